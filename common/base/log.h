@@ -1,0 +1,33 @@
+/*
+ * Logs: JSON lines on stderr, readable text when stderr is a terminal. Never blocks: a line that cannot be written at
+ * once is dropped and counted. No bodies, headers or secrets are logged; callers pass ids and reasons only.
+ */
+#ifndef MG_BASE_LOG_H
+#define MG_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum mg_log_level { MG_LOG_DEBUG, MG_LOG_INFO, MG_LOG_WARN, MG_LOG_ERROR };
+
+/* One key with its value, text or number. */
+struct mg_log_field {
+    const char *key;
+    const char *text; /* NULL: `number` is the value */
+    int64_t number;
+};
+#define MG_LOG_TEXT(key, value)   ((struct mg_log_field){(key), (value), 0})
+#define MG_LOG_NUMBER(key, value) ((struct mg_log_field){(key), NULL, (int64_t)(value)})
+#define MG_LOG_NONE               ((struct mg_log_field){NULL, NULL, 0}) /* a line without fields */
+
+void mg_log_open(const char *service, const char *instance, enum mg_log_level level);
+bool mg_log_level_parse(const char *text, enum mg_log_level *ret_level);
+/* mg_log(MG_LOG_INFO, "order accepted", MG_LOG_TEXT("order_id", id), MG_LOG_NUMBER("version", v)); */
+#define mg_log(level, message, ...)                                                                          \
+    mg_log_write((level), (message), (const struct mg_log_field[]){__VA_ARGS__, {NULL, NULL, 0}})
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields);
+uint64_t mg_log_dropped(void);
+
+#endif

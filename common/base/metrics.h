@@ -1,0 +1,32 @@
+/*
+ * Counters, gauges and histograms of one process, rendered in the Prometheus text format (version 0.0.4). Names are
+ * given whole ("makegood_replies_total"); label sets are few and bounded: never an order's id.
+ */
+#ifndef MG_BASE_METRICS_H
+#define MG_BASE_METRICS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define MG_METRICS_MAX 512 /* series of one process; more than that means a label that grows */
+
+enum mg_metric_type { MG_COUNTER, MG_GAUGE, MG_HISTOGRAM };
+
+struct mg_metrics;
+struct mg_metric; /* one series */
+
+struct mg_metrics *mg_metrics_create(void);
+void mg_metrics_destroy(struct mg_metrics *metrics);
+/* Finds or makes the series. `labels` as in the text format without braces (`service="payment"`), or NULL.
+ * Histograms have fixed buckets from 1 ms to 60 s and take seconds. Never NULL: past MG_METRICS_MAX all further series
+ * share one named makegood_metrics_overflow_total. */
+struct mg_metric *mg_metrics_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
+                                    const char *labels, const char *help);
+void mg_metric_add(struct mg_metric *metric, double amount);
+void mg_metric_set(struct mg_metric *metric, double value);
+void mg_metric_observe(struct mg_metric *metric, double seconds);
+double mg_metric_value(const struct mg_metric *metric); /* a histogram gives its count */
+void mg_metrics_render(const struct mg_metrics *metrics, struct mg_buf *buf);
+
+#endif

@@ -1,0 +1,26 @@
+/* Identities that law 8 derives from order, step, kind, generation and attempt. */
+#ifndef MG_CORE_KEY_H
+#define MG_CORE_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/model.h"
+
+/* "<order>.<step>.undo.4294967295" and NUL; also holds "<order>.<step>.<attempt>.verify". */
+#define MG_KEY_SIZE (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX + 1 + 10 + 1 + 10 + 1)
+
+/* "<order>.<step>.<do|undo>[.<generation>]": what the remote de-duplicates by; verify carries the key of its do.
+ * Generation 0 is not written. */
+void mg_key_write(const char *order_id, const char *step, enum mg_kind kind, uint32_t generation,
+                  char ret_key[MG_KEY_SIZE]);
+
+/* "<order>.<step>.<attempt>.<kind>": correlation id of a request and its reply. */
+void mg_correlation_write(const char *order_id, const char *step, uint32_t attempt, enum mg_kind kind,
+                          char ret_correlation[MG_KEY_SIZE]);
+
+bool mg_name_is_valid(const char *text, size_t len);
+bool mg_order_id_is_valid(const char *text, size_t len);
+
+#endif
