@@ -1,0 +1,129 @@
+/* Spells the words of words.def and reads them back. */
+#include "core/words.h"
+
+#include <string.h>
+
+
+static bool list_find(const char *const *words, int count, const char *word, size_t len, int *ret)
+{
+    for (int i = 0; i < count; i++) {
+        if (strlen(words[i]) == len && memcmp(words[i], word, len) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Name and parser for one enum; the list of words comes from words.def. */
+#define MG_WORDS(TYPE, FUNCTION, LIST)                                                                       \
+    const char *FUNCTION##_name(TYPE value)                                                                  \
+    {                                                                                                        \
+        return (LIST)[value];                                                                                \
+    }                                                                                                        \
+    bool FUNCTION##_parse(const char *word, size_t len, TYPE *ret)                                           \
+    {                                                                                                        \
+        int found = 0;                                                                                       \
+        if (!list_find((LIST), (int)(sizeof(LIST) / sizeof((LIST)[0])), word, len, &found)) {                \
+            return false;                                                                                    \
+        }                                                                                                    \
+        *ret = (TYPE)found;                                                                                  \
+        return true;                                                                                         \
+    }
+
+static const char *const order_states[] = {
+#define MG_ORDER_STATE(NAME, word, is_terminal) word,
+#include "core/words.def"
+};
+static const char *const step_states[] = {
+#define MG_STEP_STATE(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const order_events[] = {
+#define MG_ORDER_EVENT(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const step_events[] = {
+#define MG_STEP_EVENT(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const causes[] = {
+#define MG_CAUSE(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const kinds[] = {
+#define MG_KIND(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const outcomes[] = {
+#define MG_OUTCOME(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const executed_words[] = {
+#define MG_EXECUTED(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const goals[] = {
+#define MG_GOAL(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const statuses[] = {
+#define MG_STATUS(NAME, word) word,
+#include "core/words.def"
+};
+static const char *const reasons[] = {
+#define MG_REASON(NAME, word, text) word,
+#include "core/words.def"
+};
+static const char *const alerts[] = {
+#define MG_ALERT(NAME, word, text) word,
+#include "core/words.def"
+};
+
+MG_WORDS(enum mg_order_state, mg_order_state, order_states)
+MG_WORDS(enum mg_step_state, mg_step_state, step_states)
+MG_WORDS(enum mg_cause_kind, mg_cause, causes)
+MG_WORDS(enum mg_kind, mg_kind, kinds)
+MG_WORDS(enum mg_outcome, mg_outcome, outcomes)
+MG_WORDS(enum mg_executed, mg_executed, executed_words)
+MG_WORDS(enum mg_goal, mg_goal, goals)
+MG_WORDS(enum mg_status, mg_status, statuses)
+MG_WORDS(enum mg_reason, mg_reason, reasons)
+MG_WORDS(enum mg_alert, mg_alert, alerts)
+
+const char *mg_order_event_name(enum mg_order_event event)
+{
+    return order_events[event];
+}
+
+const char *mg_step_event_name(enum mg_step_event event)
+{
+    return step_events[event];
+}
+
+bool mg_order_state_is_terminal(enum mg_order_state state)
+{
+    static const bool terminal[] = {
+#define MG_ORDER_STATE(NAME, word, is_terminal) is_terminal,
+#include "core/words.def"
+    };
+    return terminal[state];
+}
+
+const char *mg_reason_text(enum mg_reason reason)
+{
+    static const char *const texts[] = {
+#define MG_REASON(NAME, word, text) text,
+#include "core/words.def"
+    };
+    return texts[reason];
+}
+
+const char *mg_alert_text(enum mg_alert alert)
+{
+    static const char *const texts[] = {
+#define MG_ALERT(NAME, word, text) text,
+#include "core/words.def"
+    };
+    return texts[alert];
+}
