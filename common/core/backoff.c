@@ -1,7 +1,8 @@
 /* Exponential backoff with full jitter. */
 #include "core/backoff.h"
 
-int64_t mg_backoff_ms(int64_t base_ms, int64_t max_ms, uint32_t failures, int64_t retry_after_ms, uint64_t random)
+int64_t mg_backoff_ms(int64_t base_ms, int64_t max_ms, uint32_t failures, int64_t retry_after_ms,
+                      uint64_t random)
 {
     int64_t ceiling = base_ms < 1 ? 1 : base_ms;
     for (uint32_t i = 0; i < failures && ceiling < max_ms; i++) {

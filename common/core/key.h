@@ -11,8 +11,8 @@
 /* "<order>.<step>.undo.4294967295" and NUL; also holds "<order>.<step>.<attempt>.verify". */
 #define MG_KEY_SIZE (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX + 1 + 10 + 1 + 10 + 1)
 
-/* "<order>.<step>.<do|undo>[.<generation>]": what the remote de-duplicates by; verify carries the key of its do.
- * Generation 0 is not written. */
+/* "<order>.<step>.<do|undo>[.<generation>]": what the remote de-duplicates by; verify carries the key of its
+ * do. Generation 0 is not written. */
 void mg_key_write(const char *order_id, const char *step, enum mg_kind kind, uint32_t generation,
                   char ret_key[MG_KEY_SIZE]);
 

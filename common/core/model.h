@@ -1,7 +1,8 @@
 /*
  * What the decision core decides on: an order with its steps, the plan it follows (the part of the workflow
- * definition that matters for deciding), a cause, and the decision with its effects. Plain values: no pointers to
- * free, no clock, no payload. Times are milliseconds since 1970 by the database's clock; 0 means "none".
+ * definition that matters for deciding), a cause, and the decision with its effects. Plain values: no
+ * pointers to free, no clock, no payload. Times are milliseconds since 1970 by the database's clock; 0 means
+ * "none".
  */
 #ifndef MG_CORE_MODEL_H
 #define MG_CORE_MODEL_H
@@ -11,9 +12,11 @@
 
 #include "core/words.h"
 
-/* Bits of one 64-bit word name the steps of an order. Far above what a person can oversee in one definition. */
+/* Bits of one 64-bit word name the steps of an order. Far above what a person can oversee in one definition.
+ */
 #define MG_STEPS_MAX 64
-/* Names of workflows, steps and services: [a-z][a-z0-9_-]*; they appear in queue names (AMQP short strings: 255). */
+/* Names of workflows, steps and services: [a-z][a-z0-9_-]*; they appear in queue names (AMQP short strings:
+ * 255). */
 #define MG_NAME_MAX 63
 /* [A-Za-z0-9._:-]+; with step, attempt and kind it makes a correlation id, an AMQP short string. */
 #define MG_ORDER_ID_MAX 64
@@ -47,20 +50,20 @@ struct mg_plan {
 
 struct mg_step {
     enum mg_step_state state;
-    enum mg_kind kind;         /* of the attempt that runs, or ran last */
-    enum mg_reason reason;     /* why it is where it is */
-    bool is_maybe;             /* law 10: it may have happened; only a proof or a finished undo clears it */
-    bool is_undo_dispatched;   /* since the last rise of the generation */
-    bool is_refused;           /* the last do provably did not execute: a resume may take a new key */
-    bool is_accepted;          /* the remote works on it (202) until finish_by_ms */
-    uint32_t attempt;          /* law 5: the fencing token; never reset */
-    uint32_t failure_count;    /* failures that count, in this direction, since the last cool-down */
-    uint32_t cool_down_count;  /* cool-downs taken in this direction */
-    uint32_t generation;       /* of the idempotency key */
-    int64_t complete_by_ms;    /* of the running attempt */
-    int64_t due_at_ms;         /* when the supervisor should ask about it; 0: it waits for nothing but a message */
-    int64_t quiet_at_ms;       /* law 11: before this, an earlier attempt may still act */
-    int64_t finish_by_ms;      /* until when accepted work may take */
+    enum mg_kind kind;        /* of the attempt that runs, or ran last */
+    enum mg_reason reason;    /* why it is where it is */
+    bool is_maybe;            /* law 10: it may have happened; only a proof or a finished undo clears it */
+    bool is_undo_dispatched;  /* since the last rise of the generation */
+    bool is_refused;          /* the last do provably did not execute: a resume may take a new key */
+    bool is_accepted;         /* the remote works on it (202) until finish_by_ms */
+    uint32_t attempt;         /* law 5: the fencing token; never reset */
+    uint32_t failure_count;   /* failures that count, in this direction, since the last cool-down */
+    uint32_t cool_down_count; /* cool-downs taken in this direction */
+    uint32_t generation;      /* of the idempotency key */
+    int64_t complete_by_ms;   /* of the running attempt */
+    int64_t due_at_ms;    /* when the supervisor should ask about it; 0: it waits for nothing but a message */
+    int64_t quiet_at_ms;  /* law 11: before this, an earlier attempt may still act */
+    int64_t finish_by_ms; /* until when accepted work may take */
 };
 
 struct mg_order {
@@ -79,34 +82,35 @@ struct mg_order {
 
 struct mg_cause {
     enum mg_cause_kind kind;
-    int step;                 /* index; -1: the order as a whole */
-    uint32_t attempt;         /* reply, overdue, due, unpublishable: of the step */
-    uint64_t version;         /* operator's commands and nudge: what they were decided on; 0: none named */
-    enum mg_kind reply_kind;  /* reply */
-    enum mg_outcome outcome;  /* reply; settle: DONE or ABSENT */
+    int step;                  /* index; -1: the order as a whole */
+    uint32_t attempt;          /* reply, overdue, due, unpublishable: of the step */
+    uint64_t version;          /* operator's commands and nudge: what they were decided on; 0: none named */
+    enum mg_kind reply_kind;   /* reply */
+    enum mg_outcome outcome;   /* reply; settle: DONE or ABSENT */
     enum mg_executed executed; /* reply */
-    bool is_service_down;     /* reply: the agent's breaker is open; counts nothing if nothing was executed */
-    int64_t retry_after_ms;   /* reply: what the service asked for; -1: nothing */
-    bool is_request_changed;  /* resume: the payload was repaired */
+    bool is_service_down;    /* reply: the agent's breaker is open; counts nothing if nothing was executed */
+    int64_t retry_after_ms;  /* reply: what the service asked for; -1: nothing */
+    bool is_request_changed; /* resume: the payload was repaired */
 };
 
 /* What the core must know of the world at the moment of deciding. */
 struct mg_context {
-    int64_t now_ms;   /* database clock */
-    uint64_t random;  /* one drawn number a decision; jitter is derived from it */
+    int64_t now_ms;  /* database clock */
+    uint64_t random; /* one drawn number a decision; jitter is derived from it */
     int64_t quiesce_ms;
-    int64_t park_ms;  /* how long a parked step waits before it is asked for again */
-    /* Per step: NONE lets a request out; else why not (NO_CONSUMER, BREAKER_OPEN, SERVICE_PAUSED, WINDOW_FULL). */
+    int64_t park_ms; /* how long a parked step waits before it is asked for again */
+    /* Per step: NONE lets a request out; else why not (NO_CONSUMER, BREAKER_OPEN, SERVICE_PAUSED,
+     * WINDOW_FULL). */
     enum mg_reason gate[MG_STEPS_MAX];
     bool wants_step_status; /* the client asked for step_completed */
 };
 
 enum mg_verdict {
-    MG_GO,        /* the order changed: write it */
-    MG_DUPLICATE, /* already so; nothing to write */
+    MG_GO,          /* the order changed: write it */
+    MG_DUPLICATE,   /* already so; nothing to write */
     MG_STALE_CAUSE, /* an older attempt or version; nothing to write */
-    MG_REFUSED,   /* an operator's wish that this state does not allow; nothing to write */
-    MG_IMPOSSIBLE, /* a pair of state and event that no correct run brings together */
+    MG_REFUSED,     /* an operator's wish that this state does not allow; nothing to write */
+    MG_IMPOSSIBLE,  /* a pair of state and event that no correct run brings together */
 };
 
 enum mg_effect_kind {
@@ -127,7 +131,7 @@ struct mg_effect {
 
 /* One change of state, for the event row that tells the order's story. */
 struct mg_transition {
-    int step; /* -1: the order itself */
+    int step;     /* -1: the order itself */
     int from, to; /* of enum mg_step_state or mg_order_state */
     uint32_t attempt;
     enum mg_kind kind;

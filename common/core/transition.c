@@ -1,6 +1,6 @@
 /*
- * What each event means in each state: the two tables, row by row, every cell written out. No wildcard and no default:
- * a new state or event does not pass the table's test until all its cells have been thought about.
+ * What each event means in each state: the two tables, row by row, every cell written out. No wildcard and no
+ * default: a new state or event does not pass the table's test until all its cells have been thought about.
  *
  * DONE_SO  the state is already what the event would make it
  * NOT_NOW  an operator's wish that this state does not allow
@@ -10,229 +10,257 @@
 
 #include <assert.h>
 
-#define GO(next, effects, why)  {MG_GO, MG_STEP_##next, effects, why}
-#define DONE_SO(state, why)     {MG_DUPLICATE, MG_STEP_##state, "", why}
-#define NOT_NOW(state, why)     {MG_REFUSED, MG_STEP_##state, "", why}
-#define NEVER(state, why)       {MG_IMPOSSIBLE, MG_STEP_##state, "", why}
-#define ON(event)               [MG_STEP_EVENT_##event]
+#define GO(next, effects, why)                                                                               \
+    {                                                                                                        \
+        MG_GO, MG_STEP_##next, effects, why                                                                  \
+    }
+#define DONE_SO(state, why)                                                                                  \
+    {                                                                                                        \
+        MG_DUPLICATE, MG_STEP_##state, "", why                                                               \
+    }
+#define NOT_NOW(state, why)                                                                                  \
+    {                                                                                                        \
+        MG_REFUSED, MG_STEP_##state, "", why                                                                 \
+    }
+#define NEVER(state, why)                                                                                    \
+    {                                                                                                        \
+        MG_IMPOSSIBLE, MG_STEP_##state, "", why                                                              \
+    }
+#define ON(event) [MG_STEP_EVENT_##event]
 
-static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT] = {
-    [MG_STEP_PENDING] = {
-        ON(DISPATCH) = GO(RUNNING, "request", "every step before it is done"),
-        ON(PARK) = GO(WAITING, "", "ready, but no request can go out now"),
-        ON(COMPLETE) = NOT_NOW(PENDING, "no request has gone out"),
-        ON(ACCEPT) = NEVER(PENDING, "no request has gone out"),
-        ON(RETRY) = NEVER(PENDING, "no request has gone out"),
-        ON(COOL_DOWN) = NEVER(PENDING, "no request has gone out"),
-        ON(DOUBT) = NEVER(PENDING, "no request has gone out"),
-        ON(FAIL) = NEVER(PENDING, "no request has gone out"),
-        ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
-        ON(CLEAR) = NOT_NOW(PENDING, "no request has gone out"),
-        ON(REVIVE) = DONE_SO(PENDING, "it is at its beginning"),
-        ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an earlier attempt may have happened"),
-        ON(ABANDON) = DONE_SO(PENDING, "it has done nothing"),
-        ON(UNDO_COMPLETE) = NEVER(PENDING, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(PENDING, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(PENDING, "no undo is running"),
-    },
-    [MG_STEP_RUNNING] = {
-        ON(DISPATCH) = NEVER(RUNNING, "an attempt is running"),
-        ON(PARK) = GO(WAITING, "", "the attempt did not reach a service that works; it counts nothing"),
-        ON(COMPLETE) = GO(DONE, "step_completed", "the service did it"),
-        ON(ACCEPT) = GO(WAITING, "", "the service works on it; verify will ask"),
-        ON(RETRY) = GO(WAITING, "", "it failed, and attempts are left"),
-        ON(COOL_DOWN) = GO(WAITING, "", "attempts are used up, a cool-down is left"),
-        ON(DOUBT) = GO(UNKNOWN, "alert if a person must tell", "it may or may not have happened"),
-        ON(FAIL) = GO(FAILED, "", "it will not happen by itself any more"),
-        ON(SKIP) = NOT_NOW(RUNNING, "an attempt is running; wait until it has answered or expired"),
-        ON(CLEAR) = NOT_NOW(RUNNING, "an attempt is running; wait until it has answered or expired"),
-        ON(REVIVE) = NOT_NOW(RUNNING, "an attempt is running"),
-        ON(PLAN_UNDO) = NEVER(RUNNING, "undo does not overtake do"),
-        ON(ABANDON) = NEVER(RUNNING, "a running attempt may still act"),
-        ON(UNDO_COMPLETE) = NEVER(RUNNING, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(RUNNING, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(RUNNING, "no undo is running"),
-    },
-    [MG_STEP_WAITING] = {
-        ON(DISPATCH) = GO(RUNNING, "request", "its wait is over"),
-        ON(PARK) = GO(WAITING, "", "no request can go out yet"),
-        ON(COMPLETE) = GO(DONE, "step_completed", "the operator found it done"),
-        ON(ACCEPT) = NEVER(WAITING, "no attempt is running"),
-        ON(RETRY) = NEVER(WAITING, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(WAITING, "no attempt is running"),
-        ON(DOUBT) = NEVER(WAITING, "no attempt is running"),
-        ON(FAIL) = NEVER(WAITING, "no attempt is running"),
-        ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
-        ON(CLEAR) = GO(PENDING, "", "the operator found that it had not happened"),
-        ON(REVIVE) = GO(PENDING, "", "the operator waits no longer"),
-        ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened"),
-        ON(ABANDON) = GO(PENDING, "", "the order turns back and it has done nothing"),
-        ON(UNDO_COMPLETE) = NEVER(WAITING, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(WAITING, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(WAITING, "no undo is running"),
-    },
-    [MG_STEP_UNKNOWN] = {
-        ON(DISPATCH) = GO(RUNNING, "request", "verify asks what became of it"),
-        ON(PARK) = GO(UNKNOWN, "", "verify cannot go out yet"),
-        ON(COMPLETE) = GO(DONE, "step_completed, close alert", "the operator found it done"),
-        ON(ACCEPT) = NEVER(UNKNOWN, "no attempt is running"),
-        ON(RETRY) = NEVER(UNKNOWN, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(UNKNOWN, "no attempt is running"),
-        ON(DOUBT) = DONE_SO(UNKNOWN, "it is in doubt"),
-        ON(FAIL) = NEVER(UNKNOWN, "no attempt is running"),
-        ON(SKIP) = GO(SKIPPED, "close alert", "the operator goes on without it"),
-        ON(CLEAR) = GO(PENDING, "close alert", "the operator found that it had not happened"),
-        ON(REVIVE) = GO(PENDING, "close alert", "the operator has it tried again under the same key"),
-        ON(PLAN_UNDO) = GO(UNDO_PENDING, "close alert", "it may have happened"),
-        ON(ABANDON) = NEVER(UNKNOWN, "what is in doubt is undone, not abandoned"),
-        ON(UNDO_COMPLETE) = NEVER(UNKNOWN, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(UNKNOWN, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(UNKNOWN, "no undo is running"),
-    },
-    [MG_STEP_DONE] = {
-        ON(DISPATCH) = NEVER(DONE, "it is done"),
-        ON(PARK) = NEVER(DONE, "it is done"),
-        ON(COMPLETE) = DONE_SO(DONE, "it is done"),
-        ON(ACCEPT) = NEVER(DONE, "it is done"),
-        ON(RETRY) = NEVER(DONE, "it is done"),
-        ON(COOL_DOWN) = NEVER(DONE, "it is done"),
-        ON(DOUBT) = NEVER(DONE, "it is done"),
-        ON(FAIL) = NEVER(DONE, "it is done"),
-        ON(SKIP) = NOT_NOW(DONE, "it is done"),
-        ON(CLEAR) = NOT_NOW(DONE, "it is proven done; have it undone instead"),
-        ON(REVIVE) = NOT_NOW(DONE, "it is done; have it undone first"),
-        ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "the order turns back"),
-        ON(ABANDON) = NEVER(DONE, "what is done is undone, not abandoned"),
-        ON(UNDO_COMPLETE) = NEVER(DONE, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(DONE, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(DONE, "no undo is running"),
-    },
-    [MG_STEP_FAILED] = {
-        ON(DISPATCH) = NEVER(FAILED, "it has failed; an operator must resume it"),
-        ON(PARK) = NEVER(FAILED, "it has failed"),
-        ON(COMPLETE) = GO(DONE, "step_completed", "the operator found it done"),
-        ON(ACCEPT) = NEVER(FAILED, "no attempt is running"),
-        ON(RETRY) = NEVER(FAILED, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(FAILED, "no attempt is running"),
-        ON(DOUBT) = NEVER(FAILED, "no attempt is running"),
-        ON(FAIL) = DONE_SO(FAILED, "it has failed"),
-        ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
-        ON(CLEAR) = GO(FAILED, "", "the operator found that it had not happened"),
-        ON(REVIVE) = GO(PENDING, "", "the operator resumes it"),
-        ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened"),
-        ON(ABANDON) = DONE_SO(FAILED, "it has done nothing"),
-        ON(UNDO_COMPLETE) = NEVER(FAILED, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(FAILED, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(FAILED, "no undo is running"),
-    },
-    [MG_STEP_SKIPPED] = {
-        ON(DISPATCH) = NEVER(SKIPPED, "it is skipped"),
-        ON(PARK) = NEVER(SKIPPED, "it is skipped"),
-        ON(COMPLETE) = NOT_NOW(SKIPPED, "it is skipped"),
-        ON(ACCEPT) = NEVER(SKIPPED, "no attempt is running"),
-        ON(RETRY) = NEVER(SKIPPED, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(SKIPPED, "no attempt is running"),
-        ON(DOUBT) = NEVER(SKIPPED, "no attempt is running"),
-        ON(FAIL) = NEVER(SKIPPED, "no attempt is running"),
-        ON(SKIP) = DONE_SO(SKIPPED, "it is skipped"),
-        ON(CLEAR) = GO(SKIPPED, "", "the operator found that it had not happened"),
-        ON(REVIVE) = GO(PENDING, "", "the order starts again"),
-        ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened before it was skipped"),
-        ON(ABANDON) = DONE_SO(SKIPPED, "it has done nothing"),
-        ON(UNDO_COMPLETE) = NEVER(SKIPPED, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(SKIPPED, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(SKIPPED, "no undo is running"),
-    },
-    [MG_STEP_UNDO_PENDING] = {
-        ON(DISPATCH) = GO(UNDO_RUNNING, "request", "all that followed it is undone"),
-        ON(PARK) = GO(UNDO_WAITING, "", "no undo can go out now"),
-        ON(COMPLETE) = NOT_NOW(UNDO_PENDING, "it is being undone"),
-        ON(ACCEPT) = NEVER(UNDO_PENDING, "no attempt is running"),
-        ON(RETRY) = NEVER(UNDO_PENDING, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(UNDO_PENDING, "no attempt is running"),
-        ON(DOUBT) = NEVER(UNDO_PENDING, "no attempt is running"),
-        ON(FAIL) = NEVER(UNDO_PENDING, "no attempt is running"),
-        ON(SKIP) = NOT_NOW(UNDO_PENDING, "it is being undone"),
-        ON(CLEAR) = GO(UNDONE, "", "the operator found nothing left to undo"),
-        ON(REVIVE) = DONE_SO(UNDO_PENDING, "its undo is at its beginning"),
-        ON(PLAN_UNDO) = DONE_SO(UNDO_PENDING, "its undo is planned"),
-        ON(ABANDON) = NEVER(UNDO_PENDING, "what is to be undone is not abandoned"),
-        ON(UNDO_COMPLETE) = NEVER(UNDO_PENDING, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(UNDO_PENDING, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(UNDO_PENDING, "no undo is running"),
-    },
-    [MG_STEP_UNDO_RUNNING] = {
-        ON(DISPATCH) = NEVER(UNDO_RUNNING, "an undo is running"),
-        ON(PARK) = GO(UNDO_WAITING, "", "the undo did not reach a service that works; it counts nothing"),
-        ON(COMPLETE) = NOT_NOW(UNDO_RUNNING, "it is being undone"),
-        ON(ACCEPT) = NEVER(UNDO_RUNNING, "an undo is running"),
-        ON(RETRY) = NEVER(UNDO_RUNNING, "an undo is running"),
-        ON(COOL_DOWN) = NEVER(UNDO_RUNNING, "an undo is running"),
-        ON(DOUBT) = NEVER(UNDO_RUNNING, "an undo is running"),
-        ON(FAIL) = NEVER(UNDO_RUNNING, "an undo is running"),
-        ON(SKIP) = NOT_NOW(UNDO_RUNNING, "it is being undone"),
-        ON(CLEAR) = NOT_NOW(UNDO_RUNNING, "an undo is running; wait until it has answered or expired"),
-        ON(REVIVE) = NOT_NOW(UNDO_RUNNING, "an undo is running"),
-        ON(PLAN_UNDO) = DONE_SO(UNDO_RUNNING, "it is being undone"),
-        ON(ABANDON) = NEVER(UNDO_RUNNING, "what is being undone is not abandoned"),
-        ON(UNDO_COMPLETE) = GO(UNDONE, "", "the service undid it, or there was nothing to undo"),
-        ON(UNDO_RETRY) = GO(UNDO_WAITING, "", "the undo failed, and attempts or cool-downs are left"),
-        ON(UNDO_FAIL) = GO(UNDO_FAILED, "alert", "the undo will not happen by itself any more"),
-    },
-    [MG_STEP_UNDO_WAITING] = {
-        ON(DISPATCH) = GO(UNDO_RUNNING, "request", "its wait is over"),
-        ON(PARK) = GO(UNDO_WAITING, "", "no undo can go out yet"),
-        ON(COMPLETE) = NOT_NOW(UNDO_WAITING, "it is being undone"),
-        ON(ACCEPT) = NEVER(UNDO_WAITING, "no attempt is running"),
-        ON(RETRY) = NEVER(UNDO_WAITING, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(UNDO_WAITING, "no attempt is running"),
-        ON(DOUBT) = NEVER(UNDO_WAITING, "no attempt is running"),
-        ON(FAIL) = NEVER(UNDO_WAITING, "no attempt is running"),
-        ON(SKIP) = NOT_NOW(UNDO_WAITING, "it is being undone"),
-        ON(CLEAR) = GO(UNDONE, "", "the operator found nothing left to undo"),
-        ON(REVIVE) = GO(UNDO_PENDING, "", "the operator waits no longer"),
-        ON(PLAN_UNDO) = DONE_SO(UNDO_WAITING, "it is being undone"),
-        ON(ABANDON) = NEVER(UNDO_WAITING, "what is to be undone is not abandoned"),
-        ON(UNDO_COMPLETE) = NEVER(UNDO_WAITING, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(UNDO_WAITING, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(UNDO_WAITING, "no undo is running"),
-    },
-    [MG_STEP_UNDONE] = {
-        ON(DISPATCH) = NEVER(UNDONE, "it is undone"),
-        ON(PARK) = NEVER(UNDONE, "it is undone"),
-        ON(COMPLETE) = NOT_NOW(UNDONE, "it is undone"),
-        ON(ACCEPT) = NEVER(UNDONE, "no attempt is running"),
-        ON(RETRY) = NEVER(UNDONE, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(UNDONE, "no attempt is running"),
-        ON(DOUBT) = NEVER(UNDONE, "no attempt is running"),
-        ON(FAIL) = NEVER(UNDONE, "no attempt is running"),
-        ON(SKIP) = NOT_NOW(UNDONE, "it is undone"),
-        ON(CLEAR) = DONE_SO(UNDONE, "it is undone"),
-        ON(REVIVE) = GO(PENDING, "", "the order starts again"),
-        ON(PLAN_UNDO) = DONE_SO(UNDONE, "it is undone"),
-        ON(ABANDON) = DONE_SO(UNDONE, "it is undone"),
-        ON(UNDO_COMPLETE) = DONE_SO(UNDONE, "it is undone"),
-        ON(UNDO_RETRY) = NEVER(UNDONE, "no undo is running"),
-        ON(UNDO_FAIL) = NEVER(UNDONE, "no undo is running"),
-    },
-    [MG_STEP_UNDO_FAILED] = {
-        ON(DISPATCH) = NEVER(UNDO_FAILED, "its undo has failed; an operator must resume it"),
-        ON(PARK) = NEVER(UNDO_FAILED, "its undo has failed"),
-        ON(COMPLETE) = NOT_NOW(UNDO_FAILED, "it is being undone"),
-        ON(ACCEPT) = NEVER(UNDO_FAILED, "no attempt is running"),
-        ON(RETRY) = NEVER(UNDO_FAILED, "no attempt is running"),
-        ON(COOL_DOWN) = NEVER(UNDO_FAILED, "no attempt is running"),
-        ON(DOUBT) = NEVER(UNDO_FAILED, "no attempt is running"),
-        ON(FAIL) = NEVER(UNDO_FAILED, "no attempt is running"),
-        ON(SKIP) = NOT_NOW(UNDO_FAILED, "its undo has failed; settle it instead"),
-        ON(CLEAR) = GO(UNDONE, "close alert", "the operator found nothing left to undo"),
-        ON(REVIVE) = GO(UNDO_PENDING, "close alert", "the operator resumes the undo"),
-        ON(PLAN_UNDO) = DONE_SO(UNDO_FAILED, "its undo has failed; an operator must resume it"),
-        ON(ABANDON) = NEVER(UNDO_FAILED, "what is not undone is not abandoned"),
-        ON(UNDO_COMPLETE) = NEVER(UNDO_FAILED, "no undo is running"),
-        ON(UNDO_RETRY) = NEVER(UNDO_FAILED, "no undo is running"),
-        ON(UNDO_FAIL) = DONE_SO(UNDO_FAILED, "its undo has failed"),
-    },
+static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT] =
+    {
+        [MG_STEP_PENDING] =
+            {
+                ON(DISPATCH) = GO(RUNNING, "request", "every step before it is done"),
+                ON(PARK) = GO(WAITING, "", "ready, but no request can go out now"),
+                ON(COMPLETE) = NOT_NOW(PENDING, "no request has gone out"),
+                ON(ACCEPT) = NEVER(PENDING, "no request has gone out"),
+                ON(RETRY) = NEVER(PENDING, "no request has gone out"),
+                ON(COOL_DOWN) = NEVER(PENDING, "no request has gone out"),
+                ON(DOUBT) = NEVER(PENDING, "no request has gone out"),
+                ON(FAIL) = NEVER(PENDING, "no request has gone out"),
+                ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
+                ON(CLEAR) = NOT_NOW(PENDING, "no request has gone out"),
+                ON(REVIVE) = DONE_SO(PENDING, "it is at its beginning"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an earlier attempt may have happened"),
+                ON(ABANDON) = DONE_SO(PENDING, "it has done nothing"),
+                ON(UNDO_COMPLETE) = NEVER(PENDING, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(PENDING, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(PENDING, "no undo is running"),
+            },
+        [MG_STEP_RUNNING] =
+            {
+                ON(DISPATCH) = NEVER(RUNNING, "an attempt is running"),
+                ON(PARK) =
+                    GO(WAITING, "", "the attempt did not reach a service that works; it counts nothing"),
+                ON(COMPLETE) = GO(DONE, "step_completed", "the service did it"),
+                ON(ACCEPT) = GO(WAITING, "", "the service works on it; verify will ask"),
+                ON(RETRY) = GO(WAITING, "", "it failed, and attempts are left"),
+                ON(COOL_DOWN) = GO(WAITING, "", "attempts are used up, a cool-down is left"),
+                ON(DOUBT) = GO(UNKNOWN, "alert if a person must tell", "it may or may not have happened"),
+                ON(FAIL) = GO(FAILED, "", "it will not happen by itself any more"),
+                ON(SKIP) = NOT_NOW(RUNNING, "an attempt is running; wait until it has answered or expired"),
+                ON(CLEAR) = NOT_NOW(RUNNING, "an attempt is running; wait until it has answered or expired"),
+                ON(REVIVE) = NOT_NOW(RUNNING, "an attempt is running"),
+                ON(PLAN_UNDO) = NEVER(RUNNING, "undo does not overtake do"),
+                ON(ABANDON) = NEVER(RUNNING, "a running attempt may still act"),
+                ON(UNDO_COMPLETE) = NEVER(RUNNING, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(RUNNING, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(RUNNING, "no undo is running"),
+            },
+        [MG_STEP_WAITING] =
+            {
+                ON(DISPATCH) = GO(RUNNING, "request", "its wait is over"),
+                ON(PARK) = GO(WAITING, "", "no request can go out yet"),
+                ON(COMPLETE) = GO(DONE, "step_completed", "the operator found it done"),
+                ON(ACCEPT) = NEVER(WAITING, "no attempt is running"),
+                ON(RETRY) = NEVER(WAITING, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(WAITING, "no attempt is running"),
+                ON(DOUBT) = NEVER(WAITING, "no attempt is running"),
+                ON(FAIL) = NEVER(WAITING, "no attempt is running"),
+                ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
+                ON(CLEAR) = GO(PENDING, "", "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, "", "the operator waits no longer"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened"),
+                ON(ABANDON) = GO(PENDING, "", "the order turns back and it has done nothing"),
+                ON(UNDO_COMPLETE) = NEVER(WAITING, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(WAITING, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(WAITING, "no undo is running"),
+            },
+        [MG_STEP_UNKNOWN] =
+            {
+                ON(DISPATCH) = GO(RUNNING, "request", "verify asks what became of it"),
+                ON(PARK) = GO(UNKNOWN, "", "verify cannot go out yet"),
+                ON(COMPLETE) = GO(DONE, "step_completed, close alert", "the operator found it done"),
+                ON(ACCEPT) = NEVER(UNKNOWN, "no attempt is running"),
+                ON(RETRY) = NEVER(UNKNOWN, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(UNKNOWN, "no attempt is running"),
+                ON(DOUBT) = DONE_SO(UNKNOWN, "it is in doubt"),
+                ON(FAIL) = NEVER(UNKNOWN, "no attempt is running"),
+                ON(SKIP) = GO(SKIPPED, "close alert", "the operator goes on without it"),
+                ON(CLEAR) = GO(PENDING, "close alert", "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, "close alert", "the operator has it tried again under the same key"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, "close alert", "it may have happened"),
+                ON(ABANDON) = NEVER(UNKNOWN, "what is in doubt is undone, not abandoned"),
+                ON(UNDO_COMPLETE) = NEVER(UNKNOWN, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(UNKNOWN, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(UNKNOWN, "no undo is running"),
+            },
+        [MG_STEP_DONE] =
+            {
+                ON(DISPATCH) = NEVER(DONE, "it is done"),
+                ON(PARK) = NEVER(DONE, "it is done"),
+                ON(COMPLETE) = DONE_SO(DONE, "it is done"),
+                ON(ACCEPT) = NEVER(DONE, "it is done"),
+                ON(RETRY) = NEVER(DONE, "it is done"),
+                ON(COOL_DOWN) = NEVER(DONE, "it is done"),
+                ON(DOUBT) = NEVER(DONE, "it is done"),
+                ON(FAIL) = NEVER(DONE, "it is done"),
+                ON(SKIP) = NOT_NOW(DONE, "it is done"),
+                ON(CLEAR) = NOT_NOW(DONE, "it is proven done; have it undone instead"),
+                ON(REVIVE) = NOT_NOW(DONE, "it is done; have it undone first"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "the order turns back"),
+                ON(ABANDON) = NEVER(DONE, "what is done is undone, not abandoned"),
+                ON(UNDO_COMPLETE) = NEVER(DONE, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(DONE, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(DONE, "no undo is running"),
+            },
+        [MG_STEP_FAILED] =
+            {
+                ON(DISPATCH) = NEVER(FAILED, "it has failed; an operator must resume it"),
+                ON(PARK) = NEVER(FAILED, "it has failed"),
+                ON(COMPLETE) = GO(DONE, "step_completed", "the operator found it done"),
+                ON(ACCEPT) = NEVER(FAILED, "no attempt is running"),
+                ON(RETRY) = NEVER(FAILED, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(FAILED, "no attempt is running"),
+                ON(DOUBT) = NEVER(FAILED, "no attempt is running"),
+                ON(FAIL) = DONE_SO(FAILED, "it has failed"),
+                ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
+                ON(CLEAR) = GO(FAILED, "", "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, "", "the operator resumes it"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened"),
+                ON(ABANDON) = DONE_SO(FAILED, "it has done nothing"),
+                ON(UNDO_COMPLETE) = NEVER(FAILED, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(FAILED, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(FAILED, "no undo is running"),
+            },
+        [MG_STEP_SKIPPED] =
+            {
+                ON(DISPATCH) = NEVER(SKIPPED, "it is skipped"),
+                ON(PARK) = NEVER(SKIPPED, "it is skipped"),
+                ON(COMPLETE) = NOT_NOW(SKIPPED, "it is skipped"),
+                ON(ACCEPT) = NEVER(SKIPPED, "no attempt is running"),
+                ON(RETRY) = NEVER(SKIPPED, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(SKIPPED, "no attempt is running"),
+                ON(DOUBT) = NEVER(SKIPPED, "no attempt is running"),
+                ON(FAIL) = NEVER(SKIPPED, "no attempt is running"),
+                ON(SKIP) = DONE_SO(SKIPPED, "it is skipped"),
+                ON(CLEAR) = GO(SKIPPED, "", "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, "", "the order starts again"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened before it was skipped"),
+                ON(ABANDON) = DONE_SO(SKIPPED, "it has done nothing"),
+                ON(UNDO_COMPLETE) = NEVER(SKIPPED, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(SKIPPED, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(SKIPPED, "no undo is running"),
+            },
+        [MG_STEP_UNDO_PENDING] =
+            {
+                ON(DISPATCH) = GO(UNDO_RUNNING, "request", "all that followed it is undone"),
+                ON(PARK) = GO(UNDO_WAITING, "", "no undo can go out now"),
+                ON(COMPLETE) = NOT_NOW(UNDO_PENDING, "it is being undone"),
+                ON(ACCEPT) = NEVER(UNDO_PENDING, "no attempt is running"),
+                ON(RETRY) = NEVER(UNDO_PENDING, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(UNDO_PENDING, "no attempt is running"),
+                ON(DOUBT) = NEVER(UNDO_PENDING, "no attempt is running"),
+                ON(FAIL) = NEVER(UNDO_PENDING, "no attempt is running"),
+                ON(SKIP) = NOT_NOW(UNDO_PENDING, "it is being undone"),
+                ON(CLEAR) = GO(UNDONE, "", "the operator found nothing left to undo"),
+                ON(REVIVE) = DONE_SO(UNDO_PENDING, "its undo is at its beginning"),
+                ON(PLAN_UNDO) = DONE_SO(UNDO_PENDING, "its undo is planned"),
+                ON(ABANDON) = NEVER(UNDO_PENDING, "what is to be undone is not abandoned"),
+                ON(UNDO_COMPLETE) = NEVER(UNDO_PENDING, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(UNDO_PENDING, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(UNDO_PENDING, "no undo is running"),
+            },
+        [MG_STEP_UNDO_RUNNING] =
+            {
+                ON(DISPATCH) = NEVER(UNDO_RUNNING, "an undo is running"),
+                ON(PARK) =
+                    GO(UNDO_WAITING, "", "the undo did not reach a service that works; it counts nothing"),
+                ON(COMPLETE) = NOT_NOW(UNDO_RUNNING, "it is being undone"),
+                ON(ACCEPT) = NEVER(UNDO_RUNNING, "an undo is running"),
+                ON(RETRY) = NEVER(UNDO_RUNNING, "an undo is running"),
+                ON(COOL_DOWN) = NEVER(UNDO_RUNNING, "an undo is running"),
+                ON(DOUBT) = NEVER(UNDO_RUNNING, "an undo is running"),
+                ON(FAIL) = NEVER(UNDO_RUNNING, "an undo is running"),
+                ON(SKIP) = NOT_NOW(UNDO_RUNNING, "it is being undone"),
+                ON(CLEAR) =
+                    NOT_NOW(UNDO_RUNNING, "an undo is running; wait until it has answered or expired"),
+                ON(REVIVE) = NOT_NOW(UNDO_RUNNING, "an undo is running"),
+                ON(PLAN_UNDO) = DONE_SO(UNDO_RUNNING, "it is being undone"),
+                ON(ABANDON) = NEVER(UNDO_RUNNING, "what is being undone is not abandoned"),
+                ON(UNDO_COMPLETE) = GO(UNDONE, "", "the service undid it, or there was nothing to undo"),
+                ON(UNDO_RETRY) = GO(UNDO_WAITING, "", "the undo failed, and attempts or cool-downs are left"),
+                ON(UNDO_FAIL) = GO(UNDO_FAILED, "alert", "the undo will not happen by itself any more"),
+            },
+        [MG_STEP_UNDO_WAITING] =
+            {
+                ON(DISPATCH) = GO(UNDO_RUNNING, "request", "its wait is over"),
+                ON(PARK) = GO(UNDO_WAITING, "", "no undo can go out yet"),
+                ON(COMPLETE) = NOT_NOW(UNDO_WAITING, "it is being undone"),
+                ON(ACCEPT) = NEVER(UNDO_WAITING, "no attempt is running"),
+                ON(RETRY) = NEVER(UNDO_WAITING, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(UNDO_WAITING, "no attempt is running"),
+                ON(DOUBT) = NEVER(UNDO_WAITING, "no attempt is running"),
+                ON(FAIL) = NEVER(UNDO_WAITING, "no attempt is running"),
+                ON(SKIP) = NOT_NOW(UNDO_WAITING, "it is being undone"),
+                ON(CLEAR) = GO(UNDONE, "", "the operator found nothing left to undo"),
+                ON(REVIVE) = GO(UNDO_PENDING, "", "the operator waits no longer"),
+                ON(PLAN_UNDO) = DONE_SO(UNDO_WAITING, "it is being undone"),
+                ON(ABANDON) = NEVER(UNDO_WAITING, "what is to be undone is not abandoned"),
+                ON(UNDO_COMPLETE) = NEVER(UNDO_WAITING, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(UNDO_WAITING, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(UNDO_WAITING, "no undo is running"),
+            },
+        [MG_STEP_UNDONE] =
+            {
+                ON(DISPATCH) = NEVER(UNDONE, "it is undone"),
+                ON(PARK) = NEVER(UNDONE, "it is undone"),
+                ON(COMPLETE) = NOT_NOW(UNDONE, "it is undone"),
+                ON(ACCEPT) = NEVER(UNDONE, "no attempt is running"),
+                ON(RETRY) = NEVER(UNDONE, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(UNDONE, "no attempt is running"),
+                ON(DOUBT) = NEVER(UNDONE, "no attempt is running"),
+                ON(FAIL) = NEVER(UNDONE, "no attempt is running"),
+                ON(SKIP) = NOT_NOW(UNDONE, "it is undone"),
+                ON(CLEAR) = DONE_SO(UNDONE, "it is undone"),
+                ON(REVIVE) = GO(PENDING, "", "the order starts again"),
+                ON(PLAN_UNDO) = DONE_SO(UNDONE, "it is undone"),
+                ON(ABANDON) = DONE_SO(UNDONE, "it is undone"),
+                ON(UNDO_COMPLETE) = DONE_SO(UNDONE, "it is undone"),
+                ON(UNDO_RETRY) = NEVER(UNDONE, "no undo is running"),
+                ON(UNDO_FAIL) = NEVER(UNDONE, "no undo is running"),
+            },
+        [MG_STEP_UNDO_FAILED] =
+            {
+                ON(DISPATCH) = NEVER(UNDO_FAILED, "its undo has failed; an operator must resume it"),
+                ON(PARK) = NEVER(UNDO_FAILED, "its undo has failed"),
+                ON(COMPLETE) = NOT_NOW(UNDO_FAILED, "it is being undone"),
+                ON(ACCEPT) = NEVER(UNDO_FAILED, "no attempt is running"),
+                ON(RETRY) = NEVER(UNDO_FAILED, "no attempt is running"),
+                ON(COOL_DOWN) = NEVER(UNDO_FAILED, "no attempt is running"),
+                ON(DOUBT) = NEVER(UNDO_FAILED, "no attempt is running"),
+                ON(FAIL) = NEVER(UNDO_FAILED, "no attempt is running"),
+                ON(SKIP) = NOT_NOW(UNDO_FAILED, "its undo has failed; settle it instead"),
+                ON(CLEAR) = GO(UNDONE, "close alert", "the operator found nothing left to undo"),
+                ON(REVIVE) = GO(UNDO_PENDING, "close alert", "the operator resumes the undo"),
+                ON(PLAN_UNDO) = DONE_SO(UNDO_FAILED, "its undo has failed; an operator must resume it"),
+                ON(ABANDON) = NEVER(UNDO_FAILED, "what is not undone is not abandoned"),
+                ON(UNDO_COMPLETE) = NEVER(UNDO_FAILED, "no undo is running"),
+                ON(UNDO_RETRY) = NEVER(UNDO_FAILED, "no undo is running"),
+                ON(UNDO_FAIL) = DONE_SO(UNDO_FAILED, "its undo has failed"),
+            },
 };
 
 #undef GO
@@ -240,83 +268,106 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
 #undef NOT_NOW
 #undef NEVER
 #undef ON
-#define GO(next, effects, why)  {MG_GO, MG_ORDER_##next, effects, why}
-#define DONE_SO(state, why)     {MG_DUPLICATE, MG_ORDER_##state, "", why}
-#define NOT_NOW(state, why)     {MG_REFUSED, MG_ORDER_##state, "", why}
-#define NEVER(state, why)       {MG_IMPOSSIBLE, MG_ORDER_##state, "", why}
-#define ON(event)               [MG_ORDER_EVENT_##event]
+#define GO(next, effects, why)                                                                               \
+    {                                                                                                        \
+        MG_GO, MG_ORDER_##next, effects, why                                                                 \
+    }
+#define DONE_SO(state, why)                                                                                  \
+    {                                                                                                        \
+        MG_DUPLICATE, MG_ORDER_##state, "", why                                                              \
+    }
+#define NOT_NOW(state, why)                                                                                  \
+    {                                                                                                        \
+        MG_REFUSED, MG_ORDER_##state, "", why                                                                \
+    }
+#define NEVER(state, why)                                                                                    \
+    {                                                                                                        \
+        MG_IMPOSSIBLE, MG_ORDER_##state, "", why                                                             \
+    }
+#define ON(event) [MG_ORDER_EVENT_##event]
 
-static const struct mg_cell order_table[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COUNT] = {
-    [MG_ORDER_PENDING] = {
-        ON(BEGIN) = GO(PROCESSING, "", "the first step goes out"),
-        ON(FINISH) = GO(PROCESSED, "status processed", "every step is skipped"),
-        ON(AMEND) = GO(COMPENSATING, "status compensating", "the order turns back"),
-        ON(FORWARD) = DONE_SO(PENDING, "it goes forward"),
-        ON(AMENDED) = NEVER(PENDING, "it is not turned back"),
-        ON(CALLED_OFF) = NEVER(PENDING, "it is not turned back"),
-        ON(RAISE) = GO(ERROR, "status error, alert", "a person must look at it"),
-        ON(RESTART) = NOT_NOW(PENDING, "it has not ended"),
-    },
-    [MG_ORDER_PROCESSING] = {
-        ON(BEGIN) = DONE_SO(PROCESSING, "it is on its way"),
-        ON(FINISH) = GO(PROCESSED, "status processed", "every step is done or skipped"),
-        ON(AMEND) = GO(COMPENSATING, "status compensating", "the order turns back"),
-        ON(FORWARD) = DONE_SO(PROCESSING, "it goes forward"),
-        ON(AMENDED) = NEVER(PROCESSING, "it is not turned back"),
-        ON(CALLED_OFF) = NEVER(PROCESSING, "it is not turned back"),
-        ON(RAISE) = GO(ERROR, "status error, alert", "a person must look at it"),
-        ON(RESTART) = NOT_NOW(PROCESSING, "it has not ended; cancel it first"),
-    },
-    [MG_ORDER_PROCESSED] = {
-        ON(BEGIN) = NEVER(PROCESSED, "it has ended"),
-        ON(FINISH) = DONE_SO(PROCESSED, "it is processed"),
-        ON(AMEND) = GO(COMPENSATING, "status compensating", "an operator has it undone"),
-        ON(FORWARD) = NOT_NOW(PROCESSED, "it is processed; there is nothing to resume"),
-        ON(AMENDED) = NEVER(PROCESSED, "it is not turned back"),
-        ON(CALLED_OFF) = NEVER(PROCESSED, "it is not turned back"),
-        ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
-        ON(RESTART) = NOT_NOW(PROCESSED, "it is processed; submit a new order"),
-    },
-    [MG_ORDER_COMPENSATING] = {
-        ON(BEGIN) = NEVER(COMPENSATING, "it is turned back"),
-        ON(FINISH) = NEVER(COMPENSATING, "it is turned back"),
-        ON(AMEND) = DONE_SO(COMPENSATING, "it is being undone; the first reason stands"),
-        ON(FORWARD) = GO(PROCESSING, "", "its pivot is done: it can only go forward"),
-        ON(AMENDED) = GO(COMPENSATED, "status compensated", "all that may have happened is undone"),
-        ON(CALLED_OFF) = GO(CANCELLED, "status cancelled", "all that may have happened is undone"),
-        ON(RAISE) = GO(ERROR, "status error, alert", "not everything could be undone"),
-        ON(RESTART) = NOT_NOW(COMPENSATING, "it has not ended"),
-    },
-    [MG_ORDER_COMPENSATED] = {
-        ON(BEGIN) = NEVER(COMPENSATED, "it has ended"),
-        ON(FINISH) = NEVER(COMPENSATED, "it has ended"),
-        ON(AMEND) = NOT_NOW(COMPENSATED, "it is undone"),
-        ON(FORWARD) = NOT_NOW(COMPENSATED, "it is undone; restart it instead"),
-        ON(AMENDED) = DONE_SO(COMPENSATED, "it is undone"),
-        ON(CALLED_OFF) = NEVER(COMPENSATED, "it has ended"),
-        ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
-        ON(RESTART) = GO(PENDING, "status accepted", "an operator starts it again in a new generation"),
-    },
-    [MG_ORDER_CANCELLED] = {
-        ON(BEGIN) = NEVER(CANCELLED, "it has ended"),
-        ON(FINISH) = NEVER(CANCELLED, "it has ended"),
-        ON(AMEND) = NOT_NOW(CANCELLED, "it is cancelled"),
-        ON(FORWARD) = NOT_NOW(CANCELLED, "it is cancelled; restart it instead"),
-        ON(AMENDED) = NEVER(CANCELLED, "it has ended"),
-        ON(CALLED_OFF) = DONE_SO(CANCELLED, "it is cancelled"),
-        ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
-        ON(RESTART) = GO(PENDING, "status accepted", "an operator starts it again in a new generation"),
-    },
-    [MG_ORDER_ERROR] = {
-        ON(BEGIN) = NEVER(ERROR, "a person must look at it first"),
-        ON(FINISH) = NEVER(ERROR, "a person must look at it first"),
-        ON(AMEND) = GO(COMPENSATING, "status compensating, close alert", "an operator has it undone"),
-        ON(FORWARD) = GO(PROCESSING, "close alert", "an operator resumes it"),
-        ON(AMENDED) = NEVER(ERROR, "a person must look at it first"),
-        ON(CALLED_OFF) = NEVER(ERROR, "a person must look at it first"),
-        ON(RAISE) = DONE_SO(ERROR, "it is in error"),
-        ON(RESTART) = GO(PENDING, "status accepted, close alert", "an operator starts it again in a new generation"),
-    },
+static const struct mg_cell order_table[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COUNT] =
+    {
+        [MG_ORDER_PENDING] =
+            {
+                ON(BEGIN) = GO(PROCESSING, "", "the first step goes out"),
+                ON(FINISH) = GO(PROCESSED, "status processed", "every step is skipped"),
+                ON(AMEND) = GO(COMPENSATING, "status compensating", "the order turns back"),
+                ON(FORWARD) = DONE_SO(PENDING, "it goes forward"),
+                ON(AMENDED) = NEVER(PENDING, "it is not turned back"),
+                ON(CALLED_OFF) = NEVER(PENDING, "it is not turned back"),
+                ON(RAISE) = GO(ERROR, "status error, alert", "a person must look at it"),
+                ON(RESTART) = NOT_NOW(PENDING, "it has not ended"),
+            },
+        [MG_ORDER_PROCESSING] =
+            {
+                ON(BEGIN) = DONE_SO(PROCESSING, "it is on its way"),
+                ON(FINISH) = GO(PROCESSED, "status processed", "every step is done or skipped"),
+                ON(AMEND) = GO(COMPENSATING, "status compensating", "the order turns back"),
+                ON(FORWARD) = DONE_SO(PROCESSING, "it goes forward"),
+                ON(AMENDED) = NEVER(PROCESSING, "it is not turned back"),
+                ON(CALLED_OFF) = NEVER(PROCESSING, "it is not turned back"),
+                ON(RAISE) = GO(ERROR, "status error, alert", "a person must look at it"),
+                ON(RESTART) = NOT_NOW(PROCESSING, "it has not ended; cancel it first"),
+            },
+        [MG_ORDER_PROCESSED] =
+            {
+                ON(BEGIN) = NEVER(PROCESSED, "it has ended"),
+                ON(FINISH) = DONE_SO(PROCESSED, "it is processed"),
+                ON(AMEND) = GO(COMPENSATING, "status compensating", "an operator has it undone"),
+                ON(FORWARD) = NOT_NOW(PROCESSED, "it is processed; there is nothing to resume"),
+                ON(AMENDED) = NEVER(PROCESSED, "it is not turned back"),
+                ON(CALLED_OFF) = NEVER(PROCESSED, "it is not turned back"),
+                ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
+                ON(RESTART) = NOT_NOW(PROCESSED, "it is processed; submit a new order"),
+            },
+        [MG_ORDER_COMPENSATING] =
+            {
+                ON(BEGIN) = NEVER(COMPENSATING, "it is turned back"),
+                ON(FINISH) = NEVER(COMPENSATING, "it is turned back"),
+                ON(AMEND) = DONE_SO(COMPENSATING, "it is being undone; the first reason stands"),
+                ON(FORWARD) = GO(PROCESSING, "", "its pivot is done: it can only go forward"),
+                ON(AMENDED) = GO(COMPENSATED, "status compensated", "all that may have happened is undone"),
+                ON(CALLED_OFF) = GO(CANCELLED, "status cancelled", "all that may have happened is undone"),
+                ON(RAISE) = GO(ERROR, "status error, alert", "not everything could be undone"),
+                ON(RESTART) = NOT_NOW(COMPENSATING, "it has not ended"),
+            },
+        [MG_ORDER_COMPENSATED] =
+            {
+                ON(BEGIN) = NEVER(COMPENSATED, "it has ended"),
+                ON(FINISH) = NEVER(COMPENSATED, "it has ended"),
+                ON(AMEND) = NOT_NOW(COMPENSATED, "it is undone"),
+                ON(FORWARD) = NOT_NOW(COMPENSATED, "it is undone; restart it instead"),
+                ON(AMENDED) = DONE_SO(COMPENSATED, "it is undone"),
+                ON(CALLED_OFF) = NEVER(COMPENSATED, "it has ended"),
+                ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
+                ON(RESTART) =
+                    GO(PENDING, "status accepted", "an operator starts it again in a new generation"),
+            },
+        [MG_ORDER_CANCELLED] =
+            {
+                ON(BEGIN) = NEVER(CANCELLED, "it has ended"),
+                ON(FINISH) = NEVER(CANCELLED, "it has ended"),
+                ON(AMEND) = NOT_NOW(CANCELLED, "it is cancelled"),
+                ON(FORWARD) = NOT_NOW(CANCELLED, "it is cancelled; restart it instead"),
+                ON(AMENDED) = NEVER(CANCELLED, "it has ended"),
+                ON(CALLED_OFF) = DONE_SO(CANCELLED, "it is cancelled"),
+                ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
+                ON(RESTART) =
+                    GO(PENDING, "status accepted", "an operator starts it again in a new generation"),
+            },
+        [MG_ORDER_ERROR] =
+            {
+                ON(BEGIN) = NEVER(ERROR, "a person must look at it first"),
+                ON(FINISH) = NEVER(ERROR, "a person must look at it first"),
+                ON(AMEND) = GO(COMPENSATING, "status compensating, close alert", "an operator has it undone"),
+                ON(FORWARD) = GO(PROCESSING, "close alert", "an operator resumes it"),
+                ON(AMENDED) = NEVER(ERROR, "a person must look at it first"),
+                ON(CALLED_OFF) = NEVER(ERROR, "a person must look at it first"),
+                ON(RAISE) = DONE_SO(ERROR, "it is in error"),
+                ON(RESTART) = GO(PENDING, "status accepted, close alert",
+                                 "an operator starts it again in a new generation"),
+            },
 };
 
 const struct mg_cell *mg_step_cell(enum mg_step_state state, enum mg_step_event event)

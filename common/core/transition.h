@@ -8,9 +8,9 @@
 
 struct mg_cell {
     enum mg_verdict verdict;
-    int next;        /* state after; the same for any verdict but MG_GO */
+    int next;            /* state after; the same for any verdict but MG_GO */
     const char *effects; /* what the transition brings with it, in words, for the printed table */
-    const char *why; /* printed by logs and `explain` */
+    const char *why;     /* printed by logs and `explain` */
 };
 
 const struct mg_cell *mg_step_cell(enum mg_step_state state, enum mg_step_event event);

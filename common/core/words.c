@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 static bool list_find(const char *const *words, int count, const char *word, size_t len, int *ret)
 {
     for (int i = 0; i < count; i++) {

@@ -1,0 +1,62 @@
+/*
+ * Inside of the core: one decision in the making. judge.c finds out what a cause means for its step,
+ * command.c what an operator's wish means, plan.c what follows for the whole order; all of them change states
+ * through the two functions here, which ask the tables.
+ */
+#ifndef MG_CORE_DECIDER_H
+#define MG_CORE_DECIDER_H
+
+#include "core/model.h"
+
+struct mg_decider {
+    const struct mg_plan *plan;
+    const struct mg_context *context;
+    const struct mg_cause *cause;
+    struct mg_order order; /* the copy that is worked on */
+    struct mg_decision *decision;
+    bool is_changed;
+};
+
+/* Applies an event to a step: state, reason and due_at_ms, and the transition for the order's story. Returns
+ * the cell's verdict; anything but MG_GO changes nothing and sets the decision's reason. */
+enum mg_verdict mg_decider_step(struct mg_decider *decider, int step, enum mg_step_event event,
+                                enum mg_reason reason, int64_t due_at_ms);
+/* The same for the order; statuses and alerts that the table's cell names are emitted. */
+enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event event, enum mg_reason reason,
+                                 int step);
+
+void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
+void mg_decider_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
+                      enum mg_reason reason, int step);
+/* Verdict and reason in one: nothing is to be written. */
+enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdict, const char *why);
+/* A number that differs by step, from the one drawn for the decision. */
+uint64_t mg_decider_random(const struct mg_decider *decider, int step);
+
+static inline int64_t mg_later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline bool mg_step_is_running(const struct mg_step *step)
+{
+    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+/* judge.c */
+enum mg_verdict mg_judge_reply(struct mg_decider *decider);
+enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
+enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
+enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
+
+/* operator.c */
+enum mg_verdict mg_operator_decide(struct mg_decider *decider);
+
+/* plan.c */
+void mg_plan_order(struct mg_decider *decider);
+bool mg_plan_is_pivot_done(const struct mg_plan *plan, const struct mg_order *order);
+/* True if compensation must undo this step: it is done or may have happened, and there is a way to undo it.
+ */
+bool mg_plan_needs_undo(const struct mg_plan *plan, const struct mg_order *order, int step);
+
+#endif

@@ -1,0 +1,425 @@
+/*
+ * What a reply, a passed deadline or a refused publish means for its step: the fence (design law 5), sticky
+ * maybe (law 10), and the policy that decides between another attempt, a cool-down, doubt and failure.
+ */
+#include "core/backoff.h"
+#include "core/decider.h"
+
+static const struct mg_retry_plan *retry_of(const struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    return decider->order.steps[index].kind == MG_KIND_UNDO ? &plan->undo_retry : &plan->retry;
+}
+
+static int64_t backoff_at_ms(const struct mg_decider *decider, int index)
+{
+    const struct mg_retry_plan *retry = retry_of(decider, index);
+    uint32_t failures = decider->order.steps[index].failure_count;
+    int64_t retry_after_ms = decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
+    return decider->context->now_ms + mg_backoff_ms(retry->backoff_ms, retry->max_backoff_ms,
+                                                    failures > 0 ? failures - 1 : 0, retry_after_ms,
+                                                    mg_decider_random(decider, index));
+}
+
+static int64_t park_until_ms(const struct mg_decider *decider)
+{
+    return decider->context->now_ms + decider->context->park_ms;
+}
+
+/* A service that cannot be reached at all: waiting for it is no failure (law 7). A full window is about
+ * requests that have not gone out, and says nothing about one that has. */
+static bool is_service_away(const struct mg_decider *decider, int index)
+{
+    enum mg_reason gate = decider->context->gate[index];
+    return gate == MG_REASON_NO_CONSUMER || gate == MG_REASON_BREAKER_OPEN ||
+           gate == MG_REASON_SERVICE_PAUSED;
+}
+
+enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
+
+/* Counts one failure against the attempts and cool-downs of the step's direction. */
+static enum budget failure_count(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    const struct mg_retry_plan *retry = retry_of(decider, index);
+    step->failure_count++;
+    decider->order.failure_count++;
+    if (step->failure_count < retry->attempts) {
+        return BUDGET_ATTEMPT;
+    }
+    if (step->cool_down_count >= retry->cool_downs) {
+        return BUDGET_SPENT;
+    }
+    step->cool_down_count++;
+    step->failure_count = 0;
+    return BUDGET_COOL_DOWN;
+}
+
+/* The do failed in a way that another attempt may mend. */
+static enum mg_verdict do_retry(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    switch (failure_count(decider, index)) {
+    case BUDGET_ATTEMPT:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason, backoff_at_ms(decider, index));
+    case BUDGET_COOL_DOWN:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_COOL_DOWN, MG_REASON_COOLING_DOWN,
+                               decider->context->now_ms + retry_of(decider, index)->cool_down_ms);
+    case BUDGET_SPENT:
+        break;
+    }
+    return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
+}
+
+/* Nobody knows whether this attempt acted: the definition says who finds out. */
+static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    step->is_maybe = true;
+    if (decider->order.goal != MG_GOAL_PROCESSED) { /* nobody need find out: planning will have it undone */
+        return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason, decider->context->now_ms);
+    }
+    if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
+        step->failure_count++;
+        decider->order.failure_count++;
+        int64_t due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason, due_at_ms);
+    }
+    if (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once) {
+        return do_retry(decider, index, reason);
+    }
+    decider->order.failure_count++;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, MG_REASON_OUTCOME_UNKNOWN, 0);
+}
+
+/* The service is away: wait for it and count nothing (law 7). What may have acted is looked into as the
+ * definition says, as soon as the service is back. */
+static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_reason reason,
+                               bool may_have_acted)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    if (!may_have_acted || (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once)) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, reason, park_until_ms(decider));
+    }
+    if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason,
+                               mg_later(step->quiet_at_ms, park_until_ms(decider)));
+    }
+    return do_doubt(decider, index, reason);
+}
+
+static enum mg_verdict do_failed(struct mg_decider *decider, int index)
+{
+    const struct mg_cause *cause = decider->cause;
+    struct mg_step *step = &decider->order.steps[index];
+    step->is_maybe = step->is_maybe || cause->executed != MG_EXECUTED_NO;
+    step->is_refused = cause->executed == MG_EXECUTED_NO;
+    if (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT) {
+        decider->order.failure_count++;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
+    }
+    bool is_certain = cause->executed == MG_EXECUTED_NO;
+    if (cause->is_service_down) {
+        return do_wait(decider, index, MG_REASON_BREAKER_OPEN, !is_certain);
+    }
+    enum mg_reason reason =
+        cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN : MG_REASON_REPLY_TRANSIENT;
+    if (!is_certain) {
+        return do_doubt(decider, index, reason);
+    }
+    if (decider->plan->steps[index].is_at_most_once) {
+        decider->order.failure_count++;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, reason, 0);
+    }
+    return do_retry(decider, index, reason);
+}
+
+static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    if (plan->finish_within_ms == 0 || !plan->has_verify) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
+    }
+    step->is_maybe = true;
+    step->is_accepted = true;
+    step->failure_count = 0; /* from here on it counts failures of the polling */
+    step->finish_by_ms = decider->context->now_ms + plan->finish_within_ms;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
+                           mg_later(step->quiet_at_ms, decider->context->now_ms + plan->poll_ms));
+}
+
+static enum mg_verdict do_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->cause->outcome) {
+    case MG_OUTCOME_DONE:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
+    case MG_OUTCOME_ACCEPTED:
+        return do_accepted(decider, index);
+    case MG_OUTCOME_ABSENT:
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_PERMANENT:
+    case MG_OUTCOME_UNKNOWN:
+        return do_failed(decider, index);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+/* Verify failed, or could not go out: the step stays in doubt, or with its accepted work, and will be asked
+ * about again. */
+static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum mg_reason reason,
+                                    int64_t due_at_ms)
+{
+    enum mg_step_event event =
+        decider->order.steps[index].is_accepted ? MG_STEP_EVENT_ACCEPT : MG_STEP_EVENT_DOUBT;
+    return mg_decider_step(decider, index, event, reason, due_at_ms);
+}
+
+static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    switch (failure_count(decider, index)) {
+    case BUDGET_ATTEMPT:
+        return verify_again(decider, index, reason, backoff_at_ms(decider, index));
+    case BUDGET_COOL_DOWN:
+        return verify_again(decider, index, MG_REASON_COOLING_DOWN,
+                            decider->context->now_ms + retry_of(decider, index)->cool_down_ms);
+    case BUDGET_SPENT:
+        break;
+    }
+    return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
+}
+
+static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    if (plan->is_absent_final) {
+        step->is_maybe = false;
+        step->is_refused = true;
+    }
+    step->is_accepted = false;
+    if (plan->is_at_most_once) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_VERIFIED_ABSENT, 0);
+    }
+    if (step->failure_count < plan->retry.attempts) { /* the doubt that led here has been counted */
+        return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, MG_REASON_VERIFIED_ABSENT,
+                               backoff_at_ms(decider, index));
+    }
+    step->failure_count--; /* counted once more by the budget */
+    decider->order.failure_count--;
+    return do_retry(decider, index, MG_REASON_VERIFIED_ABSENT);
+}
+
+static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t now_ms = decider->context->now_ms;
+    if (step->finish_by_ms == 0) { /* found at work by a verify that doubt had sent */
+        step->finish_by_ms =
+            now_ms + (plan->finish_within_ms > 0 ? plan->finish_within_ms : plan->complete_within_ms);
+    }
+    if (now_ms >= step->finish_by_ms) {
+        decider->order.failure_count++;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
+    }
+    step->is_accepted = true;
+    int64_t poll_at_ms = now_ms + plan->poll_ms;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
+                           poll_at_ms < step->finish_by_ms ? poll_at_ms : step->finish_by_ms);
+}
+
+static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->cause->outcome) {
+    case MG_OUTCOME_DONE:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
+    case MG_OUTCOME_ACCEPTED:
+        return verify_accepted(decider, index);
+    case MG_OUTCOME_ABSENT:
+        return verify_absent(decider, index);
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_UNKNOWN:
+        if (decider->cause->is_service_down) {
+            return verify_again(decider, index, MG_REASON_BREAKER_OPEN, park_until_ms(decider));
+        }
+        return verify_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_PERMANENT:
+        return verify_failed(decider, index, MG_REASON_REPLY_PERMANENT);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+static enum mg_verdict undo_retry(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    switch (failure_count(decider, index)) {
+    case BUDGET_ATTEMPT:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, reason,
+                               backoff_at_ms(decider, index));
+    case BUDGET_COOL_DOWN:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_COOLING_DOWN,
+                               decider->context->now_ms + retry_of(decider, index)->cool_down_ms);
+    case BUDGET_SPENT:
+        break;
+    }
+    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
+}
+
+static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->cause->outcome) {
+    case MG_OUTCOME_DONE:
+    case MG_OUTCOME_ABSENT:
+    case MG_OUTCOME_ACCEPTED: /* the remote took the undo upon itself; there is no poll for undos */
+        decider->order.steps[index].is_maybe = false;
+        decider->order.steps[index].is_accepted = false;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_COMPLETE, MG_REASON_NONE, 0);
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_UNKNOWN:
+        if (decider->cause->is_service_down) {
+            return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_BREAKER_OPEN,
+                                   park_until_ms(decider));
+        }
+        return undo_retry(decider, index, MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_PERMANENT:
+        decider->order.failure_count++;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, MG_REASON_REPLY_PERMANENT, 0);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+/* A reply from the future of this row: the database came back without its newest commits. The fence is raised
+ * past it, and the step counts as maybe, for somebody has run that attempt. */
+static enum mg_verdict state_lost(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    step->attempt = decider->cause->attempt;
+    step->is_maybe = true;
+    decider->is_changed = true;
+    if (mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_STATE_LOST, index) != MG_GO) {
+        mg_decider_alert(decider, MG_EFFECT_ALERT, MG_ALERT_STATE_LOST, MG_REASON_STATE_LOST, index);
+    }
+    return MG_GO;
+}
+
+enum mg_verdict mg_judge_reply(struct mg_decider *decider)
+{
+    const struct mg_cause *cause = decider->cause;
+    const struct mg_step *step = &decider->order.steps[cause->step];
+    if (cause->attempt > step->attempt) {
+        return state_lost(decider, cause->step);
+    }
+    if (cause->attempt < step->attempt) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "a newer attempt has begun");
+    }
+    if (!mg_step_is_running(step)) {
+        return mg_decider_end(decider, MG_DUPLICATE, "this attempt has been answered or judged");
+    }
+    if (cause->reply_kind != step->kind) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "the running attempt is of another kind");
+    }
+    switch (step->kind) {
+    case MG_KIND_DO:
+        return do_replied(decider, cause->step);
+    case MG_KIND_VERIFY:
+        return verify_replied(decider, cause->step);
+    case MG_KIND_UNDO:
+        return undo_replied(decider, cause->step);
+    case MG_KIND_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
+}
+
+static enum mg_verdict do_overdue(struct mg_decider *decider, int index)
+{
+    decider->order.steps[index].is_maybe = true;
+    decider->order.steps[index].is_refused = false;
+    if (is_service_away(decider, index)) {
+        return do_wait(decider, index, decider->context->gate[index], true);
+    }
+    return do_doubt(decider, index, MG_REASON_EXPIRED);
+}
+
+enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    struct mg_step *step = &decider->order.steps[index];
+    if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
+    }
+    if (step->complete_by_ms > decider->context->now_ms) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "the attempt's complete-by has not passed");
+    }
+    step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+    switch (step->kind) {
+    case MG_KIND_DO:
+        return do_overdue(decider, index);
+    case MG_KIND_VERIFY:
+        if (is_service_away(decider, index)) {
+            return verify_again(decider, index, decider->context->gate[index], park_until_ms(decider));
+        }
+        return verify_failed(decider, index, MG_REASON_EXPIRED);
+    case MG_KIND_UNDO:
+        if (is_service_away(decider, index)) {
+            return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, decider->context->gate[index],
+                                   park_until_ms(decider));
+        }
+        return undo_retry(decider, index, MG_REASON_EXPIRED);
+    case MG_KIND_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
+}
+
+/* The broker did not take the request (law 2). If it may have taken it all the same, the attempt may still
+ * act. */
+enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    struct mg_step *step = &decider->order.steps[index];
+    if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
+    }
+    bool may_be_out = decider->cause->executed != MG_EXECUTED_NO;
+    if (may_be_out) {
+        step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+    }
+    if (step->kind == MG_KIND_VERIFY) {
+        return verify_again(decider, index, MG_REASON_UNPUBLISHABLE, park_until_ms(decider));
+    }
+    if (step->kind == MG_KIND_DO) {
+        step->is_maybe = step->is_maybe || may_be_out;
+        return do_wait(decider, index, MG_REASON_UNPUBLISHABLE, may_be_out);
+    }
+    return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_UNPUBLISHABLE,
+                           park_until_ms(decider));
+}
+
+/* The request was never sent: it cannot be built, or the same key would carry other bytes (law 8). */
+enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason)
+{
+    int index = decider->cause->step;
+    struct mg_step *step = &decider->order.steps[index];
+    if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
+    }
+    decider->order.failure_count++;
+    if (step->kind == MG_KIND_UNDO) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, reason, 0);
+    }
+    step->is_refused = true;
+    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, reason, 0);
+    if (verdict == MG_GO && reason == MG_REASON_REQUEST_CHANGED &&
+        !mg_order_state_is_terminal(decider->order.state)) {
+        return mg_decider_order(decider, MG_ORDER_EVENT_RAISE, reason, index);
+    }
+    return verdict;
+}

@@ -1,0 +1,224 @@
+/*
+ * What an operator's command means: resume, restart, settle, skip, compensate, cancel. Each names the version
+ * it was decided on, so two operators, or one who clicks twice, cause one change.
+ */
+#include "core/decider.h"
+
+static int64_t new_complete_by_ms(const struct mg_decider *decider)
+{
+    int64_t within_ms = decider->plan->complete_within_ms;
+    return within_ms > 0 ? decider->context->now_ms + within_ms : 0;
+}
+
+static void step_forget_failures(struct mg_step *step)
+{
+    step->failure_count = 0;
+    step->cool_down_count = 0;
+}
+
+/* Law 8: a step that provably did not execute gets a new key, so that a remembered refusal does not answer
+ * for it; what may have executed keeps its key, so that the remote can tell. */
+static void step_revive(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    enum mg_step_state from = step->state;
+    if (mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0) != MG_GO) {
+        return;
+    }
+    step_forget_failures(step);
+    step->is_accepted = false;
+    step->finish_by_ms = 0;
+    if (step->state == MG_STEP_UNDO_PENDING) {
+        step->due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+        return;
+    }
+    if (from == MG_STEP_FAILED && step->is_refused && !step->is_maybe) {
+        step->generation++;
+    }
+    step->is_refused = false;
+}
+
+static bool is_resumable(const struct mg_order *order, const struct mg_step *step)
+{
+    if (order->goal != MG_GOAL_PROCESSED) {
+        return step->state == MG_STEP_UNDO_FAILED || step->state == MG_STEP_UNDO_WAITING;
+    }
+    return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
+           (step->state == MG_STEP_WAITING && !step->is_accepted);
+}
+
+/* A repaired payload makes another request: a step that may have executed must not be sent it under the old
+ * key. */
+static bool has_unsettled_step(const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if (mg_step_is_running(step) || (step->is_maybe && step->state != MG_STEP_DONE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Other bytes need other keys (law 8). */
+static void renew_keys(struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        struct mg_step *step = &order->steps[i];
+        if (step->attempt > 0 && (step->state == MG_STEP_PENDING || step->state == MG_STEP_WAITING)) {
+            step->generation++;
+        }
+    }
+}
+
+static enum mg_verdict order_resume(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    bool is_forward = order->goal == MG_GOAL_PROCESSED;
+    bool was_in_error = order->state == MG_ORDER_ERROR;
+    if (mg_order_state_is_terminal(order->state) && !was_in_error) {
+        return mg_decider_end(decider, MG_REFUSED, "the order has ended; there is nothing to resume");
+    }
+    if (decider->cause->is_request_changed && (!is_forward || has_unsettled_step(order))) {
+        return mg_decider_end(
+            decider, MG_REFUSED,
+            "a step may have executed with the old payload; settle it before changing the payload");
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        if (is_resumable(order, &order->steps[i])) {
+            step_revive(decider, i);
+        }
+    }
+    if (decider->cause->is_request_changed) {
+        renew_keys(order);
+        decider->is_changed = true;
+    }
+    if (!was_in_error) {
+        return decider->is_changed
+                   ? mg_decider_end(decider, MG_GO, "an operator resumes it")
+                   : mg_decider_end(decider, MG_REFUSED, "no step of the order waits to be resumed");
+    }
+    if (is_forward) {
+        order->complete_by_ms = new_complete_by_ms(decider);
+        return mg_decider_order(decider, MG_ORDER_EVENT_FORWARD, MG_REASON_OPERATOR, -1);
+    }
+    return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
+}
+
+static enum mg_verdict order_restart(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        bool stands = step->state == MG_STEP_DONE || step->is_maybe || mg_step_is_running(step) ||
+                      step->state == MG_STEP_UNDO_FAILED;
+        if (stands && (decider->plan->steps[i].has_undo || order->state == MG_ORDER_ERROR)) {
+            return mg_decider_end(
+                decider, MG_REFUSED,
+                "a step stands or may stand; compensate the order or settle the step first");
+        }
+    }
+    enum mg_verdict verdict = mg_decider_order(decider, MG_ORDER_EVENT_RESTART, MG_REASON_OPERATOR, -1);
+    if (verdict != MG_GO) {
+        return verdict;
+    }
+    order->goal = MG_GOAL_PROCESSED;
+    order->generation++;
+    order->complete_by_ms = new_complete_by_ms(decider);
+    for (int i = 0; i < order->step_count; i++) {
+        struct mg_step *step = &order->steps[i];
+        struct mg_step old = *step;
+        if (step->state == MG_STEP_DONE) { /* a step without undo stays done: it is not to be done twice */
+            continue;
+        }
+        (void)mg_decider_step(decider, i, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR,
+                              0); /* pending ones stay */
+        *step = (struct mg_step){.state = step->state,
+                                 .kind = old.kind,
+                                 .is_maybe = old.is_maybe, /* then the key stays, too */
+                                 .attempt = old.attempt,
+                                 .generation = old.generation + (old.attempt > 0 && !old.is_maybe ? 1 : 0),
+                                 .quiet_at_ms = old.quiet_at_ms};
+    }
+    return MG_GO;
+}
+
+static enum mg_verdict step_settle(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    struct mg_step *step = &decider->order.steps[index];
+    if (decider->cause->outcome == MG_OUTCOME_DONE) {
+        enum mg_verdict verdict =
+            mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_OPERATOR, 0);
+        if (verdict == MG_GO) {
+            step->is_accepted = false;
+        }
+        return verdict;
+    }
+    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_CLEAR, MG_REASON_OPERATOR, 0);
+    if (verdict == MG_GO) {
+        step->is_maybe = false;
+        step->is_accepted = false;
+        step->is_refused = true;
+        step->finish_by_ms = 0;
+        step_forget_failures(step);
+    }
+    return verdict;
+}
+
+static enum mg_verdict step_skip(struct mg_decider *decider)
+{
+    if (decider->order.goal != MG_GOAL_PROCESSED) {
+        return mg_decider_end(decider, MG_REFUSED, "the order is being undone; there is nothing to skip");
+    }
+    return mg_decider_step(decider, decider->cause->step, MG_STEP_EVENT_SKIP, MG_REASON_OPERATOR, 0);
+}
+
+static enum mg_verdict order_turn_back(struct mg_decider *decider, enum mg_goal goal)
+{
+    struct mg_order *order = &decider->order;
+    if (goal == MG_GOAL_CANCELLED && order->state == MG_ORDER_PROCESSED) {
+        return mg_decider_end(decider, MG_REFUSED, "the order is processed; compensate it instead");
+    }
+    if (mg_plan_is_pivot_done(decider->plan, order)) {
+        return mg_decider_end(decider, MG_REFUSED, "the order's pivot is done: it can only go forward");
+    }
+    enum mg_verdict verdict = mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
+    if (verdict != MG_GO) {
+        return verdict;
+    }
+    if (order->goal == MG_GOAL_PROCESSED) { /* the first goal wins */
+        order->goal = goal;
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_UNDO_FAILED) {
+            step_revive(decider, i);
+        }
+    }
+    return MG_GO;
+}
+
+enum mg_verdict mg_operator_decide(struct mg_decider *decider)
+{
+    const struct mg_cause *cause = decider->cause;
+    if (cause->version != 0 && cause->version != decider->order.version) {
+        return mg_decider_end(decider, MG_STALE_CAUSE,
+                              "the order has changed since the command was decided on");
+    }
+    if (cause->kind == MG_CAUSE_RESUME) {
+        return order_resume(decider);
+    }
+    if (cause->kind == MG_CAUSE_RESTART) {
+        return order_restart(decider);
+    }
+    if (cause->kind == MG_CAUSE_SETTLE) {
+        return step_settle(decider);
+    }
+    if (cause->kind == MG_CAUSE_SKIP) {
+        return step_skip(decider);
+    }
+    if (cause->kind == MG_CAUSE_COMPENSATE) {
+        return order_turn_back(decider, MG_GOAL_COMPENSATED);
+    }
+    return order_turn_back(decider, MG_GOAL_CANCELLED);
+}

@@ -1,0 +1,309 @@
+/*
+ * What follows for the whole order once a cause has changed it: which steps are ready, when it is finished,
+ * when it turns back, in which order it is undone. Planning only ever moves an order on; called twice, it
+ * changes nothing more.
+ */
+#include "core/decider.h"
+
+static uint64_t bit(int index)
+{
+    return UINT64_C(1) << index;
+}
+
+bool mg_plan_is_pivot_done(const struct mg_plan *plan, const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        if (plan->steps[i].is_pivot && order->steps[i].state == MG_STEP_DONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool mg_plan_needs_undo(const struct mg_plan *plan, const struct mg_order *order, int index)
+{
+    const struct mg_step *step = &order->steps[index];
+    return plan->steps[index].has_undo && (step->state == MG_STEP_DONE || step->is_maybe);
+}
+
+/* Sends the next request of a step, or parks it if its gate is closed. A request takes the next attempt (law
+ * 5). */
+static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    enum mg_reason gate = decider->context->gate[index];
+    int64_t now_ms = decider->context->now_ms;
+    if (gate != MG_REASON_NONE) {
+        if (step->state == MG_STEP_PENDING || step->state == MG_STEP_UNDO_PENDING) {
+            (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, gate,
+                                  now_ms + decider->context->park_ms);
+        }
+        return; /* what is parked stays so, unwritten: the supervisor asks again */
+    }
+    if (kind == MG_KIND_DO && step->is_undo_dispatched) {
+        step->generation++;
+        step->is_undo_dispatched = false;
+    }
+    step->attempt++;
+    step->kind = kind;
+    step->is_undo_dispatched = step->is_undo_dispatched || kind == MG_KIND_UNDO;
+    int64_t within_ms = kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
+    (void)mg_decider_step(decider, index, MG_STEP_EVENT_DISPATCH, MG_REASON_NONE, 0);
+    step->complete_by_ms = now_ms + within_ms;
+}
+
+static bool is_due(const struct mg_decider *decider, const struct mg_step *step)
+{
+    return step->due_at_ms != 0 && step->due_at_ms <= decider->context->now_ms;
+}
+
+/* --- forward
+ * ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t finished_steps(const struct mg_order *order)
+{
+    uint64_t finished = 0;
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_DONE || order->steps[i].state == MG_STEP_SKIPPED) {
+            finished |= bit(i);
+        }
+    }
+    return finished;
+}
+
+static int failed_step(const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_FAILED) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void step_advance(struct mg_decider *decider, int index, uint64_t finished)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    if (step->state == MG_STEP_PENDING) {
+        if ((decider->plan->steps[index].after & ~finished) == 0) {
+            step_dispatch(decider, index, MG_KIND_DO);
+        }
+    } else if (step->state == MG_STEP_WAITING && is_due(decider, step)) {
+        step_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
+    } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, step)) {
+        if (step->quiet_at_ms <= decider->context->now_ms) {
+            step_dispatch(decider, index, MG_KIND_VERIFY);
+        }
+    }
+}
+
+static bool is_expired(const struct mg_decider *decider)
+{
+    int64_t complete_by_ms = decider->order.complete_by_ms;
+    return complete_by_ms != 0 && complete_by_ms <= decider->context->now_ms;
+}
+
+static void plan_forward(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    uint64_t finished = finished_steps(order);
+    if (finished == (order->step_count == MG_STEPS_MAX ? UINT64_MAX : bit(order->step_count) - 1)) {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_FINISH, MG_REASON_NONE, -1);
+        return;
+    }
+    if (is_expired(decider)) {
+        return; /* no new work; the supervisor's word that it expired is on its way */
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        step_advance(decider, i, finished);
+        if (order->state == MG_ORDER_PENDING && order->steps[i].state == MG_STEP_RUNNING) {
+            (void)mg_decider_order(decider, MG_ORDER_EVENT_BEGIN, MG_REASON_NONE, -1);
+        }
+    }
+}
+
+/* --- backward
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Undoing around a pivot whose outcome is open would be a bet. While it runs, everything waits for it; if it
+ * turns out done, the order goes forward again; if nobody can tell and it has no undo, a person must. True:
+ * go on undoing. */
+static bool pivots_allow_undo(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if (!decider->plan->steps[i].is_pivot) {
+            continue;
+        }
+        if (step->state == MG_STEP_DONE) {
+            order->goal = MG_GOAL_PROCESSED;
+            order->complete_by_ms = 0;
+            (void)mg_decider_order(decider, MG_ORDER_EVENT_FORWARD, MG_REASON_NONE, -1);
+            return false;
+        }
+        if (step->state == MG_STEP_RUNNING) {
+            return false;
+        }
+        if (step->is_maybe && !decider->plan->steps[i].has_undo) {
+            (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_OUTCOME_UNKNOWN, i);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every step that must be undone gets its undo planned; one that provably did nothing is let go. */
+static void plan_undos(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    for (int i = 0; i < order->step_count; i++) {
+        struct mg_step *step = &order->steps[i];
+        bool is_settled = step->state == MG_STEP_PENDING || step->state == MG_STEP_WAITING ||
+                          step->state == MG_STEP_UNKNOWN || step->state == MG_STEP_DONE ||
+                          step->state == MG_STEP_FAILED || step->state == MG_STEP_SKIPPED;
+        if (!is_settled) {
+            continue;
+        }
+        if (mg_plan_needs_undo(decider->plan, order, i)) {
+            step->failure_count = 0;
+            step->cool_down_count = 0;
+            (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO, MG_REASON_ORDER_TURNED_BACK,
+                                  mg_later(step->quiet_at_ms, decider->context->now_ms));
+        } else if (step->state == MG_STEP_WAITING) {
+            (void)mg_decider_step(decider, i, MG_STEP_EVENT_ABANDON, MG_REASON_ORDER_TURNED_BACK, 0);
+        }
+    }
+}
+
+/* By step: all that follow it, directly or not. */
+static void find_followers(const struct mg_plan *plan, uint64_t followers[MG_STEPS_MAX])
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        followers[i] = 0;
+    }
+    for (int i = plan->step_count - 1; i >= 0;
+         i--) { /* `after` names earlier steps only, so one pass is enough */
+        for (int j = 0; j < i; j++) {
+            if (plan->steps[i].after & bit(j)) {
+                followers[j] |= bit(i) | followers[i];
+            }
+        }
+    }
+}
+
+/* Steps that may still act or are still to be undone: what they follow must wait. */
+static uint64_t unresolved_steps(const struct mg_order *order)
+{
+    uint64_t unresolved = 0;
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if (mg_step_is_running(step) || step->state == MG_STEP_UNDO_PENDING ||
+            step->state == MG_STEP_UNDO_WAITING) {
+            unresolved |= bit(i);
+        }
+    }
+    return unresolved;
+}
+
+static bool has_failed_undo(const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_UNDO_FAILED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void finish_backward(struct mg_decider *decider)
+{
+    const struct mg_order *order = &decider->order;
+    if (has_failed_undo(order)) {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_UNDO_FAILED, -1);
+    } else if (order->goal == MG_GOAL_CANCELLED) {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_CALLED_OFF, order->reason, -1);
+    } else {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_AMENDED, order->reason, -1);
+    }
+}
+
+static void plan_backward(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    if (!pivots_allow_undo(decider)) {
+        return;
+    }
+    plan_undos(decider);
+    uint64_t followers[MG_STEPS_MAX];
+    find_followers(decider->plan, followers);
+    uint64_t unresolved = unresolved_steps(order);
+    for (int i = order->step_count - 1; i >= 0; i--) {
+        struct mg_step *step = &order->steps[i];
+        bool is_waiting = step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING;
+        if (!is_waiting) {
+            continue;
+        }
+        if (followers[i] & unresolved) {
+            step->due_at_ms = 0; /* moved by the followers' end, not by a clock */
+        } else {
+            if (step->due_at_ms == 0) {
+                step->due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+                decider->is_changed = true;
+            }
+            if (is_due(decider, step)) {
+                step_dispatch(decider, i, MG_KIND_UNDO);
+            }
+        }
+    }
+    if (unresolved == 0) {
+        finish_backward(decider);
+    }
+}
+
+static bool is_backward(const struct mg_decider *decider)
+{
+    return decider->order.state == MG_ORDER_COMPENSATING;
+}
+
+/* A step that failed for good decides the order's direction: after the pivot, or by definition, a person is
+ * called; else the order turns back. True: nothing more is to be planned. */
+static bool plan_failure(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    int failed = failed_step(order);
+    if (failed < 0) {
+        return false;
+    }
+    bool is_pivot_done = mg_plan_is_pivot_done(decider->plan, order);
+    if (is_pivot_done || decider->plan->on_failure == MG_ON_FAILURE_ERROR) {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_STEP_FAILED, failed);
+        return true;
+    }
+    order->goal = MG_GOAL_COMPENSATED;
+    (void)mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_STEP_FAILED, failed);
+    return false;
+}
+
+void mg_plan_order(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    if (mg_order_state_is_terminal(order->state)) {
+        return;
+    }
+    if (!is_backward(decider) && plan_failure(decider)) {
+        return;
+    }
+    if (is_backward(decider)) {
+        plan_backward(decider);
+    }
+    if (order->state == MG_ORDER_PENDING ||
+        order->state == MG_ORDER_PROCESSING) { /* also: turned forward again */
+        if (order->goal == MG_GOAL_PROCESSED && failed_step(order) < 0) {
+            plan_forward(decider);
+        } else if (order->goal == MG_GOAL_PROCESSED) {
+            (void)plan_failure(decider);
+        }
+    }
+}
