@@ -1,0 +1,391 @@
+/*
+ * HTTP calls by libcurl's multi interface, driven by our loop: libcurl says which sockets and which time it
+ * waits for, we watch them and hand back what happened. libcurl never waits by itself. What one call is made
+ * of, and why nothing is sent twice, stands in http_request_curl.c.
+ *
+ * Each call has a timer of our own beside libcurl's time-out, because a call that waits for a free connection
+ * is not under libcurl's. Callers' callbacks run outside of libcurl's, so they may start, cancel and destroy
+ * what they like.
+ */
+#include "io/http_client.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/http_curl.h"
+
+/* Longer than any Retry-After that a caller would follow, short enough never to overflow (30 days). */
+#define RETRY_AFTER_MAX_S (30 * 24 * 3600LL)
+
+static void client_drive(struct mg_http_client *client, curl_socket_t fd, int events);
+static void client_tell(struct mg_http_client *client);
+static void call_detach(struct mg_http_call *call);
+static void call_destroy(struct mg_http_call *call);
+
+/* --- lists --- */
+
+static void list_push(struct mg_http_call **list, struct mg_http_call *call)
+{
+    call->prev = NULL;
+    call->next = *list;
+    if (*list) (*list)->prev = call;
+    *list = call;
+}
+
+static void list_remove(struct mg_http_call **list, struct mg_http_call *call)
+{
+    if (call->prev)
+        call->prev->next = call->next;
+    else
+        *list = call->next;
+    if (call->next) call->next->prev = call->prev;
+    call->prev = call->next = NULL;
+}
+
+/* --- the loop's side --- */
+
+/* One socket that libcurl waits on. */
+struct socket_watch {
+    struct mg_http_client *client;
+    struct mg_watch *watch;
+    curl_socket_t fd;
+};
+
+static void on_socket(void *arg, int events)
+{
+    struct socket_watch *socket = arg;
+    int mask = 0;
+    if (events & MG_READABLE) mask |= CURL_CSELECT_IN;
+    if (events & MG_WRITABLE) mask |= CURL_CSELECT_OUT;
+    client_drive(socket->client, socket->fd, mask);
+}
+
+static void on_timer(void *arg)
+{
+    client_drive(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* libcurl's wish to watch a socket. If there is no memory the socket goes unwatched and the call ends by its
+ * timer; an error from here would end every call there is. */
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+    (void)easy;
+    struct mg_http_client *client = arg;
+    struct socket_watch *socket = socket_arg;
+    if (what == CURL_POLL_REMOVE) {
+        if (socket) mg_watch_destroy(socket->watch);
+        free(socket);
+        (void)curl_multi_assign(client->multi, fd, NULL); /* fails only for a socket that it forgets anyway */
+        return 0;
+    }
+    if (!socket) {
+        socket = calloc(1, sizeof *socket);
+        if (!socket) return 0;
+        *socket = (struct socket_watch){.client = client, .fd = fd};
+        socket->watch = mg_watch_create(client->loop, fd, on_socket, socket);
+        if (!socket->watch || curl_multi_assign(client->multi, fd, socket) != CURLM_OK) {
+            mg_watch_destroy(socket->watch);
+            free(socket);
+            return 0;
+        }
+    }
+    int events = 0;
+    if (what & CURL_POLL_IN) events |= MG_READABLE;
+    if (what & CURL_POLL_OUT) events |= MG_WRITABLE;
+    mg_watch_set(socket->watch, events);
+    return 0;
+}
+
+static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+    (void)multi;
+    struct mg_http_client *client = arg;
+    if (timeout_ms < 0)
+        mg_timer_stop(client->timer);
+    else
+        mg_timer_start(client->timer, timeout_ms, 0);
+    return 0;
+}
+
+/* --- the end of a call --- */
+
+/* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date that passed means now. */
+static int64_t retry_after_ms(CURL *easy)
+{
+    struct curl_header *header;
+    if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return -1;
+    const char *text = header->value;
+    size_t digits = strspn(text, "0123456789");
+    if (digits > 0 && text[digits + strspn(text + digits, " \t")] == '\0') {
+        long long seconds = strtoll(text, NULL, 10); /* saturates */
+        return (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000;
+    }
+    time_t at = curl_getdate(text, NULL);
+    if (digits > 0 || at == (time_t)-1) return -1;
+    long long wait_ms = (long long)at * 1000 - mg_clock_wall_ms();
+    if (wait_ms < 0) return 0;
+    return wait_ms < RETRY_AFTER_MAX_S * 1000 ? wait_ms : RETRY_AFTER_MAX_S * 1000;
+}
+
+static void call_explain(const struct mg_http_call *call, struct mg_http_answer *answer)
+{
+    const struct mg_http_client_options *options = &call->client->options;
+    char *reason = answer->reason;
+    const size_t size = sizeof answer->reason;
+    if (call->is_resend)
+        (void)snprintf(reason, size, "connection died after the request was sent; it was not sent again");
+    else if (call->is_body_over)
+        (void)snprintf(reason, size, "answer's body is above %zu bytes; cut off", options->max_body_bytes);
+    else if (call->is_headers_over)
+        (void)snprintf(reason, size, "answer's headers are above %zu bytes; cut off",
+                       options->max_header_bytes);
+    else if (call->is_late)
+        (void)snprintf(reason, size, "%s within %lld ms",
+                       answer->sent == MG_SENT_NO ? "could not be sent" : "no whole answer",
+                       (long long)call->timeout_ms);
+    else if (call->result == CURLE_OK)
+        (void)snprintf(reason, size, "answer has status %d, which ends no request", answer->status);
+    else
+        (void)snprintf(reason, size, "%.150s",
+                       call->error_text[0] ? call->error_text : curl_easy_strerror(call->result));
+}
+
+/* Fills the answer; its slices point into the call. */
+static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answer)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 if there is none */
+    *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
+    bool is_whole = call->result == CURLE_OK && !call->is_late && status >= 200;
+    if (is_whole)
+        answer->sent = MG_SENT_YES;
+    else
+        answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
+    answer->status = status >= 100 ? (int)status : 0;
+    answer->is_timed_out = call->is_late || call->result == CURLE_OPERATION_TIMEDOUT;
+    if (is_whole) {
+        const char *content_type = NULL;
+        (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &content_type);
+        if (content_type) answer->content_type = content_type;
+        answer->body = mg_buf_slice(&call->answer_body);
+        if (!answer->body.data) answer->body = mg_slice_of("");
+    } else {
+        call_explain(call, answer);
+    }
+    if (answer->status < 200) answer->status = 0; /* interim answers are none */
+    if (answer->status) answer->retry_after_ms = retry_after_ms(call->easy);
+}
+
+/* Takes the call out of libcurl's hands; client_tell does the rest. */
+static void call_finish(struct mg_http_call *call, CURLcode result)
+{
+    call->result = result;
+    call->is_finished = true;
+    mg_timer_stop(call->timer);
+    list_remove(&call->client->calls, call);
+    list_push(&call->client->finished, call);
+}
+
+static void on_call_timer(void *arg)
+{
+    struct mg_http_call *call = arg;
+    call->is_late = true;
+    call_finish(call, CURLE_OPERATION_TIMEDOUT);
+    client_tell(call->client);
+}
+
+static void client_drive(struct mg_http_client *client, curl_socket_t fd, int events)
+{
+    int running = 0;
+    (void)curl_multi_socket_action(client->multi, fd, events,
+                                   &running); /* fails only for an unknown socket */
+    CURLMsg *message;
+    int left = 0;
+    while ((message = curl_multi_info_read(client->multi, &left))) {
+        if (message->msg != CURLMSG_DONE) continue;
+        struct mg_http_call *call = NULL;
+        CURLcode result = message->data.result;
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        assert(call);
+        call_finish(call, result);
+    }
+    client_tell(client);
+}
+
+/* Calls back for all that finished. A callback may start and cancel calls, and destroy the client. */
+static void client_tell(struct mg_http_client *client)
+{
+    bool is_gone = false;
+    client->ret_is_gone = &is_gone;
+    while (client->finished) {
+        struct mg_http_call *call = client->finished;
+        struct mg_http_answer answer;
+        list_remove(&client->finished, call);
+        call_conclude(call, &answer);
+        call_detach(call); /* now the call outlives the client */
+        call->is_told = true;
+        call->done(call->arg, &answer);
+        call_destroy(call);
+        if (is_gone) return;
+    }
+    client->ret_is_gone = NULL;
+}
+
+static void call_detach(struct mg_http_call *call)
+{
+    if (call->is_added)
+        (void)curl_multi_remove_handle(call->client->multi, call->easy); /* closes if unfinished */
+    call->is_added = false;
+}
+
+static void call_destroy(struct mg_http_call *call)
+{
+    call_detach(call);
+    if (call->easy) curl_easy_cleanup(call->easy);
+    curl_url_cleanup(call->url);
+    curl_slist_free_all(call->headers);
+    mg_timer_destroy(call->timer);
+    mg_buf_finish(&call->answer_body);
+    free(call->body);
+    free(call);
+}
+
+/* --- starting a call --- */
+
+enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
+                                  mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
+                                  struct mg_err *err)
+{
+    assert(request->method && request->url);
+    struct mg_http_call *call = calloc(1, sizeof *call);
+    if (!call) return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    call->client = client;
+    call->done = done;
+    call->arg = arg;
+    call->timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : 0;
+    call->deadline_boot_ms = mg_clock_boot_ms() + call->timeout_ms;
+    mg_buf_init(&call->answer_body, client->options.max_body_bytes);
+    enum mg_class class = mg_http_call_configure(call, request, err);
+    if (class != MG_OK) goto failed;
+    class = MG_TRANSIENT;
+    call->timer = mg_timer_create(client->loop, on_call_timer, call);
+    if (!call->timer) {
+        (void)mg_err_set(err, class, "could not start %s: no memory for a timer", request->method);
+        goto failed;
+    }
+    /* A call without time left is not begun; its timer says so. */
+    if (call->timeout_ms > 0) {
+        CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
+        if (code != CURLM_OK) {
+            (void)mg_err_set(err, class, "could not start %s: %s", request->method,
+                             curl_multi_strerror(code));
+            goto failed;
+        }
+        call->is_added = true;
+    }
+    mg_timer_start(call->timer, call->timeout_ms, 0);
+    list_push(&client->calls, call);
+    *ret_call = call;
+    return MG_OK;
+failed:
+    call_destroy(call);
+    return class;
+}
+
+void mg_http_call_cancel(struct mg_http_call *call)
+{
+    if (call->is_told) return; /* from within its own callback: there is nothing left to cancel */
+    list_remove(call->is_finished ? &call->client->finished : &call->client->calls, call);
+    call_destroy(call);
+}
+
+/* --- the client --- */
+
+/* A peer that closes must be an error value, not the end of the process. OpenSSL writes without MSG_NOSIGNAL.
+ */
+static void ignore_sigpipe(void)
+{
+    struct sigaction action;
+    if (sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+        action.sa_handler = SIG_IGN;
+        (void)sigaction(SIGPIPE, &action, NULL); /* cannot fail for a valid signal */
+    }
+}
+
+static bool client_set_rules(struct mg_http_client *client)
+{
+    CURLM *multi = client->multi;
+    long connections = client->options.max_connections;
+    bool is_set = true;
+#define SET(option, value) is_set = curl_multi_setopt(multi, option, value) == CURLM_OK && is_set
+    SET(CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+    SET(CURLMOPT_SOCKETDATA, client);
+    SET(CURLMOPT_TIMERFUNCTION, on_curl_timer);
+    SET(CURLMOPT_TIMERDATA, client);
+    SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
+    SET(CURLMOPT_MAX_HOST_CONNECTIONS, (long)client->options.max_connections_per_host);
+    SET(CURLMOPT_MAXCONNECTS, connections); /* all of them may be kept */
+    SET(CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+#undef SET
+    return is_set;
+}
+
+enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
+                                    struct mg_http_client **ret_client, struct mg_err *err)
+{
+    if (options->max_connections < 1 || options->max_connections_per_host < 1 ||
+        options->connect_timeout_ms < 1 || options->max_body_bytes < 1 || options->max_header_bytes < 1)
+        return mg_err_set(err, MG_BAD_INPUT, "could not make the HTTP client: a limit is below 1");
+    ignore_sigpipe();
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: libcurl cannot start");
+    enum mg_class class = MG_TRANSIENT;
+    struct mg_http_client *client = NULL;
+    if (!(curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS)) {
+        class = mg_err_set(
+            err, MG_PERMANENT,
+            "could not make the HTTP client: this libcurl resolves names by blocking; install one with "
+            "AsynchDNS");
+        goto failed;
+    }
+    client = calloc(1, sizeof *client);
+    if (!client) goto no_memory;
+    client->loop = loop;
+    client->options = *options;
+    client->timer = mg_timer_create(loop, on_timer, client);
+    client->multi = curl_multi_init();
+    if (!client->timer || !client->multi || !client_set_rules(client)) goto no_memory;
+    *ret_client = client;
+    return MG_OK;
+no_memory:
+    class = mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: no memory");
+    if (client) {
+        (void)curl_multi_cleanup(client->multi); /* accepts NULL and says so */
+        mg_timer_destroy(client->timer);
+        free(client);
+    }
+failed:
+    curl_global_cleanup();
+    return class;
+}
+
+void mg_http_client_destroy(struct mg_http_client *client)
+{
+    if (!client) return;
+    struct mg_http_call **lists[] = {&client->calls, &client->finished};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        while (*lists[i]) {
+            struct mg_http_call *call = *lists[i];
+            list_remove(lists[i], call);
+            call_destroy(call);
+        }
+    if (client->ret_is_gone) *client->ret_is_gone = true;
+    (void)curl_multi_cleanup(client->multi); /* closes kept connections; watches go with them */
+    mg_timer_destroy(client->timer);
+    curl_global_cleanup();
+    free(client);
+}

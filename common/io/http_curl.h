@@ -1,0 +1,54 @@
+/*
+ * Private to http_client_curl.c and http_request_curl.c, the only files that know libcurl.
+ */
+#ifndef MG_IO_HTTP_CURL_H
+#define MG_IO_HTTP_CURL_H
+
+#include <curl/curl.h>
+
+#include "io/http_client.h"
+
+struct mg_http_client {
+    struct mg_loop *loop;
+    CURLM *multi;
+    struct mg_timer *timer; /* libcurl's next time-out */
+    struct mg_http_client_options options;
+    struct mg_http_call *calls;    /* under way */
+    struct mg_http_call *finished; /* out of libcurl's hands, callers not told yet */
+    bool *ret_is_gone;             /* set by destroy for the function that is calling back; else NULL */
+};
+
+struct mg_http_call {
+    struct mg_http_client *client;
+    struct mg_http_call *prev, *next;
+    CURL *easy;
+    CURLU *url;
+    struct curl_slist *headers;
+    struct mg_timer *timer;
+    struct mg_buf answer_body;
+    mg_http_done_fn *done;
+    void *arg;
+    char *body;
+    int64_t timeout_ms;
+    int64_t deadline_boot_ms;
+    size_t header_bytes;
+    int sends;     /* times libcurl came to the point of sending */
+    bool is_added; /* to the multi handle */
+    bool is_plain_http;
+    bool is_late;         /* complete-by passed; stopped by us */
+    bool is_resend;       /* libcurl wanted to send again; stopped by us */
+    bool is_headers_over; /* answer's headers above their bound */
+    bool is_body_over;
+    bool is_finished; /* in the list of the finished */
+    bool is_told;     /* its callback is running */
+    CURLcode result;
+    char error_text[CURL_ERROR_SIZE];
+};
+
+/* Sets up the easy handle of a call: the request, the rules and the callbacks. */
+enum mg_class mg_http_call_configure(struct mg_http_call *call, const struct mg_http_request *request,
+                                     struct mg_err *err) MG_MUSTCHECK;
+/* Whether a byte of the request can have left. */
+bool mg_http_call_has_sent(const struct mg_http_call *call);
+
+#endif

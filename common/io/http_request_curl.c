@@ -1,0 +1,232 @@
+/*
+ * What one HTTP call is for libcurl: method, URL, headers and body, the rules that hold for every call, and
+ * the callbacks that count its bytes.
+ *
+ * The one thing that libcurl does and we must not: when a kept connection dies before the first byte of an
+ * answer, it sends the request again without a word, POST too, although the remote may have executed it. The
+ * pre-request callback is the last stop before a send; it lets a second one through only if the first put no
+ * byte on the wire.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "io/http_curl.h"
+
+/* --- one call, seen from libcurl --- */
+
+bool mg_http_call_has_sent(const struct mg_http_call *call)
+{
+    long bytes = 0;
+    if (call->sends == 0) return false;
+    if (curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes) != CURLE_OK) return true;
+    /* Of TLS libcurl counts whole records only: zero there does not mean that nothing left. */
+    return bytes > 0 || !call->is_plain_http;
+}
+
+/* The last instant before a send, on a connection that stands. */
+static int on_before_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
+{
+    (void)remote_ip, (void)local_ip, (void)remote_port, (void)local_port;
+    struct mg_http_call *call = arg;
+    if (mg_http_call_has_sent(call)) {
+        call->is_resend = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if (mg_clock_boot_ms() >= call->deadline_boot_ms) {
+        call->is_late = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    call->sends++;
+    return CURL_PREREQFUNC_OK;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *arg)
+{
+    struct mg_http_call *call = arg;
+    size_t len = size * count; /* libcurl: size is always 1 */
+    mg_buf_append(&call->answer_body, data, len);
+    if (!call->answer_body.failed) return len;
+    call->is_body_over = true;
+    return 0;
+}
+
+static size_t on_header(char *data, size_t size, size_t count, void *arg)
+{
+    (void)data;
+    struct mg_http_call *call = arg;
+    size_t len = size * count;
+    call->header_bytes += len;
+    if (call->header_bytes <= call->client->options.max_header_bytes) return len;
+    call->is_headers_over = true;
+    return 0;
+}
+
+/* --- starting a call --- */
+
+/* RFC 9110 §5.6.2 */
+static size_t token_len(const char *text)
+{
+    size_t len = 0;
+    while (text[len] && (isalnum((unsigned char)text[len]) || strchr("!#$%&'*+-.^_`|~", text[len])))
+        len++;
+    return len;
+}
+
+/* Appends one header. libcurl reads "Name:" as "leave it out" and wants "Name;" for an empty value. */
+static bool headers_add(struct curl_slist **headers, const char *line)
+{
+    struct curl_slist *grown = curl_slist_append(*headers, line);
+    if (grown) *headers = grown;
+    return grown != NULL;
+}
+
+static enum mg_class call_set_headers(struct mg_http_call *call, const struct mg_http_request *request,
+                                      struct mg_err *err)
+{
+    static const char content_type[] = "Content-Type";
+    bool has_type = false, is_taken = true;
+    for (int i = 0; request->headers && request->headers[i]; i++) {
+        const char *line = request->headers[i];
+        size_t name_len = token_len(line);
+        if (name_len == 0 || line[name_len] != ':')
+            return mg_err_set(err, MG_BAD_INPUT, "could not start %s: header %d is not \"Name: value\"",
+                              request->method, i + 1);
+        for (const char *c = line; *c; c++)
+            if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
+                return mg_err_set(err, MG_BAD_INPUT,
+                                  "could not start %s: header %.*s holds a control character",
+                                  request->method, (int)name_len, line);
+        if (name_len == sizeof content_type - 1 && strncasecmp(line, content_type, name_len) == 0)
+            has_type = true;
+        const char *value = line + name_len + 1;
+        if (value[strspn(value, " \t")] == '\0') {
+            char *empty = strndup(line, name_len + 1);
+            if (empty) empty[name_len] = ';';
+            is_taken = empty && headers_add(&call->headers, empty) && is_taken;
+            free(empty);
+        } else {
+            is_taken = headers_add(&call->headers, line) && is_taken;
+        }
+    }
+    /* No waiting for "100 Continue", and no content type that nobody asked for. */
+    is_taken = headers_add(&call->headers, "Expect:") && is_taken;
+    if (!has_type) is_taken = headers_add(&call->headers, "Content-Type:") && is_taken;
+    if (!is_taken || curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers) != CURLE_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for headers", request->method);
+    return MG_OK;
+}
+
+static enum mg_class call_set_url(struct mg_http_call *call, const struct mg_http_request *request,
+                                  struct mg_err *err)
+{
+    char *scheme = NULL;
+    call->url = curl_url();
+    if (!call->url) return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    /* As it is: "/a/../b" squashed here would be another resource than the one that was checked. */
+    CURLUcode code =
+        curl_url_set(call->url, CURLUPART_URL, request->url, CURLU_PATH_AS_IS | CURLU_DISALLOW_USER);
+    if (code == CURLUE_OK) code = curl_url_get(call->url, CURLUPART_SCHEME, &scheme, 0);
+    if (code != CURLUE_OK)
+        return mg_err_set(err, MG_BAD_INPUT, "could not start %s: URL cannot be used: %s", request->method,
+                          curl_url_strerror(code));
+    call->is_plain_http = strcmp(scheme, "http") == 0;
+    bool is_known = call->is_plain_http || strcmp(scheme, "https") == 0;
+    curl_free(scheme);
+    if (!is_known)
+        return mg_err_set(err, MG_BAD_INPUT, "could not start %s: URL must begin with http:// or https://",
+                          request->method);
+    if (curl_easy_setopt(call->easy, CURLOPT_CURLU, call->url) != CURLE_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the URL", request->method);
+    return MG_OK;
+}
+
+static enum mg_class call_set_body(struct mg_http_call *call, const struct mg_http_request *request,
+                                   struct mg_err *err)
+{
+    CURL *easy = call->easy;
+    const char *method = request->method;
+    size_t method_len = token_len(method);
+    if (method_len == 0 || method[method_len] != '\0')
+        return mg_err_set(err, MG_BAD_INPUT, "could not start a call: method is not a word of RFC 9110");
+    bool is_head = strcmp(method, "HEAD") == 0;
+    if (is_head && request->body.data)
+        return mg_err_set(err, MG_BAD_INPUT, "could not start HEAD: it cannot carry a body");
+    /* Servers want a length with these methods even if there is nothing. */
+    bool has_length = request->body.data || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+                      strcmp(method, "PATCH") == 0;
+    bool is_set = true;
+    if (is_head) is_set = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
+    if (has_length) {
+        call->body = malloc(request->body.len + 1);
+        if (!call->body)
+            return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the body", method);
+        if (request->body.len > 0) memcpy(call->body, request->body.data, request->body.len);
+        is_set =
+            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len) == CURLE_OK &&
+            curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body) == CURLE_OK;
+    }
+    if (!is_set || curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the request", method);
+    return MG_OK;
+}
+
+static long as_long(int64_t value)
+{
+    return value > INT32_MAX ? INT32_MAX : (long)value;
+}
+
+/* What holds for every call. */
+static bool call_set_rules(struct mg_http_call *call, const struct mg_http_request *request)
+{
+    const struct mg_http_client_options *options = &call->client->options;
+    CURL *easy = call->easy;
+    /* libcurl counts whole seconds and keeps a connection through the one it is in. */
+    int64_t keep_s = options->idle_connection_ms / 1000 - 1;
+    bool is_fresh = request->is_fresh || keep_s < 1;
+    bool is_set = true;
+#define SET(option, value) is_set = curl_easy_setopt(easy, option, value) == CURLE_OK && is_set
+    SET(CURLOPT_PRIVATE, call);
+    SET(CURLOPT_ERRORBUFFER, call->error_text);
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_PREREQFUNCTION, on_before_send);
+    SET(CURLOPT_PREREQDATA, call);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, call);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, call);
+    SET(CURLOPT_TIMEOUT_MS, as_long(call->timeout_ms));
+    SET(CURLOPT_CONNECTTIMEOUT_MS, as_long(options->connect_timeout_ms));
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* HTTP/2 has refusals that libcurl sends again */
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_PROXY, ""); /* or http_proxy of the environment would be used */
+    SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    SET(CURLOPT_USERAGENT, "makegood/" MG_VERSION);
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
+    SET(CURLOPT_FORBID_REUSE, is_fresh ? 1L : 0L);
+    if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
+    if (request->ca_file) SET(CURLOPT_CAINFO, request->ca_file);
+    if (request->client_cert_file) SET(CURLOPT_SSLCERT, request->client_cert_file);
+    if (request->client_key_file) SET(CURLOPT_SSLKEY, request->client_key_file);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    SET(CURLOPT_QUICK_EXIT, 1L); /* giving up a call must not wait for the thread that resolves its name */
+#endif
+#undef SET
+    return is_set;
+}
+
+enum mg_class mg_http_call_configure(struct mg_http_call *call, const struct mg_http_request *request,
+                                     struct mg_err *err)
+{
+    call->easy = curl_easy_init();
+    if (!call->easy || !call_set_rules(call, request))
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for a call", request->method);
+    enum mg_class class = call_set_body(call, request, err);
+    if (class == MG_OK) class = call_set_url(call, request, err);
+    if (class == MG_OK) class = call_set_headers(call, request, err);
+    return class;
+}
