@@ -1,0 +1,167 @@
+"""Makegood running on this machine: schema and topology made, workflows loaded, N of each service, the sample remotes.
+
+A cluster is given its servers (a PostgreSQL DSN and an AMQP URL); whether they are private ones of servers.py or parts of
+shared ones is no matter here.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from .processes import Failure, Process, free_port, plain_environment, wait_until
+from .servers import connects
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+SAMPLE = REPOSITORY / "deploy" / "sample"
+SERVICES = ("inventory", "payment", "carrier")
+
+
+def make_scratch(prefix="makegood-"):
+    """A folder of our own; others may pass through it, because PostgreSQL runs under its own account below it."""
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    scratch.chmod(0o711)
+    return scratch
+
+
+class Remote:
+    """One sample remote service with its ledger."""
+
+    def __init__(self, cluster, service):
+        self.service = service
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.ledger = cluster.scratch / f"ledger-{service}.jsonl"
+        self.process = Process(f"remote-{service}",
+                               [cluster.bin / "makegood-sample-remote", "--service", service, "--listen",
+                                f"127.0.0.1:{self.port}", "--ledger", self.ledger],
+                               cluster.scratch / f"remote-{service}.log", outlives=cluster.outlives)
+
+    def start(self):
+        self.process.start()
+        wait_until(lambda: connects(self.port), f"{self.process.name} listens", alive=self.process)
+
+    def entries(self):
+        """What the ledger holds, oldest first. A line that is still being written is not there yet."""
+        try:
+            text = self.ledger.read_bytes()
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in text.split(b"\n")[:-1] if line.strip()]
+
+
+class Cluster:
+    """Options: how many of each service, which services, extra options by service name, where the workflows are."""
+
+    def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
+                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False):
+        self.scratch = pathlib.Path(scratch)
+        self.bin = pathlib.Path(build) / "bin"
+        self.dsn, self.url = dsn, url
+        self.counts = {"scheduler": schedulers, "agent": agents, "supervisor": supervisors}
+        self.services = tuple(services)
+        self.workflows = pathlib.Path(workflows)
+        self.options = options or {}
+        self.edit_service = edit_service or (lambda name, definition: definition)
+        self.env = env or {}
+        self.outlives = outlives
+        self.remotes = {name: Remote(self, name) for name in self.services}
+        self.schedulers, self.supervisors, self.agents = [], [], []  # agents: all, of every service
+
+    # --- the operator's tool ---------------------------------------------------------------------------------------
+
+    @property
+    def tool_env(self):
+        return {"MAKEGOOD_AMQP_URL": self.url, "MAKEGOOD_PG_DSN": self.dsn}
+
+    def tool(self, *words, check=True, timeout_s=60, stdin=None):
+        """Runs `makegood WORDS`; returns the finished process. With check, a failure ends in an exception that says why."""
+        environment = plain_environment()
+        environment.update(self.env)
+        environment.update(self.tool_env)
+        done = subprocess.run([str(self.bin / "makegood")] + [str(word) for word in words], env=environment, text=True,
+                              capture_output=True, timeout=timeout_s, check=False, input=stdin, cwd=self.scratch)
+        if check and done.returncode != 0:
+            raise Failure(f"makegood {' '.join(map(str, words))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    # --- making it -------------------------------------------------------------------------------------------------
+
+    def prepare(self):
+        """Schema, topology and workflows: what an operator does once."""
+        self.tool("db", "migrate", "--migrations", REPOSITORY / "deploy" / "postgres")
+        words = []
+        for name in self.services:
+            words += ["--service", name]
+        self.tool("broker", "apply", *words)
+        files = sorted(self.workflows.glob("*.json"))
+        self.tool("workflow", "load", *files)
+
+    def service_file(self, name):
+        """The sample's service file, pointed at this cluster's remote."""
+        path = SAMPLE / "services" / f"{name}.json"
+        definition = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"service": name}
+        definition["url"] = self.remotes[name].url
+        definition = self.edit_service(name, definition)
+        target = self.scratch / f"service-{name}.json"
+        target.write_text(json.dumps(definition, indent=2), encoding="utf-8")
+        return target
+
+    def make(self, kind, name, *words):
+        port = free_port()
+        env = dict(self.env)
+        env["MAKEGOOD_AMQP_URL"] = self.url
+        if kind != "agent":  # an agent holds no database credentials
+            env["MAKEGOOD_PG_DSN"] = self.dsn
+        argv = [self.bin / f"makegood-{kind}", *words, "--http", f"127.0.0.1:{port}", *self.options.get(kind, ())]
+        return Process(name, argv, self.scratch / f"{name}.log", env=env, http_port=port, outlives=self.outlives)
+
+    def make_agent(self, service, number):
+        return self.make("agent", f"agent-{service}-{number}", "--service", self.service_file(service))
+
+    def start(self):
+        """Starts everything and returns when all of it is ready."""
+        for remote in self.remotes.values():
+            remote.start()
+        self.prepare()
+        for number in range(1, self.counts["scheduler"] + 1):
+            self.schedulers.append(self.make("scheduler", f"scheduler-{number}"))
+        for name in self.services:
+            for number in range(1, self.counts["agent"] + 1):
+                self.agents.append(self.make_agent(name, number))
+        for number in range(1, self.counts["supervisor"] + 1):
+            self.supervisors.append(self.make("supervisor", f"supervisor-{number}"))
+        for process in self.all:
+            process.start()
+        for process in self.all:
+            process.wait_ready()
+        return self
+
+    @property
+    def all(self):
+        return self.schedulers + self.agents + self.supervisors
+
+    def agents_of(self, service):
+        return [agent for agent in self.agents if agent.name.startswith(f"agent-{service}-")]
+
+    def stop(self):
+        """Asks all to end, together, and returns {name: exit code}; remotes last."""
+        running = [process for process in self.all if process.is_running()]
+        for process in running:
+            process.signal(15)
+            process.resume()
+        codes = {process.name: process.terminate() for process in running}
+        for remote in self.remotes.values():
+            remote.process.terminate()
+        return codes
+
+
+def remove_scratch(scratch):
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def build_folder():
+    """Where the executables are: $MAKEGOOD_BUILD, or the demo's build."""
+    return pathlib.Path(os.environ.get("MAKEGOOD_BUILD", REPOSITORY / "build" / "demo"))

@@ -1,0 +1,237 @@
+"""Processes that this program started, and only those.
+
+Every process has a log file, is known by its pid, and is ended when the program ends, also by SIGINT and SIGTERM (see
+`end_on_signals`). Nothing is ever looked up by name. Waiting is for a condition, with a deadline; what is read again
+meanwhile is read often enough that nobody notices.
+"""
+
+import atexit
+import ctypes
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+POLL_S = 0.02
+# Below the ephemeral range (32768 up): a client that keeps knocking at a port nobody listens on can otherwise be given
+# that very port as its own, and then talks to itself.
+PORTS = range(20000, 32000)
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Failure(Exception):
+    """Something that was needed did not happen; the text is for people."""
+
+
+def wait_until(condition, what, timeout_s=30.0, alive=None):
+    """Waits until condition() is true and returns its value. `alive` is a process that must live on meanwhile."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if alive is not None and alive.popen.poll() is not None:
+            raise Failure(f"{alive.name} ended with {alive.popen.returncode} while waiting until {what}\n{alive.tail()}")
+        if time.monotonic() > deadline:
+            tail = f"\n{alive.tail()}" if alive is not None else ""
+            raise Failure(f"waited {timeout_s:g} s in vain until {what}{tail}")
+        time.sleep(POLL_S)
+
+
+taken_ports = set()
+
+
+def free_port():
+    """A port on loopback that nobody listens on now and that this program has not given out before."""
+    for port in random.sample(PORTS, 200):
+        if port in taken_ports:
+            continue
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        taken_ports.add(port)
+        return port
+    raise Failure("could not find a free port on 127.0.0.1 between 20000 and 32000")
+
+
+def descendants(pid):
+    """The pids below `pid` in the process tree, from /proc."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as stat:
+                parent = int(stat.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        children.setdefault(parent, []).append(int(entry))
+    found, queue = [], [pid]
+    while queue:
+        for child in children.get(queue.pop(), []):
+            found.append(child)
+            queue.append(child)
+    return found
+
+
+def plain_environment():
+    """This program's environment without what would configure the services or libpq behind our back."""
+    return {name: value for name, value in os.environ.items()
+            if not (name.startswith("MAKEGOOD_") or re.fullmatch("PG[A-Z]+", name) or name.lower().endswith("_proxy"))}
+
+
+class Process:
+    """One program that runs until it is ended; it can be started again with the same arguments."""
+
+    started = []  # in order of their starts; ended in reverse
+
+    def __init__(self, name, argv, log_path, env=None, user=None, cwd=None, http_port=None, outlives=False):
+        self.name = name
+        self.argv = [str(word) for word in argv]
+        self.log_path = str(log_path)
+        self.env = env
+        self.user = user
+        self.cwd = cwd
+        self.http_port = http_port
+        self.outlives = outlives  # True: it may live on when this program dies
+        self.popen = None
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def is_running(self):
+        return self.popen is not None and self.popen.poll() is None
+
+    def start(self):
+        """Starts it; from the main thread only, because the death of the starting thread would end it."""
+        def with_parent():
+            if not self.outlives:
+                libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+        who = {}
+        if self.user is not None:
+            who = {"user": self.user, "group": self.user, "extra_groups": []}
+        environment = plain_environment()
+        environment.update(self.env or {})
+        with open(self.log_path, "ab") as log:
+            self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                                          cwd=self.cwd, start_new_session=True, preexec_fn=with_parent, **who)
+        if self not in Process.started:
+            Process.started.append(self)
+        return self
+
+    def signal(self, number):
+        if self.is_running():
+            os.kill(self.pid, number)
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def kill(self):
+        """As a power failure would: it and all below it, with SIGKILL."""
+        if not self.is_running():
+            return
+        victims = [self.pid] + descendants(self.pid)
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.popen.wait()
+        wait_until(lambda: not any(is_alive(pid) for pid in victims[1:]), f"all of {self.name} is gone")
+
+    def terminate(self, timeout_s=20.0):
+        """Asks it to end, and kills it if it does not. Returns its exit code."""
+        if self.is_running():
+            self.signal(signal.SIGTERM)
+            self.signal(signal.SIGCONT)
+            try:
+                self.popen.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        return self.popen.returncode if self.popen is not None else None
+
+    def forget(self):
+        """Leaves it running when this program ends."""
+        if self in Process.started:
+            Process.started.remove(self)
+
+    def tail(self, lines=15):
+        try:
+            with open(self.log_path, encoding="utf-8", errors="replace") as log:
+                return "".join(f"  {self.name}: {line}" for line in log.readlines()[-lines:])
+        except OSError:
+            return ""
+
+    def get(self, path):
+        """(status, text) of its own HTTP address; (0, reason) if it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(errors="replace")
+        except OSError as error:
+            return 0, str(error)
+
+    def is_ready(self):
+        return self.get("/readyz")[0] == 200
+
+    def wait_ready(self, timeout_s=30.0):
+        try:
+            wait_until(self.is_ready, f"{self.name} says that it is ready", timeout_s, alive=self)
+        except Failure as failure:
+            raise Failure(f"{failure}\n  /readyz: {self.get('/readyz')}") from None
+        return self
+
+    def metric(self, name):
+        """The sum of the series of this name, over their labels; 0 if there is none."""
+        total = 0.0
+        for line in self.get("/metrics")[1].splitlines():
+            if line.startswith("#") or not line.strip():
+                continue
+            series, _, value = line.rpartition(" ")
+            if series.split("{", 1)[0] == name:
+                total += float(value)
+        return total
+
+
+def is_alive(pid):
+    """True for a process that runs; a zombie is dead."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def end_all():
+    """Ends everything started here, last first. Those asked politely get their time together, not each its own."""
+    doomed = [process for process in reversed(Process.started) if process.is_running()]
+    Process.started.clear()
+    for process in doomed:
+        process.kill()
+
+
+def end_on_signals():
+    """SIGINT, SIGTERM and SIGHUP end this program, and with it all that it started."""
+    def leave(number, _frame):
+        sys.exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
+
+
+atexit.register(end_all)

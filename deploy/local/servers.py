@@ -1,0 +1,267 @@
+"""Private servers: one PostgreSQL and one RabbitMQ node on loopback, with their data in a scratch folder.
+
+They are servers as in production where it matters (fsync on, quorum queues on disk) and share nothing with a server that
+runs on this machine already: own ports, own node name, own epmd, own cookie, own user.
+"""
+
+import glob
+import json
+import os
+import pathlib
+import pwd
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+
+from .processes import Failure, Process, free_port, plain_environment, wait_until
+
+DATABASE = "makegood"
+ROLE = "makegood"
+
+
+def newest(pattern, what):
+    """The match of a glob pattern with the highest version in its path."""
+    found = sorted(glob.glob(pattern), key=lambda path: [int(part) for part in re.findall(r"\d+", path)])
+    if not found:
+        raise Failure(f"could not find {what} ({pattern}); deploy/local/install installs it")
+    return pathlib.Path(found[-1])
+
+
+class Postgres:
+    """A cluster of its own in `folder`; killed and started again, it recovers as after a power failure."""
+
+    def __init__(self, folder, outlives=False):
+        self.folder = pathlib.Path(folder)
+        self.bin = newest("/usr/lib/postgresql/*/bin", "PostgreSQL's server programs")
+        self.data = self.folder / "data"
+        self.port = free_port()
+        self.password = secrets.token_hex(12)
+        # postgres refuses to run as root; its own account exists wherever the package is installed.
+        self.user = "postgres" if os.geteuid() == 0 else None
+        self.outlives = outlives
+        self.process = None
+
+    @property
+    def dsn(self):
+        return self.dsn_of(DATABASE)
+
+    def dsn_of(self, database):
+        return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
+
+    def create(self):
+        self.folder.mkdir(parents=True)
+        password_file = self.folder / "password"
+        password_file.write_text(self.password, encoding="ascii")
+        if self.user is not None:
+            account = pwd.getpwnam(self.user)
+            for path in (self.folder, password_file):
+                os.chown(path, account.pw_uid, account.pw_gid)
+        self.run("initdb", "--pgdata", self.data, "--username", ROLE, "--pwfile", password_file, "--encoding", "UTF8",
+                 "--locale", "C.UTF-8", "--auth", "scram-sha-256", "--no-instructions")
+        settings = {
+            "listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder,
+            "fsync": "on", "synchronous_commit": "on", "shared_buffers": "64MB", "max_connections": "120",
+            "log_min_messages": "warning", "log_line_prefix": "%m [%p] %a ", "timezone": "UTC",
+        }
+        with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
+            for name, value in settings.items():
+                conf.write(f"{name} = '{value}'\n")
+        self.process = Process("postgres", [self.bin / "postgres", "-D", self.data], self.folder.parent / "postgres.log",
+                               user=self.user, cwd="/", outlives=self.outlives)
+
+    def run(self, program, *words):
+        prefix = ["runuser", "-u", self.user, "--"] if self.user is not None else []
+        done = subprocess.run(prefix + [str(self.bin / program)] + [str(word) for word in words], cwd="/",
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failure(f"{program} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def start(self):
+        self.process.start()
+
+    def accepts(self):
+        done = subprocess.run([self.bin / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-t", "2"], check=False)
+        return done.returncode == 0
+
+    def wait_ready(self, timeout_s=60.0):
+        # After a kill the old shared memory can be in use for a moment; the server then ends at once and is started again.
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                wait_until(lambda: self.accepts() or not self.process.is_running(), "PostgreSQL accepts connections",
+                           max(1.0, deadline - time.monotonic()))
+            except Failure as failure:
+                raise Failure(f"{failure}\n{self.process.tail()}") from None
+            if self.process.is_running():
+                return
+            if time.monotonic() > deadline or "pre-existing shared memory" not in self.process.tail():
+                raise Failure(f"PostgreSQL ended with {self.process.popen.returncode}\n{self.process.tail()}")
+            self.process.start()
+
+    def psql(self, sql, database=DATABASE):
+        """Runs SQL and returns its rows as lists of texts. For programs that have no other client at hand."""
+        done = subprocess.run([self.bin / "psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d",
+                               self.dsn_of(database), "-c", sql], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failure(f"psql failed: {done.stderr.strip()}: {sql}")
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def create_database(self, database):
+        self.psql(f'CREATE DATABASE "{database}"', "postgres")
+
+    def kill(self):
+        self.process.kill()
+
+    def restart(self):
+        self.start()
+        self.wait_ready()
+
+
+class Rabbit:
+    """One RabbitMQ node in `folder`. Its epmd is our own child, so that none is left behind and none is borrowed."""
+
+    def __init__(self, folder, outlives=False):
+        self.folder = pathlib.Path(folder)
+        self.sbin = newest("/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin", "RabbitMQ's server programs")
+        self.port, self.dist_port, self.epmd_port = free_port(), free_port(), free_port()
+        self.node = f"makegood-{self.port}@localhost"
+        self.outlives = outlives
+        self.epmd = None
+        self.process = None
+
+    @property
+    def url(self):
+        return self.url_of("%2F")
+
+    def url_of(self, vhost):
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/{vhost}"
+
+    @property
+    def env(self):
+        return {
+            "HOME": str(self.folder), "RABBITMQ_NODENAME": self.node, "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1", "RABBITMQ_DIST_PORT": str(self.dist_port),
+            "ERL_EPMD_PORT": str(self.epmd_port), "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"), "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "enabled_plugins"),
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(self.folder / "advanced.config"),
+            "RABBITMQ_PID_FILE": str(self.folder / "pid"), "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
+                "+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
+            "RUNNING_UNDER_SYSTEMD": "true",  # the start script becomes the server instead of watching over it
+        }
+
+    def create(self):
+        for name in ("mnesia", "log"):
+            (self.folder / name).mkdir(parents=True)
+        (self.folder / "enabled_plugins").write_text("[].\n", encoding="ascii")
+        (self.folder / "advanced.config").write_text("[].\n", encoding="ascii")
+        (self.folder / "rabbitmq.conf").write_text(
+            "loopback_users.guest = true\nheartbeat = 10\ndisk_free_limit.absolute = 50MB\n"
+            "vm_memory_high_watermark.relative = 0.4\nlog.file.level = warning\nlog.console = false\n", encoding="ascii")
+        cookie = self.folder / ".erlang.cookie"
+        cookie.write_text(secrets.token_hex(16), encoding="ascii")
+        cookie.chmod(0o400)
+        logs = self.folder.parent
+        epmd = shutil.which("epmd", path=os.environ.get("PATH", "") + ":/usr/bin:/usr/sbin")
+        if epmd is None:
+            raise Failure("could not find epmd; deploy/local/install installs it with rabbitmq-server")
+        self.epmd = Process("epmd", [epmd, "-port", self.epmd_port, "-address", "127.0.0.1"], logs / "epmd.log",
+                            outlives=self.outlives)
+        self.process = Process("rabbitmq", [self.sbin / "rabbitmq-server"], logs / "rabbitmq.log", env=self.env, cwd="/",
+                               outlives=self.outlives)
+
+    def start(self):
+        if not self.epmd.is_running():
+            self.epmd.start()
+            wait_until(lambda: connects(self.epmd_port), "epmd accepts connections", alive=self.epmd)
+        self.process.start()
+
+    def greets(self):
+        """True if the broker answers the AMQP 0-9-1 protocol header with connection.start (class 10, method 10)."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as peer:
+                peer.sendall(b"AMQP\x00\x00\x09\x01")
+                head = peer.recv(11)
+                return head[:3] == b"\x01\x00\x00" and head[7:11] == b"\x00\x0a\x00\x0a"
+        except OSError:
+            return False
+
+    def wait_ready(self, timeout_s=90.0):
+        wait_until(self.greets, "RabbitMQ speaks AMQP", timeout_s, alive=self.process)
+
+    def ctl(self, *words, timeout_s=60):
+        environment = plain_environment()
+        environment.update(self.env)
+        done = subprocess.run([self.sbin / "rabbitmqctl", "--node", self.node, "--silent", *words], env=environment,
+                              capture_output=True, text=True, check=False, timeout=timeout_s, cwd="/")
+        if done.returncode != 0:
+            raise Failure(f"rabbitmqctl {' '.join(words)} failed: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def create_vhost(self, vhost):
+        self.ctl("add_vhost", vhost)
+        self.ctl("set_permissions", "--vhost", vhost, "guest", ".*", ".*", ".*")
+
+    def kill(self):
+        self.process.kill()
+
+    def restart(self):
+        self.start()
+        self.wait_ready()
+
+
+def connects(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+class Servers:
+    """The two of them, started together in `scratch`."""
+
+    def __init__(self, scratch, outlives=False):
+        scratch = pathlib.Path(scratch)
+        self.postgres = Postgres(scratch / "postgres", outlives)
+        self.rabbit = Rabbit(scratch / "rabbit", outlives)
+
+    def start(self):
+        self.rabbit.create()
+        self.rabbit.start()
+        self.postgres.create()
+        self.postgres.start()
+        self.postgres.wait_ready()
+        self.postgres.create_database(DATABASE)
+        self.rabbit.wait_ready()
+        return self
+
+
+def describe(both, path):
+    """Writes down how to reach servers that run, for another program of this package."""
+    text = json.dumps({
+        "postgres": {"port": both.postgres.port, "password": both.postgres.password},
+        "rabbit": {"folder": str(both.rabbit.folder), "node": both.rabbit.node, "port": both.rabbit.port,
+                   "dist_port": both.rabbit.dist_port, "epmd_port": both.rabbit.epmd_port},
+    })
+    # The cookie in `folder` is root's or ours alone, and so is this file with its password.
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def attach(path):
+    """Servers that another program started and described: to be used, not to be started or killed."""
+    described = json.loads(pathlib.Path(path).read_text(encoding="ascii"))
+    folder = pathlib.Path(described["rabbit"]["folder"])
+    both = Servers(folder.parent)
+    for server, values in ((both.postgres, described["postgres"]), (both.rabbit, described["rabbit"])):
+        for name, value in values.items():
+            setattr(server, name, value)
+    both.rabbit.folder = folder
+    return both

@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""with_servers.py -- COMMAND…: runs a command beside one private PostgreSQL and one private RabbitMQ.
+
+The command finds them in MAKEGOOD_TEST_PG_DSN and MAKEGOOD_TEST_AMQP_URL; programs that use this package find the whole
+description in MAKEGOOD_TEST_SERVERS (see `attach` in servers.py). Ends as the command ends.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from local import cluster, processes, servers  # noqa: E402
+
+
+def main(words):
+    if words[:1] != ["--"] or len(words) < 2:
+        print(__doc__.splitlines()[0], file=sys.stderr)
+        return 2
+    processes.end_on_signals()
+    scratch = cluster.make_scratch()
+    child = None
+    try:
+        both = servers.Servers(scratch).start()
+        description = scratch / "servers.json"
+        servers.describe(both, description)
+        environment = processes.plain_environment()
+        environment.update({name: os.environ[name] for name in os.environ if name.startswith("MAKEGOOD_")})
+        environment["MAKEGOOD_TEST_PG_DSN"] = both.postgres.dsn
+        environment["MAKEGOOD_TEST_AMQP_URL"] = both.rabbit.url
+        environment["MAKEGOOD_TEST_SERVERS"] = str(description)
+        child = subprocess.Popen(words[1:], env=environment)
+        return child.wait()
+    except processes.Failure as failure:
+        print(f"with_servers: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        if child is not None and child.poll() is None:
+            child.terminate()
+            child.wait()
+        processes.end_all()
+        cluster.remove_scratch(scratch)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,317 @@
+"""What every end-to-end scenario stands on: a cluster, a client, the database and the remotes' ledgers to look into.
+
+A scenario is a function marked @scenario(...). It gets a Stage; it fails by an exception. When its own assertions have
+passed, the stage checks what must hold after any scenario: no open order without a mover, one effect for each key, no
+sanitizer report, every service ends with 0 when asked to.
+"""
+
+import collections
+import functools
+import json
+import os
+import re
+import secrets
+import sys
+import time
+import traceback
+import uuid
+
+import pika
+import psycopg2
+
+from local import cluster, processes, servers
+
+DEADLINE_S = 45.0  # no condition here takes a tenth of it on an idle machine
+TERMINAL = ("processed", "compensated", "cancelled", "error")
+SANITIZER = re.compile(r"(ERROR: (Address|Leak)Sanitizer|runtime error:|SUMMARY: \w+Sanitizer).*")
+
+
+class Order:
+    """One submission as its client knows it."""
+
+    def __init__(self, order_id, body, correlation_id):
+        self.order_id, self.body, self.correlation_id = order_id, body, correlation_id
+
+
+class Client:
+    """An independent client: pika, an exclusive queue of its own, nothing of Makegood's code."""
+
+    def __init__(self, url):
+        self.connection = pika.BlockingConnection(pika.URLParameters(url))
+        self.channel = self.connection.channel()
+        self.channel.confirm_delivery()
+        self.queue = self.channel.queue_declare("", exclusive=True).method.queue
+        self.messages = []  # (status message, pika properties), as they came
+        self.channel.basic_consume(self.queue, self.take, auto_ack=True)
+
+    def take(self, _channel, _method, properties, body):
+        self.messages.append((json.loads(body), properties))
+
+    def publish(self, body, routing_key="orders.intake", exchange="", **properties):
+        """Publishes bytes with the properties given; confirmed and routed, or an exception."""
+        if isinstance(body, str):
+            body = body.encode()
+        self.channel.basic_publish(exchange, routing_key, body, mandatory=True,
+                                   properties=pika.BasicProperties(delivery_mode=2, **properties))
+
+    def submit(self, workflow="fulfilment", payload=None, order_id=None, reply_to=None, high=False, **fields):
+        order_id = order_id or str(uuid.uuid4())
+        submission = {"order_id": order_id, "workflow": workflow, "payload": payload if payload is not None else {}}
+        submission.update(fields)
+        order = Order(order_id, json.dumps(submission), "corr-" + order_id)
+        self.post(order, reply_to, high)
+        return order
+
+    def post(self, order, reply_to=None, high=False):
+        """Posts the same bytes (again)."""
+        self.publish(order.body, "orders.intake.high" if high else "orders.intake", message_id=order.order_id,
+                     correlation_id=order.correlation_id, reply_to=reply_to or self.queue)
+
+    def pump(self):
+        self.connection.process_data_events(time_limit=processes.POLL_S)
+
+    def statuses(self, order_id):
+        """Statuses of one order by seq, each once."""
+        by_seq = {message["seq"]: message for message, _ in self.messages if message.get("order_id") == order_id}
+        return [by_seq[seq] for seq in sorted(by_seq)]
+
+    def wait_status(self, order, word, timeout_s=DEADLINE_S):
+        """Waits for a status and returns it; fails at once if the order ended otherwise."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            seen = self.statuses(order.order_id)
+            for message in seen:
+                if message["status"] == word:
+                    return message
+            ended = [message for message in seen if message["status"] in ("processed", "compensated", "cancelled", "rejected")]
+            if ended:
+                raise AssertionError(f"waited for {word}, but the order ended otherwise: {seen}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {timeout_s:g} s in vain for {word} of {order.order_id}; seen: {seen}")
+            self.pump()
+
+    def wait_message(self, matches, what, timeout_s=DEADLINE_S):
+        """Waits for any message for which matches(body, properties) is true."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            for body, properties in self.messages:
+                if matches(body, properties):
+                    return body, properties
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {timeout_s:g} s in vain for {what}; seen: {[m for m, _ in self.messages]}")
+            self.pump()
+
+    def get(self, queue):
+        """Takes one message off a queue: (properties, body), or None."""
+        method, properties, body = self.channel.basic_get(queue, auto_ack=True)
+        return (properties, body) if method is not None else None
+
+    def depth(self, queue):
+        return self.channel.queue_declare(queue, passive=True).method.message_count
+
+    def consumers(self, queue):
+        return self.channel.queue_declare(queue, passive=True).method.consumer_count
+
+    def close(self):
+        try:
+            self.connection.close()
+        except pika.exceptions.AMQPError:
+            pass  # its broker was killed by the scenario
+
+
+class Stage:
+    """What a scenario acts on."""
+
+    def __init__(self, scratch, both, owns_servers, options):
+        self.scratch, self.servers, self.owns_servers = scratch, both, owns_servers
+        if owns_servers:
+            dsn, url = both.postgres.dsn, both.rabbit.url
+        else:  # a database and a virtual host of our own in the shared servers
+            name = "e2e_" + secrets.token_hex(6)
+            both.postgres.create_database(name)
+            both.rabbit.create_vhost(name)
+            dsn, url = both.postgres.dsn_of(name), both.rabbit.url_of(name)
+        self.dsn, self.url = dsn, url
+        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, **options)
+        self.clients, self.database = [], None
+        self.expects_open_orders = False  # a scenario that leaves orders open on purpose says so
+        self.ends_badly = set()           # names of services whose exit code is not judged
+
+    # --- tools ------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def client(self):
+        return self.new_client()
+
+    def new_client(self):
+        client = Client(self.url)
+        self.clients.append(client)
+        return client
+
+    def rows(self, sql, *parameters):
+        """Rows as dictionaries; reconnects once, for scenarios that kill the database."""
+        for is_last in (False, True):
+            try:
+                if self.database is None or self.database.closed:
+                    self.database = psycopg2.connect(self.dsn)
+                    self.database.autocommit = True
+                with self.database.cursor() as cursor:
+                    cursor.execute(sql, parameters)
+                    names = [column.name for column in cursor.description]
+                    return [dict(zip(names, row)) for row in cursor.fetchall()]
+            except psycopg2.OperationalError:
+                self.database = None
+                if is_last:
+                    raise
+
+    def process(self, order):
+        """The order's process row, or None."""
+        found = self.rows("SELECT * FROM order_process WHERE order_id = %s", order.order_id)
+        return found[0] if found else None
+
+    def state(self, order):
+        row = self.process(order)
+        return row["process_state"] if row else None
+
+    def step(self, order, name):
+        found = self.rows("SELECT * FROM order_step WHERE order_id = %s AND step = %s", order.order_id, name)
+        return found[0] if found else None
+
+    def step_state(self, order, name):
+        row = self.step(order, name)
+        return row["state"] if row else None
+
+    def events(self, order):
+        return self.rows("SELECT * FROM order_event WHERE order_id = %s ORDER BY version", order.order_id)
+
+    def alerts(self, code=None):
+        return [row for row in self.rows("SELECT * FROM operator_alert ORDER BY alert_id") if code in (None, row["code"])]
+
+    def wait(self, condition, what, timeout_s=DEADLINE_S):
+        """Waits until condition() is true and returns its value; clients go on receiving meanwhile."""
+        def look():
+            for client in self.clients:
+                if client.connection.is_open:
+                    client.pump()
+            return condition()
+        return processes.wait_until(look, what, timeout_s)
+
+    def wait_state(self, order, word, timeout_s=DEADLINE_S):
+        try:
+            self.wait(lambda: self.state(order) == word, f"order {order.order_id} is {word}", timeout_s)
+        except processes.Failure as failure:
+            raise AssertionError(f"{failure}\n  it is {self.state(order)}\n{self.story(order)}") from None
+
+    def wait_step(self, order, step, word, timeout_s=DEADLINE_S):
+        try:
+            self.wait(lambda: self.step_state(order, step) == word, f"step {step} is {word}", timeout_s)
+        except processes.Failure as failure:
+            raise AssertionError(f"{failure}\n  it is {self.step_state(order, step)}\n{self.story(order)}") from None
+
+    def story(self, order):
+        lines = [f"  {row['version']:>3} {row['cause_kind']} {row['step'] or ''} {row['attempt'] or ''} "
+                 f"{row['reason'] or ''} {json.dumps(row['transitions'])}" for row in self.events(order)]
+        return "\n".join(lines)
+
+    def load_workflow(self, name, steps, **fields):
+        """Loads a definition made of steps (see `step`), version 1."""
+        definition = {"workflow": name, "version": 1, "complete_within": "5m", "steps": steps}
+        definition.update(fields)
+        path = self.scratch / f"workflow-{name}.json"
+        path.write_text(json.dumps(definition, indent=2), encoding="utf-8")
+        self.cluster.tool("workflow", "load", path)
+
+    def remote(self, service):
+        return self.cluster.remotes[service]
+
+    # --- what must hold after every scenario ---------------------------------------------------------------------------
+
+    def check_invariants(self):
+        for service, remote in self.cluster.remotes.items():
+            effects = collections.Counter(entry["key"] for entry in remote.effects())
+            twice = {key: count for key, count in effects.items() if count > 1}
+            assert not twice, f"{service} executed the same key more than once: {twice}"
+        if not self.expects_open_orders:
+            still_open = self.rows("SELECT order_id, process_state FROM order_process WHERE process_state NOT IN %s", TERMINAL)
+            assert not still_open, f"orders are still open: {still_open}"
+        gaps = self.rows("""SELECT order_id, count(*) AS rows, max(version) AS newest FROM order_event
+                            GROUP BY order_id HAVING count(*) <> max(version)""")
+        assert not gaps, f"an order's story has gaps: {gaps}"
+        for supervisor in self.cluster.supervisors:
+            if supervisor.is_running():
+                assert supervisor.metric("makegood_invariant_violations") == 0, "an open order had nothing to move it"
+
+    def check_ends(self):
+        """All services end with 0 when asked, and no sanitizer has had anything to say."""
+        codes = self.cluster.stop()
+        bad = {name: code for name, code in codes.items() if code != 0 and name not in self.ends_badly}
+        reports = []
+        for process in self.cluster.all + [remote.process for remote in self.cluster.remotes.values()]:
+            with open(process.log_path, encoding="utf-8", errors="replace") as log:
+                reports += [f"{process.name}: {found.group()}" for found in SANITIZER.finditer(log.read())]
+        assert not reports, "sanitizers report:\n" + "\n".join(reports)
+        assert not bad, f"services ended badly: {bad}"
+
+    def show_logs(self):
+        for path in sorted(self.scratch.glob("*.log")):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if text.strip():
+                print(f"--- {path.name}\n{text[-4000:]}", file=sys.stderr)
+
+    def close(self):
+        for client in self.clients:
+            client.close()
+        if self.database is not None:
+            self.database.close()
+
+
+def step(name, service, after=(), undo=True, verify=False, **fields):
+    """A step of a definition against the sample remotes: its body is the order's payload, byte for byte."""
+    definition = {"step": name, "service": service, "after": list(after), "complete_within": "5s",
+                  "retry": {"attempts": 3, "backoff": "50ms", "max_backoff": "200ms"},
+                  "do": {"method": "POST", "path": "/effects", "body": "${/payload}"}}
+    if verify:
+        definition["verify"] = {"method": "GET", "path": "/effects/${/do_key}"}
+    definition["undo"] = {"method": "DELETE", "path": "/effects/${/do_key}", "complete_within": "5s",
+                          "retry": {"attempts": 3, "backoff": "50ms", "max_backoff": "200ms"}} if undo else "none"
+    definition.update(fields)
+    return definition
+
+
+def scenario(own_servers=False, **options):
+    """Marks a scenario. own_servers: it kills or starves a server; else it may share them with other tests."""
+    def mark(function):
+        @functools.wraps(function)
+        def run():
+            return run_scenario(function, own_servers, options)
+        return run
+    return mark
+
+
+def run_scenario(function, own_servers, options):
+    processes.end_on_signals()
+    scratch = cluster.make_scratch("makegood-e2e-")
+    stage, failed = None, True
+    try:
+        shared = os.environ.get("MAKEGOOD_TEST_SERVERS")
+        owns = own_servers or not shared
+        both = servers.Servers(scratch).start() if owns else servers.attach(shared)
+        stage = Stage(scratch, both, owns, dict(options))
+        stage.cluster.start()
+        function(stage)
+        stage.check_invariants()
+        stage.check_ends()
+        failed = False
+    except Exception:  # pylint: disable=broad-except  # whatever it is, it is shown with the logs
+        if stage is not None:
+            stage.show_logs()
+        traceback.print_exc()
+    finally:
+        if stage is not None:
+            stage.close()
+        processes.end_all()
+        if not (failed and os.environ.get("MAKEGOOD_TEST_KEEP")):
+            cluster.remove_scratch(scratch)
+    if not failed:
+        print(f"ok: {function.__name__.replace('_', ' ')}")
+    return 1 if failed else 0

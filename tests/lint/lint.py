@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+"""lint.py CHECK BUILD-FOLDER: what can be said of the sources without running them.
+
+Prints each finding as file:line: text and exits 1 if there is one. BUILD-FOLDER holds compile_commands.json.
+"""
+
+import concurrent.futures
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("common", "services", "deploy", "tests")
+LINES_MAX = 600  # what a reader can hold in mind; the aim is 500
+
+# What the quoted includes of a folder may begin with. The first folder that matches rules.
+LAYERS = {
+    "common/core": ("core/",),
+    "common/base": ("base/",),
+    "common/wire": ("base/", "core/", "wire/"),
+    "common/io": ("base/", "core/", "io/"),
+    "services/scheduler": ("base/", "core/", "wire/", "io/", "scheduler/"),
+    "services/agent": ("base/", "core/", "wire/", "io/", "agent/"),
+    "services/supervisor": ("base/", "core/", "wire/", "io/", "supervisor/"),
+    "services/cli": ("base/", "core/", "wire/", "io/", "cli/"),
+}
+# Where a library's header may be included; never in a header that other parts include.
+LIBRARIES = {
+    r"(rabbitmq-c/)?amqp.*\.h": ("common/io/broker*", "common/io/topology*"),
+    r"libpq-fe\.h": ("common/io/store*", "common/io/pg_*"),
+    r"jansson\.h": ("common/wire/json*", "deploy/sample/remote/*"),
+    r"curl/.*": ("common/io/http_*curl*", "common/io/http_client*", "common/wire/service*"),
+    r"uv\.h": ("common/base/loop*",),
+    r"microhttpd\.h": ("common/io/http_server*", "deploy/sample/remote/*"),
+    r"sqlite3\.h": ("deploy/sample/remote/*",),
+    r"uuid/.*": ("common/base/id*",),
+    r"openssl/.*": ("common/base/id*",),
+    r"check\.h": ("tests/*",),
+}
+CONTRACTS = ("common/io/broker.h", "common/io/store.h", "common/io/http_client.h", "common/io/http_server.h",
+             "common/io/topology.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h",
+             "common/base/id.h")
+BANNED = {
+    "strcpy": "snprintf or mg_buf", "strcat": "mg_buf", "sprintf": "snprintf", "vsprintf": "vsnprintf", "gets": "fgets",
+    "strtok": "a slice", "atoi": "strtoll with its checks", "atol": "strtoll with its checks", "system": "posix_spawn",
+    "sleep": "waiting for an event", "usleep": "waiting for an event", "nanosleep": "waiting for an event",
+    "alloca": "the arena", "rand": "mg_random_u64", "random": "mg_random_u64",
+}
+
+
+def sources(*patterns):
+    """The repository's own files below FOLDERS whose names match, as paths relative to its top."""
+    found = []
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            relative = path.relative_to(ROOT)
+            if path.is_file() and any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns):
+                found.append(str(relative))
+    return found
+
+
+def run(words):
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def each(names, work):
+    """Runs work(name) for all names on all processors; returns the findings, in order."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return [text for text in pool.map(work, names) if text]
+
+
+def without_comments(text):
+    """The C text with comments and literals blanked out, lines kept."""
+    token = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(token, lambda found: re.sub(r"[^\n]", " ", found.group()), text, flags=re.S)
+
+
+def check_format(_build):
+    def one(name):
+        code, text = run(["clang-format", "--dry-run", "-Werror", name])
+        return text if code else None
+    return each(sources("*.c", "*.h"), one)
+
+
+def allowed_by_library(name, header):
+    for pattern, places in LIBRARIES.items():
+        if re.fullmatch(pattern, header):
+            return name not in CONTRACTS and any(fnmatch.fnmatch(name, place) for place in places)
+    return True
+
+
+def check_layers(_build):
+    findings = []
+    for name in sources("*.c", "*.h"):
+        allowed = next((begin for folder, begin in LAYERS.items() if name.startswith(folder + "/")), None)
+        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
+            quoted = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if quoted and allowed and "/" in quoted.group(1) and not quoted.group(1).startswith(allowed):
+                findings.append(f"{name}:{number}: {quoted.group(1)} belongs to a layer that this one must not use")
+            angled = re.match(r"\s*#\s*include\s+<([^>]+)>", line)
+            if angled and not allowed_by_library(name, angled.group(1)):
+                findings.append(f"{name}:{number}: <{angled.group(1)}> must stay behind the one file that wraps it")
+    return findings
+
+
+def check_banned(_build):
+    findings = []
+    pattern = re.compile(r"(?<![\w.>])(" + "|".join(BANNED) + r")\s*\(")
+    for name in sources("*.c", "*.h"):
+        text = without_comments((ROOT / name).read_text(encoding="utf-8"))
+        for number, line in enumerate(text.splitlines(), 1):
+            for found in pattern.finditer(line):
+                findings.append(f"{name}:{number}: {found.group(1)} is banned; use {BANNED[found.group(1)]}")
+    return findings
+
+
+def check_sizes(_build):
+    findings = []
+    for name in sources("*.c", "*.h"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        lines = text.count("\n")
+        if lines > LINES_MAX:
+            findings.append(f"{name}:{lines}: longer than {LINES_MAX} lines; split it by meaning")
+        if not text.startswith("/*"):
+            findings.append(f"{name}:1: does not begin with a comment that says what it is for")
+    return findings
+
+
+def commands(build):
+    """The compile commands of our own sources, as word lists by file."""
+    found = {}
+    for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text(encoding="utf-8")):
+        name = os.path.relpath(entry["file"], ROOT)
+        if name.split("/", 1)[0] in FOLDERS:
+            found[name] = entry["command"].split()
+    return found
+
+
+def check_warnings(build):
+    """clang's warnings; gcc's have been seen by the build itself."""
+    by_file = commands(build)
+
+    def one(name):
+        words = ["clang", "-fsyntax-only"]
+        skip = False
+        for word in by_file[name][1:]:
+            if skip or word in ("-c", "-o"):
+                skip = word == "-o"
+                continue
+            if not word.startswith(("-fsanitize", "-fno-sanitize", "-M", "-Wl,")):
+                words.append(word)
+        code, text = run(words)
+        return text if code else None
+    return each(sorted(by_file), one)
+
+
+def check_tidy(build):
+    def one(name):
+        code, text = run(["clang-tidy", "--quiet", "-p", build, name])
+        return text if code else None
+    return each(sorted(commands(build)), one)
+
+
+def check_cppcheck(build):
+    cache = pathlib.Path(build) / "cppcheck"
+    cache.mkdir(exist_ok=True)
+    code, text = run(["cppcheck", "--quiet", "--error-exitcode=1", "--enable=warning,performance,portability",
+                      "--inline-suppr", "--std=c11", f"--cppcheck-build-dir={cache}", "-j", str(os.cpu_count() or 1),
+                      f"--suppressions-list={ROOT / 'tests/lint/cppcheck.suppressions'}", "-I", "common", "-I", "services",
+                      "-D_GNU_SOURCE", '-DMG_VERSION="0"', "--template={file}:{line}: {severity}: {message} ({id})",
+                      *[name for name in sources("*.c") if not name.startswith("tests/")]])
+    return [text] if code else []
+
+
+def scripts(interpreter):
+    found = []
+    for name in sources("*") + [".ci/run"]:
+        path = ROOT / name
+        if "." in path.name and path.suffix not in (".sh", ".py"):
+            continue
+        with open(path, "rb") as file:
+            first = file.readline(200)
+        if first.startswith(b"#!") and interpreter in first:
+            found.append(name)
+    return found
+
+
+def check_shell(_build):
+    names = scripts(b"sh\n")
+    code, text = run(["shellcheck", "--external-sources", *names])
+    return [text] if code else []
+
+
+def check_python(_build):
+    findings = []
+    for name in sorted(set(sources("*.py") + scripts(b"python"))):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        try:
+            compile(text, name, "exec")
+        except SyntaxError as error:
+            findings.append(f"{name}:{error.lineno}: {error.msg}")
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"\btime\.sleep\(", line) and "POLL_S" not in line:
+                findings.append(f"{name}:{number}: sleeping where a condition could be awaited")
+    return findings
+
+
+def main(words):
+    checks = {name[len("check_"):]: function for name, function in globals().items() if name.startswith("check_")}
+    if len(words) != 2 or words[0] not in checks:
+        print(f"usage: lint.py {'|'.join(checks)} BUILD-FOLDER", file=sys.stderr)
+        return 2
+    findings = checks[words[0]](words[1])
+    for finding in findings:
+        print(finding.rstrip())
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
