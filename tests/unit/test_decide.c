@@ -1,0 +1,681 @@
+/*
+ * The decision core, scenario by scenario: three steps in a row (a, b, c) unless a test says otherwise, one
+ * second between causes, complete-by after ten.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backoff.h"
+#include "core/decide.h"
+#include "core/key.h"
+
+static struct mg_plan plan;
+static struct mg_context context;
+static struct mg_order order;
+static struct mg_decision decision;
+
+static void setup(void)
+{
+    memset(&plan, 0, sizeof(plan));
+    plan.step_count = 3;
+    plan.complete_within_ms = 900000;
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        plan.steps[i] = (struct mg_step_plan){
+            .after = i > 0 ? UINT64_C(1) << (i - 1) : 0,
+            .complete_within_ms = 10000,
+            .undo_complete_within_ms = 10000,
+            .poll_ms = 1000,
+            .retry = {.attempts = 3, .backoff_ms = 500, .max_backoff_ms = 30000, .cool_down_ms = 600000},
+            .undo_retry = {.attempts = 2, .backoff_ms = 500, .max_backoff_ms = 30000, .cool_down_ms = 600000},
+            .has_verify = true,
+            .has_undo = true,
+        };
+    }
+    memset(&context, 0, sizeof(context));
+    context.now_ms = 1000000;
+    context.random = 7;
+    context.quiesce_ms = 3000;
+    context.park_ms = 1000;
+}
+
+static enum mg_verdict decide(struct mg_cause cause)
+{
+    context.now_ms += 1000;
+    context.random += 1;
+    mg_order_decide(&plan, &context, &cause, &order, &decision);
+    return decision.verdict;
+}
+
+static void submit(void)
+{
+    mg_order_init(&plan, &context, 0, &order);
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_SUBMITTED, .step = -1}), MG_GO);
+}
+
+static enum mg_verdict reply_executed(int step, enum mg_outcome outcome, enum mg_executed executed)
+{
+    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = step,
+                                    .attempt = order.steps[step].attempt,
+                                    .reply_kind = order.steps[step].kind,
+                                    .outcome = outcome,
+                                    .executed = executed,
+                                    .retry_after_ms = -1});
+}
+
+static enum mg_verdict reply(int step, enum mg_outcome outcome)
+{
+    return reply_executed(step, outcome,
+                          outcome == MG_OUTCOME_PERMANENT ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE);
+}
+
+static enum mg_verdict due(int step)
+{
+    if (order.steps[step].due_at_ms > context.now_ms) {
+        context.now_ms = order.steps[step].due_at_ms;
+    }
+    return decide(
+        (struct mg_cause){.kind = MG_CAUSE_DUE, .step = step, .attempt = order.steps[step].attempt});
+}
+
+static enum mg_verdict overdue(int step)
+{
+    if (order.steps[step].complete_by_ms > context.now_ms) {
+        context.now_ms = order.steps[step].complete_by_ms;
+    }
+    return decide(
+        (struct mg_cause){.kind = MG_CAUSE_OVERDUE, .step = step, .attempt = order.steps[step].attempt});
+}
+
+static enum mg_verdict operate(enum mg_cause_kind kind, int step, enum mg_outcome outcome)
+{
+    return decide(
+        (struct mg_cause){.kind = kind, .step = step, .version = order.version, .outcome = outcome});
+}
+
+static int count_effects(enum mg_effect_kind kind)
+{
+    int count = 0;
+    for (int i = 0; i < decision.effect_count; i++) {
+        count += decision.effects[i].kind == kind;
+    }
+    return count;
+}
+
+static bool has_status(enum mg_status status)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == MG_EFFECT_STATUS && decision.effects[i].status == status) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_alert(enum mg_effect_kind kind, enum mg_alert alert)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == kind && decision.effects[i].alert == alert) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_request(int step, enum mg_kind kind)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == MG_EFFECT_REQUEST && decision.effects[i].step == step) {
+            return order.steps[step].kind == kind;
+        }
+    }
+    return false;
+}
+
+START_TEST(order_goes_step_by_step_to_processed)
+{
+    submit();
+    ck_assert(has_status(MG_STATUS_ACCEPTED));
+    ck_assert(has_request(0, MG_KIND_DO));
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(1, MG_KIND_DO));
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 1);
+    ck_assert_int_eq(reply(1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(reply(2, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+    ck_assert(has_status(MG_STATUS_PROCESSED));
+    ck_assert_int_eq(order.wake_at_ms, 0);
+    ck_assert_uint_eq(order.version, 4);
+    ck_assert_uint_eq(order.seq, 2);
+}
+END_TEST
+
+START_TEST(step_status_is_sent_if_asked_for)
+{
+    context.wants_step_status = true;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_status(MG_STATUS_STEP_COMPLETED));
+}
+END_TEST
+
+/* Guard: the attempt as fence. */
+START_TEST(reply_of_an_older_attempt_changes_nothing)
+{
+    submit();
+    overdue(0);
+    due(0);
+    ck_assert_uint_eq(order.steps[0].attempt, 2);
+    struct mg_order before = order;
+    struct mg_cause late = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = 1, .outcome = MG_OUTCOME_DONE};
+    ck_assert_int_eq(decide(late), MG_STALE_CAUSE);
+    ck_assert_mem_eq(&before, &order, sizeof(order));
+}
+END_TEST
+
+START_TEST(reply_of_another_kind_changes_nothing)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    submit();
+    overdue(0);
+    due(0);
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
+    struct mg_cause wrong = {.kind = MG_CAUSE_REPLY,
+                             .step = 0,
+                             .attempt = order.steps[0].attempt,
+                             .reply_kind = MG_KIND_DO,
+                             .outcome = MG_OUTCOME_DONE};
+    ck_assert_int_eq(decide(wrong), MG_STALE_CAUSE);
+}
+END_TEST
+
+START_TEST(second_reply_of_an_attempt_is_a_duplicate)
+{
+    submit();
+    struct mg_cause done = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = 1, .outcome = MG_OUTCOME_DONE};
+    ck_assert_int_eq(decide(done), MG_GO);
+    ck_assert_int_eq(decide(done), MG_DUPLICATE);
+}
+END_TEST
+
+START_TEST(reply_ahead_of_the_row_proves_lost_state)
+{
+    submit();
+    struct mg_cause ahead = {.kind = MG_CAUSE_REPLY, .step = 0, .attempt = 5, .outcome = MG_OUTCOME_DONE};
+    ck_assert_int_eq(decide(ahead), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_STATE_LOST));
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert_uint_eq(order.steps[0].attempt, 5);
+}
+END_TEST
+
+START_TEST(late_reply_counts_until_the_attempt_is_judged)
+{
+    submit();
+    context.now_ms += 60000;
+    ck_assert_int_eq(reply(0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+}
+END_TEST
+
+START_TEST(word_of_expiry_before_the_deadline_is_stale)
+{
+    submit();
+    struct mg_cause early = {.kind = MG_CAUSE_OVERDUE, .step = 0, .attempt = 1};
+    ck_assert_int_eq(decide(early), MG_STALE_CAUSE);
+}
+END_TEST
+
+START_TEST(expired_attempt_is_maybe_and_is_repeated_under_the_same_key)
+{
+    submit();
+    ck_assert_int_eq(overdue(0), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert_uint_eq(order.failure_count, 1);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO));
+    ck_assert_uint_eq(order.steps[0].attempt, 2);
+    ck_assert_uint_eq(order.steps[0].generation, 0);
+}
+END_TEST
+
+START_TEST(attempts_then_cool_down_then_failure_then_compensation)
+{
+    plan.steps[1].retry.cool_downs = 1;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    for (int round = 0; round < 2; round++) {
+        for (int attempt = 0; attempt < 3; attempt++) {
+            ck_assert_int_eq(order.steps[1].state, MG_STEP_RUNNING);
+            ck_assert_int_eq(reply_executed(1, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO), MG_GO);
+            if (round == 0 || attempt < 2) {
+                ck_assert_int_eq(order.steps[1].reason == MG_REASON_COOLING_DOWN, attempt == 2);
+                due(1);
+            }
+        }
+    }
+    ck_assert_int_eq(order.steps[1].state, MG_STEP_FAILED);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert(has_status(MG_STATUS_COMPENSATING));
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(reply(0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDONE);
+}
+END_TEST
+
+/* Guard: maybe. The first try may have executed, the second was refused: it must be undone all the same. */
+START_TEST(refused_after_maybe_is_undone)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(reply_executed(1, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE), MG_GO);
+    due(1);
+    ck_assert_int_eq(reply_executed(1, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO), MG_GO);
+    ck_assert_int_eq(order.steps[1].state, MG_STEP_UNDO_RUNNING);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_PENDING);
+    reply(1, MG_OUTCOME_ABSENT);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(provable_refusal_is_not_undone)
+{
+    submit();
+    ck_assert_int_eq(reply(0, MG_OUTCOME_PERMANENT), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_FAILED);
+}
+END_TEST
+
+/* Guard: quiesce. An undo may not overtake the do it undoes. */
+START_TEST(undo_waits_until_an_expired_attempt_can_no_longer_act)
+{
+    plan.steps[0].retry.attempts = 1;
+    submit();
+    ck_assert_int_eq(overdue(0), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_PENDING);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+    int64_t quiet_at_ms = order.steps[0].due_at_ms;
+    ck_assert_int_gt(quiet_at_ms, context.now_ms);
+    ck_assert_int_eq(order.wake_at_ms, quiet_at_ms);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+START_TEST(undo_waits_for_the_running_do)
+{
+    submit();
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_RUNNING);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_CANCELLED);
+    ck_assert(has_status(MG_STATUS_CANCELLED));
+}
+END_TEST
+
+START_TEST(unknown_step_is_verified_after_quiesce_and_found_done)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    submit();
+    overdue(0);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert_int_eq(order.steps[0].due_at_ms, order.steps[0].quiet_at_ms);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    ck_assert(has_request(1, MG_KIND_DO));
+}
+END_TEST
+
+START_TEST(absence_steers_the_retry_and_clears_maybe_only_if_final)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    plan.steps[0].is_absent_final = _i == 1;
+    submit();
+    overdue(0);
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_eq(order.steps[0].is_maybe, _i == 0);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_DO));
+}
+END_TEST
+
+START_TEST(doubt_without_verify_calls_the_operator_who_settles_it)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_OPERATOR;
+    submit();
+    reply(0, MG_OUTCOME_UNKNOWN);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_OUTCOME_UNKNOWN));
+    ck_assert(mg_order_is_moving(&order));
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, _i == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_OUTCOME_UNKNOWN));
+    ck_assert(has_request(_i == 0 ? 1 : 0, MG_KIND_DO));
+    ck_assert(!order.steps[0].is_maybe || _i == 0);
+}
+END_TEST
+
+START_TEST(at_most_once_is_never_sent_twice)
+{
+    plan.steps[0].is_at_most_once = true;
+    plan.steps[0].retry.attempts = 1;
+    submit();
+    overdue(0);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert_int_eq(order.steps[0].due_at_ms, 0);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+}
+END_TEST
+
+START_TEST(accepted_work_is_polled_until_done)
+{
+    plan.steps[0].finish_within_ms = 60000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    reply(0, MG_OUTCOME_ACCEPTED);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    ck_assert_uint_eq(order.failure_count, 0);
+}
+END_TEST
+
+START_TEST(accepted_work_that_never_finishes_is_undone)
+{
+    plan.steps[0].finish_within_ms = 5000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    for (int i = 0; i < 20 && order.steps[0].state != MG_STEP_UNDO_RUNNING; i++) {
+        due(0);
+        reply(0, MG_OUTCOME_ACCEPTED);
+    }
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+/* Guard: waiting is not failing. */
+START_TEST(service_that_is_away_costs_no_attempt)
+{
+    submit();
+    struct mg_cause down = {.kind = MG_CAUSE_REPLY,
+                            .step = 0,
+                            .attempt = 1,
+                            .outcome = MG_OUTCOME_TRANSIENT,
+                            .executed = MG_EXECUTED_NO,
+                            .is_service_down = true,
+                            .retry_after_ms = -1};
+    ck_assert_int_eq(decide(down), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_BREAKER_OPEN);
+    context.gate[0] = MG_REASON_BREAKER_OPEN;
+    for (int i = 0; i < 50; i++) {
+        uint64_t version = order.version;
+        ck_assert_int_eq(due(0), MG_DUPLICATE);
+        ck_assert_uint_eq(order.version, version);
+    }
+    context.gate[0] = MG_REASON_NONE;
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO));
+    ck_assert_uint_eq(order.failure_count, 0);
+    context.gate[0] = MG_REASON_NO_CONSUMER;
+    ck_assert_int_eq(overdue(0), MG_GO);
+    ck_assert_uint_eq(order.steps[0].failure_count, 0);
+    ck_assert(order.steps[0].is_maybe);
+}
+END_TEST
+
+START_TEST(unpublishable_request_is_parked_and_counts_nothing)
+{
+    submit();
+    struct mg_cause refused = {.kind = MG_CAUSE_UNPUBLISHABLE,
+                               .step = 0,
+                               .attempt = 1,
+                               .executed = _i == 0 ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE};
+    ck_assert_int_eq(decide(refused), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_UNPUBLISHABLE);
+    ck_assert_uint_eq(order.failure_count, 0);
+    ck_assert_int_eq(order.steps[0].is_maybe, _i == 1);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert_uint_eq(order.steps[0].attempt, 2);
+}
+END_TEST
+
+START_TEST(after_the_pivot_a_failure_calls_a_person_and_is_resumed_forward)
+{
+    plan.steps[1].is_pivot = true;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_REFUSED);
+    reply(2, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert(has_request(2, MG_KIND_DO));
+    ck_assert_uint_eq(order.steps[2].generation, 1);
+    reply(2, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+}
+END_TEST
+
+START_TEST(pivot_that_turns_out_done_turns_the_order_forward_again)
+{
+    plan.steps[1].is_pivot = true;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+    ck_assert(has_request(2, MG_KIND_DO));
+}
+END_TEST
+
+START_TEST(failed_undo_does_not_stop_the_others_and_is_resumed)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    reply(2, MG_OUTCOME_PERMANENT);
+    ck_assert(has_request(1, MG_KIND_UNDO));
+    ck_assert_int_eq(reply(1, MG_OUTCOME_PERMANENT), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_UNDO_FAILED));
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_uint_eq(mg_order_not_undone(&plan, &order), 2);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_UNDO_FAILED));
+    ck_assert(has_request(1, MG_KIND_UNDO));
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(do_after_undo_has_a_new_key)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_status(MG_STATUS_ACCEPTED));
+    ck_assert(has_request(0, MG_KIND_DO));
+    ck_assert_uint_eq(order.steps[0].generation, 1);
+    ck_assert_uint_eq(order.steps[0].attempt, 3);
+    ck_assert_uint_eq(order.generation, 1);
+}
+END_TEST
+
+START_TEST(parallel_steps_one_fails_while_the_other_runs)
+{
+    plan.steps[1].after = 0;
+    plan.steps[2].after = 3;
+    submit();
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 2);
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert_int_eq(order.steps[1].state, MG_STEP_RUNNING);
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert(has_request(1, MG_KIND_UNDO));
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(order_past_its_complete_by_turns_back_once)
+{
+    plan.complete_within_ms = 5000;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    context.now_ms += 10000;
+    struct mg_cause expired = {.kind = MG_CAUSE_EXPIRED, .step = -1};
+    ck_assert_int_eq(decide(expired), MG_GO);
+    ck_assert_int_eq(order.goal, MG_GOAL_COMPENSATED);
+    ck_assert_int_eq(decide(expired), MG_STALE_CAUSE);
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_DUPLICATE);
+    reply(1, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(command_decided_on_an_older_version_is_a_conflict)
+{
+    submit();
+    struct mg_cause cancel = {.kind = MG_CAUSE_CANCEL, .step = -1, .version = order.version};
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(decide(cancel), MG_STALE_CAUSE);
+}
+END_TEST
+
+START_TEST(changed_payload_is_refused_while_a_step_may_have_executed)
+{
+    plan.on_failure = MG_ON_FAILURE_ERROR;
+    submit();
+    if (_i == 1) {
+        reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+        due(0);
+    }
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    struct mg_cause repair = {
+        .kind = MG_CAUSE_RESUME, .step = -1, .version = order.version, .is_request_changed = true};
+    ck_assert_int_eq(decide(repair), _i == 1 ? MG_REFUSED : MG_GO);
+    if (_i == 0) {
+        ck_assert_uint_ge(order.steps[0].generation, 1);
+    }
+}
+END_TEST
+
+START_TEST(changed_request_under_the_same_key_stops_the_order)
+{
+    submit();
+    struct mg_cause changed = {.kind = MG_CAUSE_REQUEST_CHANGED, .step = 0, .attempt = 1};
+    ck_assert_int_eq(decide(changed), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_FAILED);
+}
+END_TEST
+
+START_TEST(retry_after_is_honoured_and_clamped)
+{
+    ck_assert_int_ge(mg_backoff_ms(100, 1000, 0, 5000, 3), 5000);
+    ck_assert_int_eq(mg_backoff_ms(100, 1000, 0, INT64_MAX, 3), MG_RETRY_AFTER_MAX_MS);
+    for (uint64_t random = 0; random < 5000; random += 7) {
+        int64_t wait_ms = mg_backoff_ms(100, 1000, 40, -1, random);
+        ck_assert_int_ge(wait_ms, 1);
+        ck_assert_int_le(wait_ms, 1000);
+        ck_assert_int_le(mg_backoff_ms(100, 1000, 1, -1, random), 200);
+    }
+}
+END_TEST
+
+START_TEST(keys_are_derived_from_order_step_kind_and_generation)
+{
+    char key[MG_KEY_SIZE];
+    mg_key_write("o-1", "charge", MG_KIND_DO, 0, key);
+    ck_assert_str_eq(key, "o-1.charge.do");
+    mg_key_write("o-1", "charge", MG_KIND_VERIFY, 2, key);
+    ck_assert_str_eq(key, "o-1.charge.do.2");
+    mg_correlation_write("o-1", "charge", 4294967295u, MG_KIND_UNDO, key);
+    ck_assert_str_eq(key, "o-1.charge.4294967295.undo");
+    ck_assert(!mg_order_id_is_valid("a b", 3));
+    ck_assert(!mg_order_id_is_valid("a\0b", 3));
+    ck_assert(mg_name_is_valid("a-1_b", 5));
+    ck_assert(!mg_name_is_valid("1a", 2));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decide");
+    TCase *cases = tcase_create("scenarios");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_test(cases, order_goes_step_by_step_to_processed);
+    tcase_add_test(cases, step_status_is_sent_if_asked_for);
+    tcase_add_test(cases, reply_of_an_older_attempt_changes_nothing);
+    tcase_add_test(cases, reply_of_another_kind_changes_nothing);
+    tcase_add_test(cases, second_reply_of_an_attempt_is_a_duplicate);
+    tcase_add_test(cases, reply_ahead_of_the_row_proves_lost_state);
+    tcase_add_test(cases, late_reply_counts_until_the_attempt_is_judged);
+    tcase_add_test(cases, word_of_expiry_before_the_deadline_is_stale);
+    tcase_add_test(cases, expired_attempt_is_maybe_and_is_repeated_under_the_same_key);
+    tcase_add_test(cases, attempts_then_cool_down_then_failure_then_compensation);
+    tcase_add_test(cases, refused_after_maybe_is_undone);
+    tcase_add_test(cases, provable_refusal_is_not_undone);
+    tcase_add_test(cases, undo_waits_until_an_expired_attempt_can_no_longer_act);
+    tcase_add_test(cases, undo_waits_for_the_running_do);
+    tcase_add_test(cases, unknown_step_is_verified_after_quiesce_and_found_done);
+    tcase_add_loop_test(cases, absence_steers_the_retry_and_clears_maybe_only_if_final, 0, 2);
+    tcase_add_loop_test(cases, doubt_without_verify_calls_the_operator_who_settles_it, 0, 2);
+    tcase_add_test(cases, at_most_once_is_never_sent_twice);
+    tcase_add_test(cases, accepted_work_is_polled_until_done);
+    tcase_add_test(cases, accepted_work_that_never_finishes_is_undone);
+    tcase_add_test(cases, service_that_is_away_costs_no_attempt);
+    tcase_add_loop_test(cases, unpublishable_request_is_parked_and_counts_nothing, 0, 2);
+    tcase_add_test(cases, after_the_pivot_a_failure_calls_a_person_and_is_resumed_forward);
+    tcase_add_test(cases, pivot_that_turns_out_done_turns_the_order_forward_again);
+    tcase_add_test(cases, failed_undo_does_not_stop_the_others_and_is_resumed);
+    tcase_add_test(cases, do_after_undo_has_a_new_key);
+    tcase_add_test(cases, parallel_steps_one_fails_while_the_other_runs);
+    tcase_add_test(cases, order_past_its_complete_by_turns_back_once);
+    tcase_add_test(cases, command_decided_on_an_older_version_is_a_conflict);
+    tcase_add_loop_test(cases, changed_payload_is_refused_while_a_step_may_have_executed, 0, 2);
+    tcase_add_test(cases, changed_request_under_the_same_key_stops_the_order);
+    tcase_add_test(cases, retry_after_is_honoured_and_clamped);
+    tcase_add_test(cases, keys_are_derived_from_order_step_kind_and_generation);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

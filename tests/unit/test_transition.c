@@ -1,0 +1,126 @@
+/* The two tables: every cell filled, terminal states closed, every state reachable, printed as the documents
+ * show. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/describe.h"
+#include "core/transition.h"
+
+#define STEP_CELLS  (MG_STEP_STATE_COUNT * MG_STEP_EVENT_COUNT)
+#define ORDER_CELLS (MG_ORDER_STATE_COUNT * MG_ORDER_EVENT_COUNT)
+
+/* Catches: a state or event that was added and whose cells nobody thought about. */
+static void check_cell(const struct mg_cell *cell, int state, int state_count)
+{
+    ck_assert_ptr_nonnull(cell->why);
+    ck_assert_uint_gt(strlen(cell->why), 0);
+    ck_assert_ptr_null(strchr(cell->why, '"'));
+    ck_assert_ptr_nonnull(cell->effects);
+    ck_assert_int_ge(cell->next, 0);
+    ck_assert_int_lt(cell->next, state_count);
+    if (cell->verdict != MG_GO) {
+        ck_assert_int_eq(cell->next, state);
+    }
+}
+
+START_TEST(every_step_cell_is_filled)
+{
+    int state = _i / MG_STEP_EVENT_COUNT;
+    check_cell(mg_step_cell((enum mg_step_state)state, (enum mg_step_event)(_i % MG_STEP_EVENT_COUNT)), state,
+               MG_STEP_STATE_COUNT);
+}
+END_TEST
+
+START_TEST(every_order_cell_is_filled)
+{
+    int state = _i / MG_ORDER_EVENT_COUNT;
+    check_cell(mg_order_cell((enum mg_order_state)state, (enum mg_order_event)(_i % MG_ORDER_EVENT_COUNT)),
+               state, MG_ORDER_STATE_COUNT);
+}
+END_TEST
+
+/* Catches: a table row from which no path leads in. */
+START_TEST(every_step_state_is_reachable)
+{
+    bool is_reached[MG_STEP_STATE_COUNT] = {[MG_STEP_PENDING] = true};
+    for (int round = 0; round < MG_STEP_STATE_COUNT; round++) {
+        for (int i = 0; i < STEP_CELLS; i++) {
+            int state = i / MG_STEP_EVENT_COUNT;
+            const struct mg_cell *cell =
+                mg_step_cell((enum mg_step_state)state, (enum mg_step_event)(i % MG_STEP_EVENT_COUNT));
+            if (is_reached[state] && cell->verdict == MG_GO) {
+                is_reached[cell->next] = true;
+            }
+        }
+    }
+    for (int state = 0; state < MG_STEP_STATE_COUNT; state++) {
+        ck_assert_msg(is_reached[state], "%s is not reachable",
+                      mg_step_state_name((enum mg_step_state)state));
+    }
+}
+END_TEST
+
+/* Catches: a processed order that slips back by itself. Only an operator or lost state may move a finished
+ * order. */
+START_TEST(finished_orders_move_only_by_a_person_or_lost_state)
+{
+    for (int i = 0; i < ORDER_CELLS; i++) {
+        enum mg_order_state state = (enum mg_order_state)(i / MG_ORDER_EVENT_COUNT);
+        enum mg_order_event event = (enum mg_order_event)(i % MG_ORDER_EVENT_COUNT);
+        if (mg_order_state_is_terminal(state) && mg_order_cell(state, event)->verdict == MG_GO) {
+            ck_assert(event == MG_ORDER_EVENT_AMEND || event == MG_ORDER_EVENT_FORWARD ||
+                      event == MG_ORDER_EVENT_RAISE || event == MG_ORDER_EVENT_RESTART);
+        }
+    }
+}
+END_TEST
+
+static void count_lines(void *arg, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        *(int *)arg += *text == '\n';
+    }
+}
+
+START_TEST(csv_has_one_line_for_each_cell)
+{
+    int lines = 0;
+    mg_describe_csv(count_lines, &lines);
+    ck_assert_int_eq(lines, 1 + STEP_CELLS + ORDER_CELLS);
+}
+END_TEST
+
+START_TEST(words_read_back_as_they_are_spelled)
+{
+    for (int i = 0; i < MG_STEP_STATE_COUNT; i++) {
+        const char *word = mg_step_state_name((enum mg_step_state)i);
+        enum mg_step_state found = MG_STEP_STATE_COUNT;
+        ck_assert(mg_step_state_parse(word, strlen(word), &found));
+        ck_assert_int_eq(found, i);
+    }
+    enum mg_step_state untouched = MG_STEP_DONE;
+    ck_assert(!mg_step_state_parse("don", 3, &untouched));
+    ck_assert(!mg_step_state_parse("donee", 5, &untouched));
+    ck_assert_int_eq(untouched, MG_STEP_DONE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("transition");
+    TCase *cases = tcase_create("tables");
+    tcase_add_loop_test(cases, every_step_cell_is_filled, 0, STEP_CELLS);
+    tcase_add_loop_test(cases, every_order_cell_is_filled, 0, ORDER_CELLS);
+    tcase_add_test(cases, every_step_state_is_reachable);
+    tcase_add_test(cases, finished_orders_move_only_by_a_person_or_lost_state);
+    tcase_add_test(cases, csv_has_one_line_for_each_cell);
+    tcase_add_test(cases, words_read_back_as_they_are_spelled);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
