@@ -1,0 +1,69 @@
+/*
+ * What the sample services did, by service and idempotency key, in SQLite: so that a test can ask afterwards
+ * whether there was one effect per key, what the net effect of an undone order is, and which bytes arrived.
+ *
+ * Every call is one SQLite statement, so it happened or it did not, also under kill -9 (write-ahead log; no
+ * wait for the disk). Calls may come from any thread.
+ */
+#ifndef REMOTE_LEDGER_H
+#define REMOTE_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "behaviour.h"
+
+struct ledger;
+
+enum state {
+    STATE_NONE,      /* asked for, never executed */
+    STATE_DONE,      /* executed, not undone */
+    STATE_UNDONE,    /* executed and undone */
+    STATE_CANCELLED, /* undone before it was executed: a tombstone */
+};
+
+struct entry {
+    bool is_known;
+    enum state state;
+    int64_t id;
+    int64_t do_requests, undo_requests; /* with this one */
+    int64_t ready_at_ms;                /* done, but asynchronous: GET says 202 until then */
+    bool is_other_body;                 /* of a do: not the bytes that came first under this key */
+    char *body;                         /* of the first do; owned */
+    int64_t body_len;
+};
+void entry_finish(struct entry *entry);
+
+/* NULL: could not be opened; a line at stderr says why. */
+struct ledger *ledger_open(const char *path);
+void ledger_close(struct ledger *ledger); /* accepts NULL */
+
+/* All return false if SQLite refused; stderr says why. Entries given back must be finished. */
+bool ledger_note_do(struct ledger *ledger, const char *service, const char *key, const char *body,
+                    size_t body_len, struct entry *ret_entry);
+/* Executes what was noted, once: on a done key nothing happens unless `is_forgetful`, on an undone or
+ * cancelled one nothing ever does. The entry says what is now; `ret_is_executed` whether it happened here. */
+bool ledger_execute(struct ledger *ledger, const char *service, const char *key, int64_t ready_in_ms,
+                    bool is_forgetful, bool *ret_is_executed, struct entry *ret_entry);
+bool ledger_note_undo(struct ledger *ledger, const char *service, const char *key, const char *body,
+                      size_t body_len, struct entry *ret_entry);
+/* done becomes undone, none becomes cancelled, the others stay. */
+bool ledger_undo(struct ledger *ledger, const char *service, const char *key, struct entry *ret_entry);
+/* Counts the GET if the key is known. */
+bool ledger_note_get(struct ledger *ledger, const char *service, const char *key, struct entry *ret_entry);
+
+/* A switch: how a service behaves until it is changed. `count`: for so many requests; -1: for all. */
+bool ledger_switch_set(struct ledger *ledger, const char *service, const char *behaviour, int64_t count,
+                       int touches);
+/* The behaviour for one request of `kind`, counted down; MODE_ORDER if no switch speaks of it. */
+bool ledger_switch_take(struct ledger *ledger, const char *service, int kind,
+                        struct behaviour *ret_behaviour);
+
+/* The ledger as JSON text, to be freed; NULL: no memory. `service`, `key`: only those, or NULL. */
+char *ledger_report(struct ledger *ledger, const char *service, const char *key, bool has_entries);
+
+int64_t ledger_now_ms(void); /* milliseconds since 1970 */
+const char *state_name(enum state state);
+
+#endif
