@@ -1,0 +1,311 @@
+/*
+ * Consuming: each consumer slot is driven from what it is to what it should be, one question at a time on the
+ * one channel (declare the private queue, set the prefetch, consume, cancel), so that a connect, a pause, a
+ * resume and a cancel by the broker are the same code. Deliveries are put together here and handed on whole.
+ *
+ * A body above the limit is read past and never kept; the receiver is told and decides.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/broker_parts.h"
+
+#define TAG_SIZE           16
+#define CANCELLED_PAUSE_MS 1000 /* after the broker cancelled a consumer (its queue moves or is gone) */
+#define QUESTION_BYTES     1024 /* more than any of the questions asked here */
+
+static void consume_opened(struct mg_link *link);
+static void consume_lost(struct mg_link *link);
+static void consume_method(struct mg_link *link, const amqp_method_t *method);
+static void consume_header(struct mg_link *link, const amqp_method_t *method,
+                           const amqp_basic_properties_t *properties, uint64_t body_size);
+static void consume_body(struct mg_link *link, amqp_bytes_t piece);
+static void consume_complete(struct mg_link *link);
+static void consume_writable(struct mg_link *link);
+static void consume_next(struct mg_broker *broker);
+static void consume_on_timer(void *arg);
+static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag);
+
+static const struct mg_link_events consume_events = {
+    .opened = consume_opened,
+    .lost = consume_lost,
+    .method = consume_method,
+    .header = consume_header,
+    .body = consume_body,
+    .complete = consume_complete,
+    .writable = consume_writable,
+};
+
+enum mg_class mg_consume_init(struct mg_broker *broker, struct mg_err *err)
+{
+    broker->reconsume = mg_timer_create(broker->loop, consume_on_timer, broker);
+    if (broker->reconsume == NULL)
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare consuming: no memory");
+    struct mg_link *link = &broker->consume;
+    enum mg_class class = mg_link_init(link, broker, "consume", &consume_events, err);
+    for (int i = 0; i < broker->consumer_count; i++)
+        link->queues[link->queue_count++] = broker->consumers[i].queue;
+    for (int i = 0; i < broker->check_count && broker->consumer_count > 0; i++)
+        link->queues[link->queue_count++] = broker->check_queues[i];
+    return class;
+}
+
+void mg_consume_finish(struct mg_broker *broker)
+{
+    mg_link_finish(&broker->consume);
+    mg_timer_destroy(broker->reconsume);
+    broker->reconsume = NULL;
+}
+
+bool mg_consume_is_up(const struct mg_broker *broker)
+{
+    if (broker->consumer_count == 0) return true;
+    if (!broker->consume.is_open) return false;
+    for (int i = 0; i < broker->consumer_count; i++) {
+        if (broker->consumers[i].is_wanted && broker->consumers[i].is_awaited) return false;
+    }
+    return true;
+}
+
+void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
+                               void (*named)(void *arg, int consumer, const char *queue), void *arg)
+{
+    if (broker->named != NULL || broker->consumer_count >= MG_CONSUMER_SLOTS)
+        return; /* there is one private queue */
+    broker->consumers[broker->consumer_count++] = (struct mg_consumer_slot){
+        .prefetch = prefetch, .is_private = true, .is_wanted = true, .is_awaited = true};
+    broker->named = named;
+    broker->named_arg = arg;
+    mg_link_start(&broker->consume);
+}
+
+void mg_broker_pause(struct mg_broker *broker, int consumer)
+{
+    if (consumer < 0 || consumer >= broker->consumer_count) return;
+    broker->consumers[consumer].is_wanted = false;
+    broker->consumers[consumer].is_awaited = false;
+    mg_timer_start(broker->reconsume, 0, 0); /* not at once: no callback runs within the caller */
+}
+
+void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
+{
+    if (consumer < 0 || consumer >= broker->consumer_count) return;
+    broker->consumers[consumer].prefetch = prefetch > 0 ? prefetch : 1;
+    broker->consumers[consumer].is_wanted = true;
+    mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* --- the connection
+ * ---------------------------------------------------------------------------------------------- */
+
+static void consume_opened(struct mg_link *link)
+{
+    for (int i = 0; i < link->broker->consumer_count; i++)
+        link->broker->consumers[i].is_awaited = link->broker->consumers[i].is_wanted;
+    consume_next(link->broker);
+}
+
+static void consume_lost(struct mg_link *link)
+{
+    struct mg_broker *broker = link->broker;
+    mg_acks_forget(broker);
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        slot->state = MG_CONSUMER_OFF;
+        slot->not_before_boot_ms = 0;
+        if (slot->is_private) {
+            free(slot->queue);
+            slot->queue = NULL;
+        }
+    }
+}
+
+static void consume_writable(struct mg_link *link)
+{
+    mg_acks_flush(link->broker);
+    consume_next(link->broker);
+}
+
+static void consume_on_timer(void *arg)
+{
+    struct mg_broker *broker = arg;
+    mg_broker_enter(broker);
+    consume_next(broker);
+    mg_broker_leave(broker);
+}
+
+static bool consume_start(struct mg_broker *broker, int index)
+{
+    struct mg_consumer_slot *slot = &broker->consumers[index];
+    struct mg_link *link = &broker->consume;
+    char tag[TAG_SIZE];
+    (void)snprintf(tag, sizeof(tag), "mg-%d", index);
+    if (slot->is_private && slot->queue == NULL) {
+        amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(""), .exclusive = 1, .auto_delete = 1};
+        slot->state = MG_CONSUMER_NAMING;
+        return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare);
+    }
+    /* Not global: it counts for the consumer that follows. The broker answers both in order. */
+    amqp_basic_qos_t qos = {.prefetch_count = slot->prefetch};
+    amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
+                                    .consumer_tag = amqp_cstring_bytes(tag)};
+    slot->state = MG_CONSUMER_STARTING;
+    return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
+           mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
+}
+
+static bool consume_stop(struct mg_broker *broker, int index)
+{
+    char tag[TAG_SIZE];
+    (void)snprintf(tag, sizeof(tag), "mg-%d", index);
+    amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(tag)};
+    broker->consumers[index].state = MG_CONSUMER_STOPPING;
+    return mg_link_send(&broker->consume, AMQP_BASIC_CANCEL_METHOD, &cancel);
+}
+
+/* Asks the next question, if none is waiting for its answer. */
+static void consume_next(struct mg_broker *broker)
+{
+    struct mg_link *link = &broker->consume;
+    if (!link->is_open || link->answer_by_boot_ms != 0) return;
+    int64_t now = mg_clock_boot_ms();
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        bool is_on = slot->state == MG_CONSUMER_ON;
+        if (is_on == slot->is_wanted) continue;
+        if (!is_on && slot->not_before_boot_ms > now) {
+            mg_timer_start(broker->reconsume, slot->not_before_boot_ms - now, 0);
+            continue;
+        }
+        if (mg_link_has_room(link, QUESTION_BYTES) &&
+            (is_on ? consume_stop(broker, i) : consume_start(broker, i)))
+            mg_link_asked(link);
+        return;
+    }
+}
+
+/* --- answers
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void consume_take_name(struct mg_broker *broker, const amqp_queue_declare_ok_t *ok)
+{
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (slot->state != MG_CONSUMER_NAMING) continue;
+        slot->state = MG_CONSUMER_OFF;
+        slot->queue = strndup(ok->queue.bytes, ok->queue.len);
+        if (slot->queue == NULL) mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE, "no memory");
+        return;
+    }
+}
+
+static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t *cancel)
+{
+    struct mg_broker *broker = link->broker;
+    int index = consume_tag_index(broker, cancel->consumer_tag);
+    if (index < 0) return;
+    struct mg_consumer_slot *slot = &broker->consumers[index];
+    amqp_basic_cancel_ok_t ok = {.consumer_tag = cancel->consumer_tag};
+    if (!cancel->nowait && mg_link_has_room(link, QUESTION_BYTES) &&
+        !mg_link_send(link, AMQP_BASIC_CANCEL_OK_METHOD, &ok))
+        return;
+    if (slot->is_private) { /* its queue is gone: a new one gets a new name, and with it a new connection */
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the private queue is gone");
+        return;
+    }
+    (void)snprintf(link->reason, sizeof(link->reason), "the broker cancelled the consumer of %s",
+                   slot->queue);
+    if (slot->state == MG_CONSUMER_ON)
+        slot->state = MG_CONSUMER_OFF; /* else the answer to a question of ours is still to come */
+    slot->is_awaited = true;
+    slot->not_before_boot_ms = mg_clock_boot_ms() + CANCELLED_PAUSE_MS;
+    mg_broker_state_changed(broker);
+}
+
+static void consume_method(struct mg_link *link, const amqp_method_t *method)
+{
+    struct mg_broker *broker = link->broker;
+    int index = -1;
+    switch (method->id) {
+    case AMQP_QUEUE_DECLARE_OK_METHOD:
+        consume_take_name(broker, method->decoded);
+        break;
+    case AMQP_BASIC_CONSUME_OK_METHOD:
+        index = consume_tag_index(broker, ((const amqp_basic_consume_ok_t *)method->decoded)->consumer_tag);
+        if (index >= 0) {
+            struct mg_consumer_slot *slot = &broker->consumers[index];
+            bool is_named = slot->is_private && slot->is_awaited;
+            slot->state = MG_CONSUMER_ON;
+            slot->is_awaited = false;
+            if (is_named) broker->named(broker->named_arg, index, slot->queue);
+        }
+        break;
+    case AMQP_BASIC_CANCEL_OK_METHOD:
+        index = consume_tag_index(broker, ((const amqp_basic_cancel_ok_t *)method->decoded)->consumer_tag);
+        if (index >= 0) broker->consumers[index].state = MG_CONSUMER_OFF;
+        break;
+    case AMQP_BASIC_CANCEL_METHOD:
+        consume_take_cancel(link, method->decoded);
+        consume_next(broker);
+        return;
+    default: /* qos-ok, and what newer brokers may say */
+        return;
+    }
+    if (!link->is_open) return;
+    mg_link_answered(link);
+    consume_next(broker);
+    mg_broker_state_changed(broker);
+}
+
+/* --- deliveries
+ * --------------------------------------------------------------------------------------------------- */
+
+static void consume_header(struct mg_link *link, const amqp_method_t *method,
+                           const amqp_basic_properties_t *properties, uint64_t body_size)
+{
+    struct mg_broker *broker = link->broker;
+    if (method->id != AMQP_BASIC_DELIVER_METHOD) return;
+    const amqp_basic_deliver_t *deliver = method->decoded;
+    bool is_oversized = body_size > broker->body_max_bytes;
+    struct mg_delivery *delivery =
+        mg_acks_begin(broker, deliver, properties, is_oversized ? 0 : (size_t)body_size);
+    if (delivery == NULL) {
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "no memory for a message of %" PRIu64 " bytes", body_size);
+        return;
+    }
+    delivery->consumer = consume_tag_index(broker, deliver->consumer_tag);
+    delivery->is_oversized = is_oversized;
+    delivery->arrived_boot_ms = mg_clock_boot_ms();
+}
+
+static void consume_body(struct mg_link *link, amqp_bytes_t piece)
+{
+    mg_acks_append(link->broker, piece);
+}
+
+static void consume_complete(struct mg_link *link)
+{
+    struct mg_broker *broker = link->broker;
+    struct mg_delivery *delivery = mg_acks_complete(broker);
+    if (delivery == NULL) return;
+    mg_metric_add(broker->deliveries, 1);
+    if (delivery->consumer < 0) { /* a consumer that is none of ours cannot be */
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "a message came for an unknown consumer");
+        mg_broker_requeue(broker, delivery);
+        return;
+    }
+    broker->on_delivery(broker->arg, delivery);
+}
+
+static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag)
+{
+    char text[TAG_SIZE];
+    for (int i = 0; i < broker->consumer_count; i++) {
+        (void)snprintf(text, sizeof(text), "mg-%d", i);
+        if (mg_slice_is(mg_amqp_slice(tag), text)) return i;
+    }
+    return -1;
+}

@@ -1,0 +1,132 @@
+/*
+ * The broker object and the parts it is made of: consume, acknowledge, publish, watch. Each part has its
+ * file; this header is what they know of each other.
+ */
+#ifndef MG_IO_BROKER_PARTS_H
+#define MG_IO_BROKER_PARTS_H
+
+#include "io/broker.h"
+#include "io/broker_link.h"
+
+#define MG_CONSUMER_SLOTS (MG_CONSUMERS_MAX + 1) /* one more for the private queue */
+#define MG_RING_SIZE                                                                                         \
+    8192 /* tags between the oldest unconfirmed publish and the newest; four windows, so that one */
+         /* late confirm does not hold up the rest */
+
+enum mg_consumer_state {
+    MG_CONSUMER_OFF,
+    MG_CONSUMER_NAMING,
+    MG_CONSUMER_STARTING,
+    MG_CONSUMER_ON,
+    MG_CONSUMER_STOPPING
+};
+
+struct mg_consumer_slot {
+    char *queue; /* the private one's: NULL until the broker has named it */
+    uint16_t prefetch;
+    bool is_private, is_wanted;
+    bool is_awaited; /* the broker is not up until it consumes: after a connect, after a cancel by the broker
+                      */
+    enum mg_consumer_state state;
+    int64_t not_before_boot_ms; /* after a cancel by the broker */
+};
+
+struct mg_held; /* a delivery with its place among the unsettled (broker_ack.c) */
+
+struct mg_ack_part {
+    struct mg_held *first, *last;                 /* held by the receiver, in order of their tags */
+    struct mg_held *settled_first, *settled_last; /* given back, not yet told to the broker */
+    struct mg_held *arriving;                     /* its body is being read */
+    size_t arrived_bytes;
+    struct mg_idle *flush;
+};
+
+struct mg_outgoing; /* a message from publish to its outcome (broker_publish.c) */
+
+struct mg_publish_part {
+    struct mg_outgoing *first, *last;       /* in order of publishing: first those sent, then those waiting */
+    struct mg_outgoing *unsent;             /* the first that is not wholly sent; NULL: none */
+    struct mg_outgoing *ring[MG_RING_SIZE]; /* sent and unconfirmed, by tag */
+    uint64_t next_tag;
+    int count;
+    size_t bytes;
+    struct mg_idle *flush;
+    struct mg_timer *expiry;
+    struct mg_metric *outcomes[MG_PUBLISH_UNKNOWN + 1], *confirm_seconds, *outstanding;
+};
+
+struct mg_watched {
+    struct mg_broker *broker;
+    struct mg_watched *next;     /* in the list of all */
+    struct mg_watched *next_due; /* in the line for the next question */
+    bool is_due;
+    char *queue;
+    struct mg_timer *timer;
+    mg_queue_seen_fn *seen;
+    void *arg;
+};
+
+struct mg_watch_part {
+    struct mg_watched *all;
+    int count;
+    struct mg_watched *due_first, *due_last, *asked;
+};
+
+struct mg_broker {
+    struct mg_loop *loop;
+    char *url, *name;
+    char address[MG_AMQP_ADDRESS_SIZE];
+    size_t body_max_bytes;
+    int64_t confirm_timeout_ms;
+    void (*on_delivery)(void *arg, struct mg_delivery *delivery);
+    void (*on_state)(void *arg, bool is_up, const char *reason);
+    void *arg;
+    char *check_queues[2 * MG_CONSUMERS_MAX];
+    int check_count;
+
+    struct mg_consumer_slot consumers[MG_CONSUMER_SLOTS];
+    int consumer_count;
+    void (*named)(void *arg, int consumer, const char *queue);
+    void *named_arg;
+    struct mg_timer *reconsume;
+
+    struct mg_link consume, publish, watch;
+    struct mg_ack_part acks;
+    struct mg_publish_part publishes;
+    struct mg_watch_part watches;
+
+    enum { MG_SAID_NOTHING, MG_SAID_UP, MG_SAID_DOWN } said;
+    int said_trouble;
+    int busy;                       /* callbacks and threads under way in which this memory is used */
+    bool is_closing;                /* destroyed as soon as busy is 0 */
+    struct mg_metrics *own_metrics; /* when the owner wants none */
+    struct mg_metric *up, *connects, *deliveries;
+};
+
+/* Every callback from the loop runs between these, so that the broker may be destroyed from within. */
+void mg_broker_enter(struct mg_broker *broker);
+void mg_broker_leave(struct mg_broker *broker); /* the broker may be gone afterwards */
+void mg_broker_state_changed(struct mg_broker *broker);
+
+enum mg_class mg_consume_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
+void mg_consume_finish(struct mg_broker *broker);
+bool mg_consume_is_up(const struct mg_broker *broker);
+
+enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
+void mg_acks_finish(struct mg_broker *broker);
+void mg_acks_flush(struct mg_broker *broker);
+void mg_acks_forget(struct mg_broker *broker); /* the connection is gone: nothing will be told any more */
+/* A delivery of `body_bytes` (0 if oversized) is beginning; NULL: no memory. */
+struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+                                  const amqp_basic_properties_t *properties, size_t body_bytes);
+void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece);
+struct mg_delivery *mg_acks_complete(struct mg_broker *broker);
+
+enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_options *options,
+                              struct mg_err *err) MG_MUSTCHECK;
+void mg_publish_finish(struct mg_broker *broker);
+
+enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
+void mg_watches_finish(struct mg_broker *broker);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * What Makegood needs in the broker, as two tables, and making or checking it. Declaring what exists with the
+ * same arguments changes nothing, so making it twice does no harm; with other arguments the broker refuses,
+ * and the queue is named. A queue's arguments cannot be changed: it must be emptied, deleted and made again
+ * by a person.
+ */
+#include "io/topology.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "io/broker_amqp.h"
+
+#define DELIVERY_LIMIT                                                                                       \
+    20 /* RabbitMQ's own default from 4.0; consumers that crash so often are stopped by the message */
+/* Queues that people walk through are given back at each look, which counts as a delivery up to RabbitMQ 4.2,
+ * and no limit said means 20 from 4.0. -1 would say "none", but 3.x refuses it. */
+#define DELIVERY_LIMIT_WALKED INT32_MAX
+#define ARGUMENTS_MAX         6
+#define LINE_SIZE             256
+#define SERVICE_PREFIX        "agent."
+#define SERVICE_SUFFIX        ".requests"
+#define SERVICE_SUFFIX_HIGH   ".requests.high"
+
+static const char *const exchanges[] = {
+    MG_EXCHANGE_INTAKE,   MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES,
+    MG_EXCHANGE_COMMANDS, MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,
+};
+
+struct queue_plan {
+    const char *name;
+    const char *exchange; /* bound by the queue's own name; NULL: reached through the default exchange only */
+    bool is_dead_end;     /* has no dead-letter exchange: it is where dead letters end */
+    bool is_walked;
+};
+
+static const struct queue_plan queues[] = {
+    {MG_QUEUE_DEAD, MG_EXCHANGE_DEAD, true, true}, /* first: the others' dead letters need it */
+    {MG_QUEUE_INTAKE, MG_EXCHANGE_INTAKE, false, false},
+    {MG_QUEUE_INTAKE_HIGH, MG_EXCHANGE_INTAKE, false, false},
+    {MG_QUEUE_REPLIES, MG_EXCHANGE_REPLIES, false, false},
+    {MG_QUEUE_COMMANDS, MG_EXCHANGE_COMMANDS, false, false},
+    {MG_QUEUE_ALERTS, MG_EXCHANGE_ALERTS, false, false},
+    {MG_QUEUE_REJECTED, NULL, false, true},
+};
+
+/* One run of apply or check. */
+struct run {
+    amqp_connection_state_t connection;
+    bool is_making;
+    void (*report)(void *arg, const char *line);
+    void *arg;
+    char problems[MG_ERR_TEXT_MAX - 64];
+    size_t problems_len;
+};
+
+static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err);
+static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err);
+
+/* --- names
+ * ------------------------------------------------------------------------------------------------------- */
+
+void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE])
+{
+    (void)snprintf(ret_queue, MG_QUEUE_NAME_SIZE, SERVICE_PREFIX "%s%s", service,
+                   is_high ? SERVICE_SUFFIX_HIGH : SERVICE_SUFFIX);
+}
+
+static bool topology_ends_with(struct mg_slice text, const char *suffix)
+{
+    size_t len = strlen(suffix);
+    return text.len >= len && memcmp(text.data + text.len - len, suffix, len) == 0;
+}
+
+static bool topology_starts_with(struct mg_slice text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return text.len >= len && memcmp(text.data, prefix, len) == 0;
+}
+
+bool mg_topology_service_of_queue(struct mg_slice queue, struct mg_slice *ret_service)
+{
+    if (queue.data == NULL || !topology_starts_with(queue, SERVICE_PREFIX)) return false;
+    size_t suffix_len;
+    if (topology_ends_with(queue, SERVICE_SUFFIX_HIGH))
+        suffix_len = strlen(SERVICE_SUFFIX_HIGH);
+    else if (topology_ends_with(queue, SERVICE_SUFFIX))
+        suffix_len = strlen(SERVICE_SUFFIX);
+    else
+        return false;
+    size_t prefix_len = strlen(SERVICE_PREFIX);
+    if (queue.len <= prefix_len + suffix_len) return false;
+    *ret_service =
+        (struct mg_slice){.data = queue.data + prefix_len, .len = queue.len - prefix_len - suffix_len};
+    return true;
+}
+
+bool mg_topology_is_reserved(struct mg_slice queue)
+{
+    static const char *const prefixes[] = {"orders.",   "agent.", "scheduler.",
+                                           "operator.", "dead.",  "makegood."};
+    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) return true;
+    for (size_t i = 0; i < queue.len; i++) {
+        unsigned char c = (unsigned char)queue.data[i];
+        if (c < 0x20 || c == 0x7F) /* bytes above are UTF-8 text, which is the broker's to judge */
+            return true;
+    }
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (topology_starts_with(queue, prefixes[i])) return true;
+    }
+    return topology_starts_with(queue, "amq.") && !topology_starts_with(queue, "amq.gen-") &&
+           !topology_starts_with(queue, "amq.rabbitmq.reply-to");
+}
+
+/* --- making and checking
+ * ------------------------------------------------------------------------------------------ */
+
+static void run_report(struct run *run, const char *kind, const char *name, const char *what)
+{
+    char line[LINE_SIZE];
+    (void)snprintf(line, sizeof(line), "%s %s: %s", kind, name, what);
+    if (run->report != NULL) run->report(run->arg, line);
+}
+
+static void run_problem(struct run *run, const char *kind, const char *name, const char *what)
+{
+    run_report(run, kind, name, what);
+    size_t room = sizeof(run->problems) - run->problems_len;
+    int n = snprintf(run->problems + run->problems_len, room, "%s%s %s: %s",
+                     run->problems_len > 0 ? "; " : "", kind, name, what);
+    if (n > 0) run->problems_len += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static enum mg_class run_services(struct run *run, const char *const *services, int count, struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    for (int i = 0; i < count && class == MG_OK; i++) {
+        for (int high = 0; high < 2 && class == MG_OK; high++) {
+            char name[MG_QUEUE_NAME_SIZE];
+            mg_topology_request_queue(services[i], high == 1, name);
+            const struct queue_plan plan = {name, MG_EXCHANGE_REQUESTS, false, false};
+            class = run_queue(run, &plan, err);
+        }
+    }
+    return class;
+}
+
+static enum mg_class topology_run(const char *amqp_url, const char *const *services, int service_count,
+                                  bool is_making, void (*report)(void *arg, const char *line), void *arg,
+                                  struct mg_err *err)
+{
+    struct run run = {.is_making = is_making, .report = report, .arg = arg};
+    enum mg_class class = mg_amqp_connect(amqp_url, "makegood broker", &run.connection, err);
+    if (class != MG_OK) return class;
+    for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++)
+        class = run_exchange(&run, exchanges[i], err);
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && class == MG_OK; i++)
+        class = run_queue(&run, &queues[i], err);
+    if (class == MG_OK) class = run_services(&run, services, service_count, err);
+    if (class == MG_OK)
+        (void)amqp_connection_close(run.connection,
+                                    AMQP_REPLY_SUCCESS); /* all is done; a lost good-bye is no matter */
+    mg_amqp_destroy(run.connection);
+    if (class == MG_OK && run.problems_len > 0) class = mg_err_set(err, MG_PERMANENT, "%s", run.problems);
+    return class;
+}
+
+enum mg_class mg_topology_apply(const char *amqp_url, const char *const *services, int service_count,
+                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+{
+    return topology_run(amqp_url, services, service_count, true, report, arg, err);
+}
+
+/* Bindings cannot be looked at in AMQP 0-9-1; a missing one shows as messages that come back. */
+enum mg_class mg_topology_check(const char *amqp_url, const char *const *services, int service_count,
+                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+{
+    return topology_run(amqp_url, services, service_count, false, report, arg, err);
+}
+
+/* What the last question brought: MG_OK; MG_STALE: there is none; MG_PERMANENT: refused, with the text in
+ * `err`, and the channel is open again; anything else ends the run. */
+static enum mg_class run_answer(struct run *run, const void *answer, struct mg_err *err)
+{
+    if (answer != NULL) {
+        amqp_maybe_release_buffers(run->connection);
+        return MG_OK;
+    }
+    int code;
+    enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(run->connection), &code, err);
+    if (class != MG_PERMANENT || code == 0)
+        return class == MG_OK ? mg_err_set(err, MG_TRANSIENT, "the broker did not answer") : class;
+    struct mg_err reopen;
+    if (mg_amqp_reopen_channel(run->connection, &reopen) != MG_OK) {
+        *err = reopen;
+        return MG_TRANSIENT;
+    }
+    return code == AMQP_NOT_FOUND ? MG_STALE : MG_PERMANENT;
+}
+
+static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err)
+{
+    amqp_bytes_t name = amqp_cstring_bytes(exchange), type = amqp_cstring_bytes("direct");
+    struct mg_err why;
+    enum mg_class class = run_answer(
+        run,
+        amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 1, 1, 0, 0, amqp_empty_table),
+        &why);
+    bool is_there = class == MG_OK;
+    if (class == MG_STALE && !run->is_making) {
+        run_problem(run, "exchange", exchange, "missing; run: makegood broker apply");
+        return MG_OK;
+    }
+    if (class == MG_OK || class == MG_STALE)
+        class = run_answer(
+            run,
+            amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 0, 1, 0, 0, amqp_empty_table),
+            &why);
+    if (class == MG_PERMANENT || class == MG_STALE) {
+        run_problem(run, "exchange", exchange, why.text);
+        return MG_OK;
+    }
+    if (class != MG_OK) {
+        *err = why;
+        return mg_err_prefix(err, "could not declare exchange %s", exchange);
+    }
+    run_report(run, "exchange", exchange, is_there ? "found" : "made");
+    return MG_OK;
+}
+
+static void queue_argument_text(amqp_table_t *table, const char *key, const char *text)
+{
+    amqp_table_entry_t *entry = &table->entries[table->num_entries++];
+    entry->key = amqp_cstring_bytes(key);
+    entry->value.kind = AMQP_FIELD_KIND_UTF8;
+    entry->value.value.bytes = amqp_cstring_bytes(text);
+}
+
+static void queue_arguments(const struct queue_plan *plan, amqp_table_t *table)
+{
+    queue_argument_text(table, "x-queue-type", "quorum");
+    queue_argument_text(table, "x-overflow", "reject-publish");
+    if (!plan->is_dead_end) {
+        queue_argument_text(table, "x-dead-letter-exchange", MG_EXCHANGE_DEAD);
+        queue_argument_text(table, "x-dead-letter-routing-key", MG_QUEUE_DEAD);
+        queue_argument_text(table, "x-dead-letter-strategy", "at-least-once");
+    }
+    amqp_table_entry_t *entry = &table->entries[table->num_entries++];
+    entry->key = amqp_cstring_bytes("x-delivery-limit");
+    entry->value.kind = AMQP_FIELD_KIND_I32;
+    entry->value.value.i32 = plan->is_walked ? DELIVERY_LIMIT_WALKED : DELIVERY_LIMIT;
+}
+
+static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err)
+{
+    amqp_table_entry_t entries[ARGUMENTS_MAX] = {0};
+    amqp_table_t arguments = {.num_entries = 0, .entries = entries};
+    queue_arguments(plan, &arguments);
+    amqp_bytes_t name = amqp_cstring_bytes(plan->name);
+    struct mg_err why;
+    enum mg_class class = run_answer(
+        run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 1, 0, 0, 0, amqp_empty_table), &why);
+    bool is_there = class == MG_OK;
+    if (class == MG_STALE && !run->is_making) {
+        run_problem(run, "queue", plan->name, "missing; run: makegood broker apply");
+        return MG_OK;
+    }
+    /* Declaring what is there compares the arguments and changes nothing. */
+    if (class == MG_OK || class == MG_STALE)
+        class = run_answer(
+            run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 0, 1, 0, 0, arguments), &why);
+    if (class == MG_OK && run->is_making && plan->exchange != NULL)
+        class = run_answer(run,
+                           amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name,
+                                           amqp_cstring_bytes(plan->exchange), name, amqp_empty_table),
+                           &why);
+    if (class == MG_PERMANENT || class == MG_STALE) {
+        char text[LINE_SIZE];
+        (void)snprintf(text, sizeof(text), "%.170s; empty it, delete it, run: makegood broker apply",
+                       why.text);
+        run_problem(run, "queue", plan->name, text);
+        return MG_OK;
+    }
+    if (class != MG_OK) {
+        *err = why;
+        return mg_err_prefix(err, "could not declare queue %s", plan->name);
+    }
+    run_report(run, "queue", plan->name, is_there ? "found" : "made");
+    return MG_OK;
+}

@@ -1,0 +1,274 @@
+/*
+ * Walking through a queue message by message, for the operator: dead letters and rejected orders. Messages
+ * that are looked at are held until the end and then given back, so that none is shown twice. One that is
+ * requeued is removed only after the broker has confirmed its new copy: a crash in between leaves it twice,
+ * never lost.
+ *
+ * Blocks, but no wait is without an end.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "io/broker_amqp.h"
+#include "io/topology.h"
+
+#define LETTER_BODY_MAX                                                                                      \
+    (16 * 1024 * 1024) /* RabbitMQ's own limit from 4.0; larger ones are shown without their body */
+#define HEADERS_MAX 64 /* kept of a message that is requeued */
+
+struct walk {
+    amqp_connection_state_t connection;
+    const char *queue;
+    uint64_t published; /* tags of our publishes */
+    uint64_t highest_held;
+};
+
+/* A message with its memory: properties live in the library's pool until the next is fetched. */
+struct letter {
+    uint64_t tag;
+    const amqp_basic_properties_t *properties;
+    char *body;
+    size_t body_len;
+    bool is_whole;
+    struct mg_dead_letter shown;
+};
+
+static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_empty,
+                                struct mg_err *err);
+static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
+                                 struct mg_err *err);
+static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err);
+
+enum mg_class mg_topology_walk(const char *amqp_url, const char *queue, int max,
+                               enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
+                               void *arg, int *ret_count, struct mg_err *err)
+{
+    struct walk walk = {.queue = queue};
+    enum mg_class class = mg_amqp_connect(amqp_url, "makegood dead", &walk.connection, err);
+    if (class != MG_OK) return class;
+    if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL)
+        class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);
+    int count = 0;
+    while (class == MG_OK && count < max) {
+        struct letter letter = {0};
+        bool is_empty = false;
+        class = walk_fetch(&walk, &letter, &is_empty, err);
+        if (class == MG_OK && !is_empty) {
+            count++;
+            class = walk_settle(&walk, &letter, pick(arg, &letter.shown), err);
+        }
+        free(letter.body);
+        amqp_maybe_release_buffers(walk.connection);
+        if (is_empty) break;
+    }
+    if (class == MG_OK && walk.highest_held > 0 &&
+        amqp_basic_nack(walk.connection, MG_AMQP_CHANNEL, walk.highest_held, 1, 1) != AMQP_STATUS_OK)
+        class = mg_err_set(err, MG_TRANSIENT, "could not give messages back to %s: connection lost", queue);
+    if (class == MG_OK)
+        (void)amqp_connection_close(walk.connection,
+                                    AMQP_REPLY_SUCCESS); /* what is held goes back by itself */
+    mg_amqp_destroy(walk.connection);
+    if (class == MG_OK) *ret_count = count;
+    return class;
+}
+
+/* --- fetching
+ * ------------------------------------------------------------------------------------------------------ */
+
+static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, struct mg_err *err)
+{
+    struct timeval timeout = {.tv_sec = MG_AMQP_RPC_TIMEOUT_MS / 1000};
+    int status = amqp_simple_wait_frame_noblock(walk->connection, ret_frame, &timeout);
+    if (status != AMQP_STATUS_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: %s",
+                          amqp_error_string2(status));
+    if (ret_frame->frame_type == AMQP_FRAME_METHOD &&
+        (ret_frame->payload.method.id == AMQP_CHANNEL_CLOSE_METHOD ||
+         ret_frame->payload.method.id == AMQP_CONNECTION_CLOSE_METHOD)) {
+        amqp_rpc_reply_t reply = {.reply_type = AMQP_RESPONSE_SERVER_EXCEPTION,
+                                  .reply = ret_frame->payload.method};
+        return mg_amqp_result(reply, NULL, err);
+    }
+    return MG_OK;
+}
+
+/* Reads header and body of the message whose method has come; `letter` NULL: throws it away. */
+static enum mg_class walk_content(struct walk *walk, struct letter *letter, struct mg_err *err)
+{
+    amqp_frame_t frame;
+    enum mg_class class = walk_frame(walk, &frame, err);
+    if (class != MG_OK) return class;
+    if (frame.frame_type != AMQP_FRAME_HEADER)
+        return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: no header came");
+    uint64_t left = frame.payload.properties.body_size;
+    if (letter != NULL) {
+        letter->properties = frame.payload.properties.decoded;
+        letter->is_whole = left <= LETTER_BODY_MAX;
+        letter->body = malloc(letter->is_whole ? (size_t)left + 1 : 1);
+        if (letter->body == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read a message: no memory");
+    }
+    while (left > 0) {
+        class = walk_frame(walk, &frame, err);
+        if (class != MG_OK) return class;
+        if (frame.frame_type != AMQP_FRAME_BODY || frame.payload.body_fragment.len > left)
+            return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: no body came");
+        left -= frame.payload.body_fragment.len;
+        if (letter != NULL && letter->is_whole) {
+            memcpy(letter->body + letter->body_len, frame.payload.body_fragment.bytes,
+                   frame.payload.body_fragment.len);
+            letter->body_len += frame.payload.body_fragment.len;
+        }
+    }
+    return MG_OK;
+}
+
+static struct mg_slice letter_property(const amqp_basic_properties_t *properties, amqp_flags_t flag,
+                                       amqp_bytes_t bytes)
+{
+    return (properties->_flags & flag) == 0 ? (struct mg_slice){0} : mg_amqp_slice(bytes);
+}
+
+/* The first entry of x-death is the last death. A rejected order never died: it came from the intake. */
+static void letter_show(const struct walk *walk, struct letter *letter)
+{
+    const amqp_basic_properties_t *properties = letter->properties;
+    struct mg_dead_letter *shown = &letter->shown;
+    shown->message_id = letter_property(properties, AMQP_BASIC_MESSAGE_ID_FLAG, properties->message_id);
+    shown->type = letter_property(properties, AMQP_BASIC_TYPE_FLAG, properties->type);
+    shown->correlation_id =
+        letter_property(properties, AMQP_BASIC_CORRELATION_ID_FLAG, properties->correlation_id);
+    if (letter->is_whole) shown->body = (struct mg_slice){.data = letter->body, .len = letter->body_len};
+    const amqp_field_value_t *deaths = (properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0
+                                           ? NULL
+                                           : mg_amqp_table_find(&properties->headers, "x-death");
+    if (deaths != NULL && deaths->kind == AMQP_FIELD_KIND_ARRAY && deaths->value.array.num_entries > 0 &&
+        deaths->value.array.entries[0].kind == AMQP_FIELD_KIND_TABLE) {
+        const amqp_table_t *death = &deaths->value.array.entries[0].value.table;
+        const amqp_field_value_t *value = mg_amqp_table_find(death, "queue");
+        if (value != NULL) shown->queue = mg_amqp_value_text(value);
+        value = mg_amqp_table_find(death, "reason");
+        if (value != NULL) shown->reason = mg_amqp_value_text(value);
+        value = mg_amqp_table_find(death, "count");
+        if (value != NULL) shown->count = (uint64_t)mg_amqp_value_number(value);
+        value = mg_amqp_table_find(death, "time");
+        if (value != NULL) shown->died_at_ms = mg_amqp_value_number(value) * 1000;
+    }
+    struct mg_slice reason = mg_amqp_header_text(properties, MG_HEADER_REASON);
+    if (reason.data != NULL) shown->reason = reason;
+    if (shown->queue.data == NULL && strcmp(walk->queue, MG_QUEUE_REJECTED) == 0)
+        shown->queue = mg_slice_of(MG_QUEUE_INTAKE);
+}
+
+static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_empty,
+                                struct mg_err *err)
+{
+    amqp_rpc_reply_t reply =
+        amqp_basic_get(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue), 0);
+    enum mg_class class = mg_amqp_result(reply, NULL, err);
+    if (class != MG_OK) return mg_err_prefix(err, "could not read from queue %s", walk->queue);
+    if (reply.reply.id == AMQP_BASIC_GET_EMPTY_METHOD) {
+        *ret_is_empty = true;
+        return MG_OK;
+    }
+    ret_letter->tag = ((const amqp_basic_get_ok_t *)reply.reply.decoded)->delivery_tag;
+    class = walk_content(walk, ret_letter, err);
+    if (class == MG_OK) letter_show(walk, ret_letter);
+    return class;
+}
+
+/* --- what becomes of it
+ * -------------------------------------------------------------------------------------------- */
+
+static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
+                                 struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    switch (verb) {
+    case MG_DEAD_LIST:
+        walk->highest_held = letter->tag;
+        return MG_OK;
+    case MG_DEAD_REQUEUE:
+        class = walk_requeue(walk, letter, err);
+        break;
+    case MG_DEAD_DROP:
+        break;
+    }
+    if (class == MG_OK && amqp_basic_ack(walk->connection, MG_AMQP_CHANNEL, letter->tag, 0) != AMQP_STATUS_OK)
+        class =
+            mg_err_set(err, MG_TRANSIENT, "could not remove a message from %s: connection lost", walk->queue);
+    return class;
+}
+
+/* The headers as they were, without what brokers and we put on the way here, and with the mark that it comes
+ * again. */
+static int walk_headers(const amqp_basic_properties_t *properties, amqp_table_entry_t entries[HEADERS_MAX])
+{
+    static const char *const dropped[] = {"x-death",        "x-delivery-count", "x-acquired-count",
+                                          MG_HEADER_REASON, MG_HEADER_PUBLISH,  MG_HEADER_AGAIN};
+    int count = 0;
+    entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_AGAIN)};
+    entries[count].value.kind = AMQP_FIELD_KIND_BOOLEAN;
+    entries[count++].value.value.boolean = 1;
+    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) return count;
+    for (int i = 0; i < properties->headers.num_entries && count < HEADERS_MAX; i++) {
+        struct mg_slice key = mg_amqp_slice(properties->headers.entries[i].key);
+        bool is_dropped = (key.len >= 14 && memcmp(key.data, "x-first-death-", 14) == 0) ||
+                          (key.len >= 13 && memcmp(key.data, "x-last-death-", 13) == 0);
+        for (size_t d = 0; d < sizeof(dropped) / sizeof(dropped[0]); d++)
+            is_dropped = is_dropped || mg_slice_is(key, dropped[d]);
+        if (!is_dropped) entries[count++] = properties->headers.entries[i];
+    }
+    return count;
+}
+
+static enum mg_class walk_confirm(struct walk *walk, struct mg_err *err)
+{
+    bool is_returned = false;
+    for (;;) {
+        amqp_frame_t frame;
+        enum mg_class class = walk_frame(walk, &frame, err);
+        if (class != MG_OK) return class;
+        if (frame.frame_type != AMQP_FRAME_METHOD) continue;
+        if (frame.payload.method.id == AMQP_BASIC_RETURN_METHOD) {
+            is_returned = true;
+            class = walk_content(walk, NULL, err);
+            if (class != MG_OK) return class;
+        } else if (frame.payload.method.id == AMQP_BASIC_NACK_METHOD) {
+            return mg_err_set(err, MG_TRANSIENT, "the queue is full");
+        } else if (frame.payload.method.id == AMQP_BASIC_ACK_METHOD) {
+            const amqp_basic_ack_t *ack = frame.payload.method.decoded;
+            if (ack->delivery_tag >= walk->published)
+                return is_returned ? mg_err_set(err, MG_PERMANENT, "there is no such queue") : MG_OK;
+        }
+    }
+}
+
+static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err)
+{
+    struct mg_slice queue = letter->shown.queue;
+    if (queue.data == NULL || queue.len == 0)
+        return mg_err_set(err, MG_PERMANENT,
+                          "cannot requeue a message of %s: it does not say where it came from", walk->queue);
+    if (!letter->is_whole)
+        return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: it is above %d bytes",
+                          walk->queue, LETTER_BODY_MAX);
+    amqp_table_entry_t entries[HEADERS_MAX];
+    amqp_basic_properties_t properties = *letter->properties;
+    properties.headers.num_entries = walk_headers(letter->properties, entries);
+    properties.headers.entries = entries;
+    properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+    /* The user would have to be ours, and a life span has passed long ago. */
+    properties._flags &= ~(amqp_flags_t)(AMQP_BASIC_USER_ID_FLAG | AMQP_BASIC_EXPIRATION_FLAG);
+    properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
+    int status =
+        amqp_basic_publish(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""), mg_amqp_bytes(queue), 1,
+                           0, &properties, (amqp_bytes_t){.len = letter->body_len, .bytes = letter->body});
+    if (status != AMQP_STATUS_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not requeue to %.*s: %s", (int)queue.len, queue.data,
+                          amqp_error_string2(status));
+    walk->published++;
+    enum mg_class class = walk_confirm(walk, err);
+    return class == MG_OK ? MG_OK
+                          : mg_err_prefix(err, "could not requeue to %.*s", (int)queue.len, queue.data);
+}
