@@ -169,6 +169,14 @@ typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, co
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg);
 
+/* The leader's, under its fence: MG_STALE, and nothing written, if (epoch, holder) no longer leads (law 9). */
+struct mg_fence {
+    uint64_t epoch;
+    const char *holder;
+};
+void mg_store_write_leader_alerts(struct mg_store *store, const struct mg_fence *fence, const struct mg_alert_write *alerts,
+                                  int count, mg_store_alerts_fn *done, void *arg);
+
 /* `found` false: no such workflow or version. Version 0: the newest. */
 typedef void mg_store_workflow_fn(void *arg, bool found, int64_t version, struct mg_slice definition,
                                   const struct mg_err *err);

@@ -1,0 +1,68 @@
+/*
+ * Asking: what is due becomes a command to the schedulers. The command's id is derived from what is asked, so
+ * the same question asked twice (by two leaders, or after a lost confirm) is one cause.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "io/topology.h"
+#include "supervisor.h"
+#include "wire/command.h"
+
+/* A command with all its members at their longest. */
+#define COMMAND_MAX_BYTES 4096
+
+static void ask_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct supervisor *supervisor = arg;
+    if (outcome != MG_PUBLISH_CONFIRMED) {
+        mg_metric_add(supervisor->unasked, 1); /* it stays due, and is asked again */
+    }
+}
+
+static void command_of(const struct supervisor *supervisor, const struct mg_due *due,
+                       struct mg_command *ret_command)
+{
+    memset(ret_command, 0, sizeof(*ret_command));
+    ret_command->kind = due->ask;
+    ret_command->attempt = due->attempt;
+    ret_command->version = due->ask == MG_CAUSE_NUDGE ? due->version : 0;
+    ret_command->seq = due->seq;
+    (void)snprintf(ret_command->order_id, sizeof(ret_command->order_id), "%s", due->order_id);
+    (void)snprintf(ret_command->step, sizeof(ret_command->step), "%s", due->step);
+    (void)snprintf(ret_command->by, sizeof(ret_command->by), "%.*s", MG_COMMAND_BY_MAX, supervisor->holder);
+
+    char identity[256];
+    int len = snprintf(identity, sizeof(identity), "%s.%s.%s.%u.%llu.%llu.%lld", due->order_id,
+                       mg_cause_name(due->ask), due->step, due->attempt, (unsigned long long)due->version,
+                       (unsigned long long)due->seq, (long long)due->due_at_ms);
+    mg_uuid_derived(mg_slice_of("supervisor"), (struct mg_slice){identity, (size_t)len},
+                    ret_command->command_id);
+}
+
+bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due)
+{
+    struct mg_command command;
+    struct mg_buf body;
+    struct mg_err err;
+    command_of(supervisor, due, &command);
+    mg_buf_init(&body, COMMAND_MAX_BYTES);
+    mg_command_write(&command, &body);
+    bool is_taken = false;
+    if (!body.failed) {
+        struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
+                                     .routing_key = MG_QUEUE_COMMANDS,
+                                     .type = "command",
+                                     .message_id = command.command_id,
+                                     .body = mg_buf_slice(&body)};
+        is_taken = mg_broker_publish(supervisor->broker, &message, ask_published, supervisor, &err) == MG_OK;
+    }
+    mg_buf_finish(&body);
+    if (is_taken) {
+        mg_metric_add(supervisor->asked[due->ask], 1);
+    } else {
+        mg_metric_add(supervisor->unasked, 1);
+    }
+    return is_taken;
+}
