@@ -10,13 +10,15 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import urllib.parse
+import urllib.request
 
 from .processes import Failure, Process, free_port, plain_environment, wait_until
 from .servers import connects
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = REPOSITORY / "deploy" / "sample"
-SERVICES = ("inventory", "payment", "carrier")
+SERVICES = ("inventory", "payment", "carrier")  # those that the sample remote plays
 
 
 def make_scratch(prefix="makegood-"):
@@ -33,7 +35,7 @@ class Remote:
         self.service = service
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.ledger = cluster.scratch / f"ledger-{service}.jsonl"
+        self.ledger = cluster.scratch / f"ledger-{service}.sqlite"
         self.process = Process(f"remote-{service}",
                                [cluster.bin / "makegood-sample-remote", "--service", service, "--listen",
                                 f"127.0.0.1:{self.port}", "--ledger", self.ledger],
@@ -43,13 +45,30 @@ class Remote:
         self.process.start()
         wait_until(lambda: connects(self.port), f"{self.process.name} listens", alive=self.process)
 
+    def call(self, method, path, body=None):
+        request = urllib.request.Request(self.url + path, method=method,
+                                         data=None if body is None else json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def ledger_report(self):
+        """What it did: {"totals": …, "entries": [one by key, with state, effects and the bytes that came]}."""
+        return self.call("GET", "/ledger")
+
     def entries(self):
-        """What the ledger holds, oldest first. A line that is still being written is not there yet."""
-        try:
-            text = self.ledger.read_bytes()
-        except FileNotFoundError:
-            return []
-        return [json.loads(line) for line in text.split(b"\n")[:-1] if line.strip()]
+        return {entry["key"]: entry for entry in self.ledger_report()["entries"]}
+
+    def entry(self, key):
+        """The ledger's entry of one idempotency key; one that it has never seen has state `none` and no requests."""
+        found = self.call("GET", "/ledger?key=" + urllib.parse.quote(key, safe=""))["entries"]
+        return found[0] if found else {"key": key, "state": "none", "effects": 0, "do_requests": 0, "undo_requests": 0}
+
+    def switch(self, mode, count=-1, on=None):
+        """Makes it behave so, whatever the orders say, until told otherwise ("order")."""
+        wish = {"mode": mode, "count": count}
+        if on is not None:
+            wish["on"] = on
+        self.call("PUT", f"/switches/{self.service}", wish)
 
 
 class Cluster:
@@ -67,7 +86,7 @@ class Cluster:
         self.edit_service = edit_service or (lambda name, definition: definition)
         self.env = env or {}
         self.outlives = outlives
-        self.remotes = {name: Remote(self, name) for name in self.services}
+        self.remotes = {name: Remote(self, name) for name in self.services if name in SERVICES}
         self.schedulers, self.supervisors, self.agents = [], [], []  # agents: all, of every service
 
     # --- the operator's tool ---------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ passed, the stage checks what must hold after any scenario: no open order withou
 sanitizer report, every service ends with 0 when asked to.
 """
 
-import collections
 import functools
 import json
 import os
@@ -224,13 +223,23 @@ class Stage:
     def remote(self, service):
         return self.cluster.remotes[service]
 
+    def effect(self, order, step_name, service, kind="do", generation=0):
+        """The remote's ledger entry of one step's key."""
+        key = f"{order.order_id}.{step_name}.{kind}" + (f".{generation}" if generation else "")
+        return self.remote(service).entry(key)
+
+    def assert_effects(self, order, expected):
+        """expected: {(step, service): state in the ledger}."""
+        seen = {place: self.effect(order, *place)["state"] for place in expected}
+        assert seen == expected, f"the ledgers say {seen}, expected {expected}\n{self.story(order)}"
+
     # --- what must hold after every scenario ---------------------------------------------------------------------------
 
     def check_invariants(self):
         for service, remote in self.cluster.remotes.items():
-            effects = collections.Counter(entry["key"] for entry in remote.effects())
-            twice = {key: count for key, count in effects.items() if count > 1}
-            assert not twice, f"{service} executed the same key more than once: {twice}"
+            if remote.process.is_running():
+                twice = [key for key, entry in remote.entries().items() if entry["effects"] > 1]
+                assert not twice, f"{service} executed the same key more than once: {twice}"
         if not self.expects_open_orders:
             still_open = self.rows("SELECT order_id, process_state FROM order_process WHERE process_state NOT IN %s", TERMINAL)
             assert not still_open, f"orders are still open: {still_open}"
@@ -265,15 +274,22 @@ class Stage:
             self.database.close()
 
 
+COLLECTIONS = {"inventory": "/reservations", "payment": "/charges", "carrier": "/bookings"}
+
+
 def step(name, service, after=(), undo=True, verify=False, **fields):
     """A step of a definition against the sample remotes: its body is the order's payload, byte for byte."""
+    collection = COLLECTIONS.get(service, "")
+    by_key = collection + "/by-key/${/do_key}"
     definition = {"step": name, "service": service, "after": list(after), "complete_within": "5s",
                   "retry": {"attempts": 3, "backoff": "50ms", "max_backoff": "200ms"},
-                  "do": {"method": "POST", "path": "/effects", "body": "${/payload}"}}
+                  "do": {"method": "POST", "path": collection, "body": "${/payload}"}}
     if verify:
-        definition["verify"] = {"method": "GET", "path": "/effects/${/do_key}"}
-    definition["undo"] = {"method": "DELETE", "path": "/effects/${/do_key}", "complete_within": "5s",
-                          "retry": {"attempts": 3, "backoff": "50ms", "max_backoff": "200ms"}} if undo else "none"
+        definition["verify"] = {"method": "GET", "path": by_key}
+    definition["undo"] = "none"
+    if undo and collection:
+        definition["undo"] = {"method": "DELETE", "path": by_key, "complete_within": "5s",
+                              "retry": {"attempts": 3, "backoff": "50ms", "max_backoff": "200ms"}}
     definition.update(fields)
     return definition
 

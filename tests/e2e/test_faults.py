@@ -1,0 +1,282 @@
+"""Processes and servers that die, sleep or come back: nothing is lost, nothing is done twice, nothing waits."""
+
+import os
+import time
+
+from harness import scenario, step
+from local import processes
+
+ORDERS = 60
+LONG = "10m"  # a step's complete-by in these scenarios: whoever waits for it fails by the deadline
+AFTER_KILL_S = 60.0
+
+
+def load_long(s, name="long"):
+    s.load_workflow(name, [
+        step("reserve", "inventory", complete_within=LONG),
+        step("charge", "payment", after=["reserve"], complete_within=LONG),
+        step("ship", "carrier", after=["charge"], complete_within=LONG),
+    ], complete_within="15m")
+
+
+def submit_mixed(s, count=ORDERS, workflow="long"):
+    """Orders of which every fifth is declined by the carrier and some take their time: (order, what it should become)."""
+    orders = []
+    for number in range(count):
+        payload = {"n": number}
+        if number % 5 == 4:
+            payload["behaviour"] = {"carrier": "decline"}
+        elif number % 5 == 2:
+            payload["behaviour"] = {"payment": "slow:1000"}
+        orders.append((s.client.submit(workflow, payload), "compensated" if number % 5 == 4 else "processed"))
+    return orders
+
+
+def wait_some_ended(s, orders, share=3):
+    s.wait(lambda: s.rows("SELECT count(*) AS n FROM order_process WHERE wake_at IS NULL")[0]["n"] >= len(orders) // share,
+           f"a part of {len(orders)} orders has ended")
+
+
+def check_all(s, orders, timeout_s=AFTER_KILL_S):
+    """Every order ends as meant and its client hears of it; the ledgers agree."""
+    deadline = time.monotonic() + timeout_s
+    for order, word in orders:
+        s.wait_state(order, word, max(1.0, deadline - time.monotonic()))
+    entries = {name: s.remote(name).entries() for name in s.cluster.remotes}
+    for order, word in orders:
+        want = "done" if word == "processed" else "undone"
+        for service, name in (("inventory", "reserve"), ("payment", "charge")):
+            entry = entries[service][f"{order.order_id}.{name}.do"]
+            assert entry["state"] == want and entry["effects"] == 1, entry
+
+
+def check_told(s, orders):
+    for order, word in orders:
+        s.client.wait_status(order, word)
+        seqs = [message["seq"] for message in s.client.statuses(order.order_id)]
+        assert seqs == list(range(1, len(seqs) + 1)), seqs
+
+
+def kill_and_check(s, victim):
+    load_long(s)
+    orders = submit_mixed(s)
+    wait_some_ended(s, orders)
+    victim.kill()
+    s.ends_badly.add(victim.name)
+    check_all(s, orders)
+    check_told(s, orders)
+    victim.start().wait_ready()
+
+
+@scenario()
+def a_killed_scheduler_loses_nothing_and_nobody_waits(s):
+    """Would catch: a cause acked before its effects were durable."""
+    kill_and_check(s, s.cluster.schedulers[0])
+
+
+@scenario()
+def a_killed_agent_loses_nothing_and_nobody_waits(s):
+    """Would catch: a request acked before its reply was confirmed."""
+    kill_and_check(s, s.cluster.agents_of("payment")[0])
+
+
+@scenario()
+def a_killed_supervisor_loses_nothing_and_nobody_waits(s):
+    """Would catch: something that only the one supervisor's memory knows."""
+    kill_and_check(s, leader(s))
+
+
+@scenario(schedulers=1, agents=1, supervisors=1)
+def everything_of_ours_killed_at_once_comes_back(s):
+    """Would catch: state in memory that the tables do not have."""
+    load_long(s)
+    orders = submit_mixed(s)
+    wait_some_ended(s, orders, share=6)
+    for process in s.cluster.all:
+        process.kill()
+    for process in s.cluster.all:
+        process.start()
+    check_all(s, orders)
+    check_told(s, orders)
+
+
+@scenario(own_servers=True)
+def a_killed_broker_comes_back_and_nothing_is_lost(s):
+    """Would catch: a message that was taken for delivered, or a service that does not connect again."""
+    load_long(s)
+    orders = submit_mixed(s)
+    wait_some_ended(s, orders)
+    s.servers.rabbit.kill()
+    s.wait(lambda: not s.cluster.schedulers[0].is_ready(), "the scheduler says that it is not ready")
+    s.servers.rabbit.restart()
+    check_all(s, orders)
+    for process in s.cluster.all:
+        process.wait_ready()
+
+
+@scenario(own_servers=True)
+def a_killed_database_comes_back_and_nothing_is_lost(s):
+    """Would catch: a commit taken for done, or one whose answer was lost and that is done twice."""
+    load_long(s)
+    orders = submit_mixed(s)
+    wait_some_ended(s, orders)
+    s.servers.postgres.kill()
+    s.wait(lambda: not s.cluster.schedulers[0].is_ready(), "the scheduler says that it is not ready")
+    s.servers.postgres.restart()
+    check_all(s, orders)
+    check_told(s, orders)
+    for process in s.cluster.all:
+        process.wait_ready()
+
+
+def leader(s):
+    return s.wait(lambda: next((supervisor for supervisor in s.cluster.supervisors if supervisor.is_running()
+                                and supervisor.metric("makegood_supervisor_leader") == 1), None), "a supervisor leads")
+
+
+@scenario()
+def another_supervisor_leads_within_two_seconds_of_a_kill(s):
+    """Would catch: a lock that outlives its holder."""
+    old = leader(s)
+    other = next(supervisor for supervisor in s.cluster.supervisors if supervisor is not old)
+    began = time.monotonic()
+    old.kill()
+    s.ends_badly.add(old.name)
+    s.wait(lambda: other.metric("makegood_supervisor_leader") == 1, "the other leads", 10)
+    assert time.monotonic() - began < 2.0, f"it took {time.monotonic() - began:.2f} s"
+
+
+@scenario()
+def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
+    """Would catch: two leaders after a pause, whose epochs do not fence them."""
+    old = leader(s)
+    other = next(supervisor for supervisor in s.cluster.supervisors if supervisor is not old)
+    epoch = s.rows("SELECT epoch FROM supervisor_leader")[0]["epoch"]
+    old.pause()
+    s.wait(lambda: other.metric("makegood_supervisor_leader") == 1, "the other leads")
+    load_long(s)
+    orders = submit_mixed(s, 20)
+    check_all(s, orders)
+    row = s.rows("SELECT epoch, holder FROM supervisor_leader")[0]
+    assert row["epoch"] == epoch + 1, row
+    before = s.rows("SELECT order_id, version FROM order_process ORDER BY order_id")
+    old.resume()
+    s.wait(lambda: old.get("/metrics")[0] == 200 and old.metric("makegood_supervisor_leader") == 0, "the old one has stepped down")
+    s.wait(lambda: old.is_ready(), "the old one stands by")
+    assert s.rows("SELECT order_id, version FROM order_process ORDER BY order_id") == before
+    assert s.rows("SELECT epoch, holder FROM supervisor_leader")[0] == row
+
+
+def pause_and_check(s, victim):
+    """Stops a process past its heartbeat with work in its hands; the work is done by others before it wakes."""
+    load_long(s)
+    orders = submit_mixed(s)
+    s.wait(lambda: s.rows("SELECT 1 FROM order_process LIMIT 1"), "the first orders are taken")
+    victim.pause()
+    try:
+        check_all(s, orders)
+        before = s.rows("SELECT order_id, version, process_state FROM order_process ORDER BY order_id")
+        effects = {name: s.remote(name).ledger_report()["totals"]["effects"] for name in s.cluster.remotes}
+    finally:
+        victim.resume()
+    victim.wait_ready()
+    s.wait(lambda: s.client.depth("scheduler.replies") == 0 and s.client.depth("agent.payment.requests") == 0,
+           "nothing is left in the queues")
+    assert s.rows("SELECT order_id, version, process_state FROM order_process ORDER BY order_id") == before
+    assert {name: s.remote(name).ledger_report()["totals"]["effects"] for name in s.cluster.remotes} == effects
+    check_told(s, orders)
+
+
+@scenario()
+def a_paused_scheduler_is_taken_over_and_changes_nothing_on_waking(s):
+    """Would catch: writes that are not guarded by the version."""
+    pause_and_check(s, s.cluster.schedulers[0])
+
+
+@scenario()
+def a_paused_agent_is_taken_over_and_changes_nothing_on_waking(s):
+    """Would catch: an effect or a reply that counts twice."""
+    pause_and_check(s, s.cluster.agents_of("payment")[0])
+
+
+@scenario(agents=1)
+def a_request_past_its_complete_by_is_dropped_in_silence(s):
+    """Would catch: an agent that acts, or answers, after the scheduler may have given the step to somebody else."""
+    payment = s.cluster.agents_of("payment")[0]
+    s.load_workflow("brief", [step("charge", "payment", complete_within="1s", retry={"attempts": 1})])
+    payment.pause()
+    order = s.client.submit("brief", {"n": 1})
+    s.wait(lambda: s.state(order) in ("compensating", "compensated"), "the order turns back")
+    payment.resume()
+    s.wait_state(order, "compensated")
+    assert s.effect(order, "charge", "payment")["effects"] == 0
+
+
+@scenario(schedulers=4, agents=1)
+def many_schedulers_take_each_order_once(s):
+    """Would catch: a claim that is not exclusive."""
+    orders = [s.client.submit(payload={"n": number}) for number in range(150)]
+    for order in orders:
+        s.client.wait_status(order, "processed")
+    taken = s.rows("SELECT DISTINCT locked_by FROM order_process")
+    assert len(taken) >= 2, taken
+
+
+@scenario()
+def services_end_on_sigterm_with_work_in_hand_and_lose_nothing(s):
+    """Would catch: a deployment that loses or doubles orders."""
+    load_long(s)
+    orders = submit_mixed(s)
+    wait_some_ended(s, orders, share=6)
+    for process in [s.cluster.schedulers[0], s.cluster.agents_of("payment")[0], leader(s)]:
+        assert process.terminate() == 0, process.tail()
+        process.start().wait_ready()
+    check_all(s, orders)
+    check_told(s, orders)
+
+
+@scenario(own_servers=True)
+def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
+    """Would catch: a leader's lock on a session that belongs to everybody."""
+    port = processes.free_port()
+    users = s.scratch / "users.txt"
+    users.write_text(f'"makegood" "{s.servers.postgres.password}"\n', encoding="ascii")
+    ini = s.scratch / "pgbouncer.ini"
+    ini.write_text(f"[databases]\nmakegood = host=127.0.0.1 port={s.servers.postgres.port} dbname=makegood\n"
+                   f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = plain\n"
+                   f"auth_file = {users}\npool_mode = transaction\nignore_startup_parameters = extra_float_digits,options\n",
+                   encoding="ascii")
+    for path in (users, ini):
+        path.chmod(0o644)
+    user = "postgres" if os.geteuid() == 0 else None  # pgbouncer refuses to run as root
+    pooler = processes.Process("pgbouncer", ["/usr/sbin/pgbouncer", ini], s.scratch / "pgbouncer.log", user=user).start()
+    dsn = f"postgresql://makegood:{s.servers.postgres.password}@127.0.0.1:{port}/makegood"
+    pooled = s.cluster.make("supervisor", "supervisor-pooled")
+    pooled.env["MAKEGOOD_PG_DSN"] = dsn
+    pooled.start()
+    s.wait(lambda: "pool" in pooled.tail(200).lower(), "it says why")
+    assert pooled.metric("makegood_supervisor_leader") == 0
+    pooled.terminate()
+    pooler.terminate()
+
+
+def assert_refused(s, words):
+    refused = s.cluster.make("scheduler", "scheduler-refused").start()
+    s.wait(lambda: not refused.is_running(), "it exits")
+    assert refused.popen.returncode == 1 and words in refused.tail(50), refused.tail(50)
+
+
+@scenario(own_servers=True)
+def services_refuse_a_database_that_forgets_commits(s):
+    """Would catch: orders taken by a server whose commits are not durable."""
+    s.servers.postgres.psql("ALTER DATABASE makegood SET synchronous_commit = off")
+    assert_refused(s, "synchronous_commit")
+    s.servers.postgres.psql("ALTER DATABASE makegood RESET synchronous_commit")
+
+
+@scenario(own_servers=True)
+def services_refuse_a_schema_of_another_version(s):
+    """Would catch: an old program that writes into tables it does not know."""
+    s.servers.postgres.psql("UPDATE makegood_schema SET version = version + 90")
+    assert_refused(s, "schema")
+    s.servers.postgres.psql("UPDATE makegood_schema SET version = version - 90")

@@ -1,0 +1,132 @@
+"""What a person does about orders: the tool, its words and its exit codes."""
+
+import json
+
+from harness import scenario, step
+
+
+@scenario()
+def an_undo_that_fails_is_alerted_repaired_and_resumed(s):
+    """Would catch: a failed compensation that nobody hears of, or that cannot be finished."""
+    s.remote("payment").switch("undo-refuse", on="undo")
+    order = s.client.submit(payload={"behaviour": {"carrier": "decline"}})
+    s.wait_state(order, "error")
+    s.assert_effects(order, {("reserve", "inventory"): "undone", ("charge", "payment"): "done"})
+    found = [row for row in s.alerts("undo_failed") if row["order_id"] == order.order_id]
+    assert found and found[0]["closed_at"] is None, s.alerts()
+    told = s.wait(lambda: s.client.get("operator.alerts"), "operator.alerts has a message")
+    assert order.order_id in told[1].decode(), told
+    s.remote("payment").switch("order")
+    s.cluster.tool("order", "resume", order.order_id, "--reason", "payment is repaired")
+    s.wait_state(order, "compensated")
+    s.assert_effects(order, {("reserve", "inventory"): "undone", ("charge", "payment"): "undone"})
+    s.wait(lambda: all(row["closed_at"] for row in s.alerts("undo_failed")), "the alert is closed")
+
+
+@scenario()
+def a_payload_is_repaired_and_its_step_resumed_with_a_new_key(s):
+    """Would catch: another request under the old key, or a repair that never arrives."""
+    s.load_workflow("repair", [step("charge", "payment")], on_failure="error")
+    order = s.client.submit("repair", {"behaviour": "decline", "card": "4111"})
+    s.wait_state(order, "error")
+    s.cluster.tool("order", "resume", order.order_id, "--set", '/behaviour="normal"', "--set", '/card="4242"',
+                   "--reason", "new card")
+    s.wait_state(order, "processed")
+    bodies = {key: json.loads(entry["body"]) for key, entry in s.remote("payment").entries().items() if entry["effects"]}
+    assert list(bodies.values()) == [{"behaviour": "normal", "card": "4242"}], bodies
+    assert s.rows("SELECT max(revision) AS newest FROM orders WHERE order_id = %s", order.order_id)[0]["newest"] == 2
+
+
+@scenario()
+def two_operators_or_one_who_clicks_twice_cause_one_change(s):
+    """Would catch: a verb that acts on a state its operator has not seen."""
+    s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
+    s.remote("payment").switch("decline")
+    order = s.client.submit("stops", {"n": 1})
+    s.wait_state(order, "error")
+    s.remote("payment").switch("order")
+    version = s.process(order)["version"]
+    words = ("order", "resume", order.order_id, "--version", version, "--reason", "again")
+    codes = [s.cluster.tool(*words, check=False).returncode for _ in range(2)]
+    assert codes == [0, 4], codes
+    s.wait_state(order, "processed")
+    assert len([row for row in s.events(order) if row["cause_kind"] == "resume"]) == 1
+
+
+@scenario()
+def a_compensated_order_can_be_restarted_as_a_new_generation(s):
+    """Would catch: a second life under the keys of the first, which the remote would answer from memory."""
+    s.remote("carrier").switch("decline")
+    order = s.client.submit(payload={"n": 1})
+    s.wait_state(order, "compensated")
+    s.remote("carrier").switch("order")
+    s.cluster.tool("order", "restart", order.order_id, "--reason", "the carrier has room again")
+    s.wait_state(order, "processed")
+    assert s.effect(order, "charge", "payment")["state"] == "undone"
+    assert s.effect(order, "charge", "payment", generation=1)["state"] == "done"
+
+
+@scenario()
+def a_step_is_skipped_and_an_order_compensated_by_hand(s):
+    """Would catch: verbs that the table of states does not know."""
+    s.load_workflow("manual", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])],
+                    on_failure="error")
+    skipped, undone = (s.client.submit("manual", {"behaviour": {"payment": "decline"}, "n": n}) for n in range(2))
+    for order in (skipped, undone):
+        s.wait_state(order, "error")
+    s.cluster.tool("order", "skip", skipped.order_id, "--step", "charge", "--reason", "paid in cash")
+    s.cluster.tool("order", "compensate", undone.order_id, "--reason", "out of business")
+    s.wait_state(skipped, "processed")
+    s.wait_state(undone, "compensated")
+    s.assert_effects(skipped, {("reserve", "inventory"): "done", ("charge", "payment"): "none"})
+    s.assert_effects(undone, {("reserve", "inventory"): "undone", ("charge", "payment"): "none"})
+
+
+@scenario()
+def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
+    """Would catch: an operator who must read tables to know what happened."""
+    for agent in s.cluster.agents_of("carrier"):
+        agent.terminate()
+    order = s.client.submit(payload={"n": 1})
+    s.wait(lambda: s.step_state(order, "ship") == "waiting", "the last step waits")
+    why = s.cluster.tool("order", "explain", order.order_id).stdout
+    assert "agent.carrier.requests" in why or "carrier" in why, why
+    for agent in s.cluster.agents_of("carrier"):
+        agent.start()
+    s.wait_state(order, "processed")
+    shown = s.cluster.tool("order", "show", order.order_id).stdout
+    for word in ("reserve", "charge", "ship", "processed"):
+        assert word in shown, shown
+    whole = json.loads(s.cluster.tool("order", "show", order.order_id, "-o", "json").stdout)
+    assert whole, whole
+    assert order.order_id in s.cluster.tool("order", "list", "-o", "json").stdout
+    missing = s.cluster.tool("order", "show", "no-such-order", check=False)
+    assert missing.returncode == 3 and missing.stderr.strip(), missing
+    assert s.cluster.tool("order", "shw", check=False).returncode == 2
+    s.cluster.tool("doctor")
+
+
+@scenario()
+def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
+    """Would catch: messages that vanish, or that nobody looks at."""
+    s.client.publish(b"not a reply", "scheduler.replies", "makegood.replies", type="reply")
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "the malformed reply is a dead letter")
+    s.wait(lambda: [row for row in s.alerts("dead_letter") if row["closed_at"] is None], "an alert is open")
+    assert "scheduler.replies" in s.cluster.tool("dead", "list").stdout
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "try again", check=False)
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "it died again")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "nonsense", check=False)
+    s.wait(lambda: s.client.depth("dead.letters") == 0, "it is gone")
+    s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
+
+
+@scenario()
+def an_alert_is_acknowledged_once(s):
+    """Would catch: alerts that cannot be told from those somebody looks after."""
+    s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
+    order = s.client.submit("stops", {"behaviour": "decline"})
+    s.wait_state(order, "error")
+    alert = s.alerts("order_error")[0]
+    assert order.order_id in s.cluster.tool("alert", "list").stdout
+    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I look after it")
+    assert s.alerts("order_error")[0]["acked_at"] is not None
