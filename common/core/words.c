@@ -15,12 +15,12 @@ static bool list_find(const char *const *words, int count, const char *word, siz
 }
 
 /* Name and parser for one enum; the list of words comes from words.def. */
-#define MG_WORDS(TYPE, FUNCTION, LIST)                                                                       \
-    const char *FUNCTION##_name(TYPE value)                                                                  \
+#define MG_WORDS(TYPE, NAME, PARSE, LIST)                                                                    \
+    const char *NAME(TYPE value)                                                                             \
     {                                                                                                        \
         return (LIST)[value];                                                                                \
     }                                                                                                        \
-    bool FUNCTION##_parse(const char *word, size_t len, TYPE *ret)                                           \
+    bool PARSE(const char *word, size_t len, TYPE *ret)                                                      \
     {                                                                                                        \
         int found = 0;                                                                                       \
         if (!list_find((LIST), (int)(sizeof(LIST) / sizeof((LIST)[0])), word, len, &found)) {                \
@@ -79,16 +79,16 @@ static const char *const alerts[] = {
 #include "core/words.def"
 };
 
-MG_WORDS(enum mg_order_state, mg_order_state, order_states)
-MG_WORDS(enum mg_step_state, mg_step_state, step_states)
-MG_WORDS(enum mg_cause_kind, mg_cause, causes)
-MG_WORDS(enum mg_kind, mg_kind, kinds)
-MG_WORDS(enum mg_outcome, mg_outcome, outcomes)
-MG_WORDS(enum mg_executed, mg_executed, executed_words)
-MG_WORDS(enum mg_goal, mg_goal, goals)
-MG_WORDS(enum mg_status, mg_status, statuses)
-MG_WORDS(enum mg_reason, mg_reason, reasons)
-MG_WORDS(enum mg_alert, mg_alert, alerts)
+MG_WORDS(enum mg_order_state, mg_order_state_name, mg_order_state_parse, order_states)
+MG_WORDS(enum mg_step_state, mg_step_state_name, mg_step_state_parse, step_states)
+MG_WORDS(enum mg_cause_kind, mg_cause_name, mg_cause_parse, causes)
+MG_WORDS(enum mg_kind, mg_kind_name, mg_kind_parse, kinds)
+MG_WORDS(enum mg_outcome, mg_outcome_name, mg_outcome_parse, outcomes)
+MG_WORDS(enum mg_executed, mg_executed_name, mg_executed_parse, executed_words)
+MG_WORDS(enum mg_goal, mg_goal_name, mg_goal_parse, goals)
+MG_WORDS(enum mg_status, mg_status_name, mg_status_word_parse, statuses)
+MG_WORDS(enum mg_reason, mg_reason_name, mg_reason_parse, reasons)
+MG_WORDS(enum mg_alert, mg_alert_name, mg_alert_word_parse, alerts)
 
 const char *mg_order_event_name(enum mg_order_event event)
 {

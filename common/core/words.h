@@ -90,8 +90,8 @@ bool mg_kind_parse(const char *word, size_t len, enum mg_kind *ret);
 bool mg_outcome_parse(const char *word, size_t len, enum mg_outcome *ret);
 bool mg_executed_parse(const char *word, size_t len, enum mg_executed *ret);
 bool mg_goal_parse(const char *word, size_t len, enum mg_goal *ret);
-bool mg_status_parse(const char *word, size_t len, enum mg_status *ret);
+bool mg_status_word_parse(const char *word, size_t len, enum mg_status *ret);
 bool mg_reason_parse(const char *word, size_t len, enum mg_reason *ret);
-bool mg_alert_parse(const char *word, size_t len, enum mg_alert *ret);
+bool mg_alert_word_parse(const char *word, size_t len, enum mg_alert *ret);
 
 #endif
