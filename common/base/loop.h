@@ -15,11 +15,12 @@ struct mg_loop;
 typedef void mg_loop_fn(void *arg);
 
 struct mg_loop *mg_loop_create(void); /* NULL: no memory or no descriptors */
+/* After everything that was made from it. Waits for work under way, whose `done` is called here. Accepts NULL. */
 void mg_loop_destroy(struct mg_loop *loop);
-void mg_loop_run(struct mg_loop *loop); /* until mg_loop_stop */
+void mg_loop_run(struct mg_loop *loop); /* until mg_loop_stop, also with nothing to wait for */
 void mg_loop_stop(struct mg_loop *loop);
 
-/* A timer. Starting a running timer sets it anew. `repeat_ms` 0: fires once. */
+/* A timer. Starting a running timer sets it anew. `repeat_ms` 0: fires once. `after_ms` below 1 means 1. */
 struct mg_timer;
 struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg);
 void mg_timer_destroy(struct mg_timer *timer); /* accepts NULL */
@@ -31,13 +32,14 @@ bool mg_timer_is_active(const struct mg_timer *timer);
  * whatever arrived while the last one was being written. Arming an armed one changes nothing. */
 struct mg_idle;
 struct mg_idle *mg_idle_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg);
-void mg_idle_destroy(struct mg_idle *idle);
+void mg_idle_destroy(struct mg_idle *idle); /* accepts NULL */
 void mg_idle_arm(struct mg_idle *idle);
 
 /* Watches a descriptor (level-triggered). */
 enum { MG_READABLE = 1, MG_WRITABLE = 2 };
 struct mg_watch;
 typedef void mg_watch_fn(void *arg, int events); /* events: MG_READABLE | MG_WRITABLE; an error counts as both */
+/* NULL: no memory, the descriptor has a watch already, or is none that can be polled. Sets O_NONBLOCK on it. */
 struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, void *arg);
 void mg_watch_destroy(struct mg_watch *watch); /* before the descriptor is closed; accepts NULL */
 void mg_watch_set(struct mg_watch *watch, int events); /* 0: none */
@@ -47,7 +49,7 @@ void mg_watch_set(struct mg_watch *watch, int events); /* 0: none */
  * work could not be queued; then neither is called. Work under way cannot be cancelled. */
 bool mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *done, void *arg);
 
-/* Calls `fn` for SIGTERM, SIGINT or SIGHUP; at most one handler a signal. */
+/* Calls `fn` for SIGTERM, SIGINT or SIGHUP; at most one handler a signal. False: another signal, or a second handler. */
 bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, void *arg);
 
 #endif

@@ -1,0 +1,103 @@
+/*
+ * The arena of buf.h: memory that lives exactly as long as one batch. Blocks come zeroed from calloc and are
+ * never used twice, so nothing of one batch can be read in the next.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* One block holds the texts of some dozen messages; a larger piece gets a block of its own. */
+#define BLOCK_SIZE (16 * 1024)
+#define ALIGNMENT  _Alignof(max_align_t)
+
+struct block {
+    struct block *next;
+    size_t used, size;
+    _Alignas(max_align_t) char bytes[];
+};
+
+struct mg_arena {
+    struct block *blocks; /* the first one is the one with room */
+    size_t used, max;     /* bytes handed out, rounded up to the alignment */
+};
+
+struct mg_arena *mg_arena_create(size_t max_bytes)
+{
+    struct mg_arena *arena = calloc(1, sizeof *arena);
+    if (arena) arena->max = max_bytes;
+    return arena;
+}
+
+void mg_arena_destroy(struct mg_arena *arena)
+{
+    if (!arena) return;
+    while (arena->blocks) {
+        struct block *block = arena->blocks;
+        arena->blocks = block->next;
+        free(block);
+    }
+    free(arena);
+}
+
+void *mg_arena_alloc(struct mg_arena *arena, size_t size)
+{
+    if (size == 0) size = 1; /* every piece has an address of its own */
+    if (size > SIZE_MAX - sizeof(struct block) - ALIGNMENT) return NULL;
+    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (size > arena->max - arena->used) return NULL;
+
+    struct block *block = arena->blocks;
+    if (!block || size > block->size - block->used) {
+        size_t block_size = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        block = calloc(1, sizeof *block + block_size);
+        if (!block) return NULL;
+        block->size = block_size;
+        if (arena->blocks && block_size > BLOCK_SIZE) { /* full at once: the one with room stays in front */
+            block->next = arena->blocks->next;
+            arena->blocks->next = block;
+        } else {
+            block->next = arena->blocks;
+            arena->blocks = block;
+        }
+    }
+    void *piece = block->bytes + block->used;
+    block->used += size;
+    arena->used += size;
+    return piece;
+}
+
+struct mg_slice mg_arena_copy(struct mg_arena *arena, struct mg_slice slice)
+{
+    if (!slice.data || slice.len == SIZE_MAX) return (struct mg_slice){NULL, 0};
+    char *copy = mg_arena_alloc(arena, slice.len + 1);
+    if (!copy) return (struct mg_slice){NULL, 0};
+    if (slice.len > 0) memcpy(copy, slice.data, slice.len);
+    return (struct mg_slice){copy, slice.len};
+}
+
+char *mg_arena_text(struct mg_arena *arena, struct mg_slice slice)
+{
+    if (!slice.data || slice.len == SIZE_MAX) return NULL;
+    char *copy = mg_arena_alloc(arena, slice.len + 1);
+    if (copy && slice.len > 0) memcpy(copy, slice.data, slice.len);
+    return copy;
+}
+
+char *mg_arena_printf(struct mg_arena *arena, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (len < 0) return NULL;
+    char *text = mg_arena_alloc(arena, (size_t)len + 1);
+    if (!text) return NULL;
+    va_start(args, format);
+    (void)vsnprintf(text, (size_t)len + 1, format, args); /* measured above */
+    va_end(args);
+    return text;
+}

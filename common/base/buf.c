@@ -1,0 +1,176 @@
+/*
+ * Slices and the bounded buffer. Every sum is checked before it is made, so that no length, however it came
+ * about, can wrap around. A buffer that has failed once takes nothing more until it is cleared: what it holds
+ * is always a clean beginning, never a text with a hole.
+ */
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first allocation: most keys, paths and log lines fit, so that a small text costs one call. */
+#define FIRST_CAPACITY 256
+
+struct mg_slice mg_slice_of(const char *text)
+{
+    return (struct mg_slice){text, text ? strlen(text) : 0};
+}
+
+bool mg_slice_equal(struct mg_slice a, struct mg_slice b)
+{
+    if (!a.data || !b.data) return !a.data && !b.data;
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+bool mg_slice_is(struct mg_slice a, const char *text)
+{
+    return mg_slice_equal(a, mg_slice_of(text));
+}
+
+void mg_buf_init(struct mg_buf *buf, size_t max)
+{
+    *buf = (struct mg_buf){.max = max};
+}
+
+void mg_buf_finish(struct mg_buf *buf)
+{
+    free(buf->data);
+    *buf = (struct mg_buf){.max = buf->max};
+}
+
+void mg_buf_clear(struct mg_buf *buf)
+{
+    buf->len = 0;
+    buf->failed = false;
+    if (buf->data) buf->data[0] = '\0';
+}
+
+/* Makes room for `more` bytes and the NUL behind them; false, with `failed` set, if that may not or cannot
+ * be. */
+static bool reserve(struct mg_buf *buf, size_t more)
+{
+    if (buf->failed) return false;
+    assert(buf->len <= buf->max);
+    if (more > buf->max - buf->len || buf->len + more == SIZE_MAX) {
+        buf->failed = true;
+        return false;
+    }
+    size_t needed = buf->len + more + 1;
+    if (needed <= buf->capacity) return true;
+
+    size_t limit = buf->max == SIZE_MAX ? SIZE_MAX : buf->max + 1;
+    size_t capacity = buf->capacity > limit / 2 ? limit : buf->capacity * 2;
+    if (capacity < FIRST_CAPACITY) capacity = FIRST_CAPACITY < limit ? FIRST_CAPACITY : limit;
+    if (capacity < needed) capacity = needed;
+    char *data = realloc(buf->data, capacity);
+    if (!data) {
+        buf->failed = true;
+        return false;
+    }
+    buf->data = data;
+    buf->capacity = capacity;
+    return true;
+}
+
+void mg_buf_append(struct mg_buf *buf, const void *data, size_t len)
+{
+    if (!reserve(buf, len)) return;
+    if (len > 0) memcpy(buf->data + buf->len, data, len);
+    buf->len += len;
+    buf->data[buf->len] = '\0';
+}
+
+void mg_buf_append_text(struct mg_buf *buf, const char *text)
+{
+    mg_buf_append(buf, text, strlen(text));
+}
+
+void mg_buf_append_slice(struct mg_buf *buf, struct mg_slice slice)
+{
+    mg_buf_append(buf, slice.data, slice.len);
+}
+
+void mg_buf_printf(struct mg_buf *buf, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (len < 0) {
+        buf->failed = true;
+        return;
+    }
+    if (!reserve(buf, (size_t)len)) return;
+    va_start(args, format);
+    (void)vsnprintf(buf->data + buf->len, (size_t)len + 1, format, args); /* measured above */
+    va_end(args);
+    buf->len += (size_t)len;
+}
+
+/* Length of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. */
+static size_t utf8_sequence(const unsigned char *text, size_t len)
+{
+    unsigned char first = text[0];
+    if (first < 0x80) return 1;
+    size_t need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || len < need) return 0;
+    /* The second byte's range shuts out overlong forms, surrogates and what lies beyond U+10FFFF. */
+    unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    if (text[1] < low || text[1] > high) return 0;
+    for (size_t i = 2; i < need; i++) {
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    }
+    return need;
+}
+
+static void append_json_escape(struct mg_buf *buf, unsigned char byte)
+{
+    static const char named[][3] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f",
+                                    ['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\"};
+    if (byte < sizeof named / sizeof named[0] && named[byte][0])
+        mg_buf_append(buf, named[byte], 2);
+    else
+        mg_buf_printf(buf, "\\u%04x", byte);
+}
+
+void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t start = buf->len;
+    size_t plain = 0; /* where the run of bytes that need no escape began */
+
+    if (buf->failed) return;
+    mg_buf_append(buf, "\"", 1);
+    for (size_t i = 0; i < text.len && !buf->failed;) {
+        size_t sequence = utf8_sequence(bytes + i, text.len - i);
+        bool is_plain = sequence > 1 || (sequence == 1 && bytes[i] >= 0x20 && bytes[i] != '"' &&
+                                         bytes[i] != '\\' && bytes[i] != 0x7f);
+        if (is_plain) {
+            i += sequence;
+            continue;
+        }
+        mg_buf_append(buf, bytes + plain, i - plain);
+        if (sequence == 0) /* not UTF-8: JSON cannot carry it, so the replacement character stands for it */
+            mg_buf_append_text(buf, "\\ufffd");
+        else
+            append_json_escape(buf, bytes[i]);
+        plain = ++i;
+    }
+    if (text.len > plain) mg_buf_append(buf, bytes + plain, text.len - plain);
+    mg_buf_append(buf, "\"", 1);
+
+    if (buf->failed && buf->data) { /* a half-written string is worse than none */
+        buf->len = start;
+        buf->data[start] = '\0';
+    }
+}
+
+struct mg_slice mg_buf_slice(const struct mg_buf *buf)
+{
+    return (struct mg_slice){buf->data ? buf->data : "", buf->len};
+}

@@ -1,0 +1,132 @@
+/*
+ * What the table of options says to people: --help, and --print-config, whose output is a valid configuration
+ * file. A secret is never printed, only that there is one and where it came from.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/config_internal.h"
+
+#define HELP_WIDTH    88
+#define HELP_INDENT   8
+#define DURATION_SIZE 32
+#define HELP_SIZE     1024
+
+static void print_wrapped(const char *text, FILE *out)
+{
+    while (*text) {
+        size_t len = strlen(text);
+        if (len > HELP_WIDTH - HELP_INDENT) {
+            len = HELP_WIDTH - HELP_INDENT;
+            while (len > 0 && text[len] != ' ')
+                len--;
+            if (len == 0) /* one word wider than the line */
+                len = strcspn(text, " ");
+        }
+        (void)fprintf(out, "%*s%.*s\n", HELP_INDENT, "", (int)len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+}
+
+static void print_option_help(const struct mg_option *option, FILE *out)
+{
+    char line[HELP_SIZE], limits[2 * DURATION_SIZE + 16] = "", initial[128] = "";
+    char letter[8] = "";
+
+    if (option->max != 0 && option->type == MG_OPTION_INTEGER)
+        (void)snprintf(limits, sizeof limits, " [%" PRId64 " to %" PRId64 "]", option->min, option->max);
+    if (option->max != 0 && option->type == MG_OPTION_DURATION) {
+        char min[DURATION_SIZE], max[DURATION_SIZE];
+        mg_duration_format(option->min, min, sizeof min);
+        mg_duration_format(option->max, max, sizeof max);
+        (void)snprintf(limits, sizeof limits, " [%s to %s]", min, max);
+    }
+    if (option->default_value && option->default_value[0] && !option->is_secret)
+        (void)snprintf(initial, sizeof initial, " (default: %s)", option->default_value);
+    if (mg_config_letter(option)) (void)snprintf(letter, sizeof letter, "-%c, ", mg_config_letter(option));
+
+    (void)fprintf(out, "  %s--%.*s", letter, (int)mg_config_name_len(option), option->name);
+    if (option->type != MG_OPTION_FLAG)
+        (void)fprintf(out, " %s", option->value_name ? option->value_name : "VALUE");
+    if (option->is_secret)
+        (void)fprintf(out, "   or --%.*s-file FILE", (int)mg_config_name_len(option), option->name);
+    (void)fputs("\n", out);
+    (void)snprintf(line, sizeof line, "%s%s%s%s", option->help ? option->help : "",
+                   option->type == MG_OPTION_LIST ? " May be given several times." : "", limits, initial);
+    print_wrapped(line, out);
+}
+
+void mg_config_print_help(const struct mg_program *program, FILE *out)
+{
+    (void)fprintf(out, "usage: %s %s\n%s\n\noptions:\n", program->name,
+                  program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
+    for (const struct mg_option *option = program->options; option->name; option++)
+        print_option_help(option, out);
+    (void)fputs(
+        "  --config FILE\n        Lines `name = value`; `#` starts a comment.\n"
+        "  --check-config\n        Check the configuration and exit.\n"
+        "  --print-config\n        Print the configuration in force, without secrets, and exit.\n"
+        "  --help\n        Print this and exit.\n"
+        "  --version\n        Print the version and exit.\n\n"
+        "Every option can also come from the environment, as MAKEGOOD_ and its name in capitals with\n"
+        "_ for -, or from the file. A flag goes before the environment, the environment before the file.\n",
+        out);
+}
+
+static void print_text(const char *text, FILE *out)
+{
+    for (; text && *text; text++)
+        (void)fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+}
+
+static void print_value(const struct mg_option *option, const struct mg_config_value *value, FILE *out)
+{
+    char duration[DURATION_SIZE];
+
+    switch (option->type) {
+    case MG_OPTION_TEXT:
+        print_text(value->text, out);
+        break;
+    case MG_OPTION_INTEGER:
+        (void)fprintf(out, "%" PRId64, value->number);
+        break;
+    case MG_OPTION_DURATION:
+        mg_duration_format(value->number, duration, sizeof duration);
+        (void)fputs(duration, out);
+        break;
+    case MG_OPTION_FLAG:
+        (void)fputs(value->flag ? "true" : "false", out);
+        break;
+    case MG_OPTION_LIST:
+        for (int i = 0; i < value->list.count; i++) {
+            (void)fputs(i > 0 ? "," : "", out);
+            print_text(value->list.items[i], out);
+        }
+        break;
+    }
+}
+
+void mg_config_print_values(const struct mg_program *program, const struct mg_config_value *values, FILE *out)
+{
+    for (const struct mg_option *option = program->options; option->name; option++) {
+        const struct mg_config_value *value = &values[option - program->options];
+        int name_len = (int)mg_config_name_len(option);
+        char origin[MG_CONFIG_ORIGIN_SIZE];
+
+        mg_config_quote(value->origin, origin, sizeof origin);
+        if (option->is_secret) {
+            bool is_set = value->text && value->text[0];
+            (void)fprintf(out, "# %.*s is %s (secret, not shown)", name_len, option->name,
+                          is_set ? "set" : "not set");
+        } else {
+            /* What nobody set and what has no default may lie outside the limits; it must not be read back.
+             */
+            bool is_absent = value->tier == MG_TIER_DEFAULT && !option->default_value;
+            (void)fprintf(out, "%s%.*s = ", is_absent ? "# " : "", name_len, option->name);
+            print_value(option, value, out);
+        }
+        (void)fprintf(out, "  # %s\n", origin);
+    }
+}

@@ -1,0 +1,110 @@
+/*
+ * Identities and digests: libuuid draws and writes UUIDs, libcrypto hashes. Nothing here can report a
+ * failure, because no caller could go on: a wrong digest would take two orders for one. So a library that
+ * cannot hash or draw ends the process, and the restart is the recovery.
+ */
+#include "base/id.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <uuid/uuid.h>
+
+#define HOST_MAX        64 /* Linux: HOST_NAME_MAX */
+#define STAT_SIZE       1024
+#define STAT_START_TIME 20 /* proc(5): field 22 of /proc/self/stat, the 20th after the name in parentheses   \
+                            */
+
+static_assert(sizeof(uuid_t) == 16, "a UUID has 128 bits");
+
+/* Makegood's own namespace, drawn once. Changing it would give orders new identities on redelivery. */
+static const unsigned char NAMESPACE[16] = {0x7c, 0x1f, 0x3b, 0x0e, 0x52, 0xd4, 0x4a, 0x6b,
+                                            0x9e, 0x83, 0x0d, 0x2a, 0xc6, 0x71, 0xf5, 0x48};
+
+void mg_uuid_random(char ret_text[MG_UUID_SIZE])
+{
+    uuid_t uuid;
+
+    uuid_generate_random(uuid);
+    uuid_unparse_lower(uuid, ret_text);
+}
+
+/* The name that is hashed is "<length of sender>:<sender>:<message id>": without the length, "a:" + "b" and
+ * "a" + ":b" would be one order. */
+void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char ret_text[MG_UUID_SIZE])
+{
+    char length[24];
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    int length_len = snprintf(length, sizeof length, "%zu:", sender.len);
+
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    if (!context || EVP_DigestInit_ex(context, EVP_sha1(), NULL) != 1 ||
+        EVP_DigestUpdate(context, NAMESPACE, sizeof NAMESPACE) != 1 ||
+        EVP_DigestUpdate(context, length, (size_t)length_len) != 1 ||
+        EVP_DigestUpdate(context, sender.data, sender.len) != 1 || EVP_DigestUpdate(context, ":", 1) != 1 ||
+        EVP_DigestUpdate(context, message_id.data, message_id.len) != 1 ||
+        EVP_DigestFinal_ex(context, digest, NULL) != 1)
+        abort();
+    EVP_MD_CTX_free(context);
+
+    uuid_t uuid;
+    memcpy(uuid, digest, sizeof uuid);
+    uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x50); /* version 5 */
+    uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80); /* the variant of RFC 9562 */
+    uuid_unparse_lower(uuid, ret_text);
+}
+
+void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE])
+{
+    unsigned int len = 0;
+
+    if (EVP_Digest(bytes.data ? bytes.data : "", bytes.len, ret_digest, &len, EVP_sha256(), NULL) != 1 ||
+        len != MG_SHA256_SIZE)
+        abort();
+}
+
+/* When this process began, in clock ticks since boot: the same for every call, and another one for a
+ * successor that was given the same process id, as the first process of a container always is. */
+static unsigned long long start_time(void)
+{
+    char text[STAT_SIZE];
+    FILE *file = fopen("/proc/self/stat", "re");
+    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
+
+    if (file) (void)fclose(file); /* only read */
+    text[len] = '\0';
+    const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    for (int i = 0; at && i < STAT_START_TIME; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+void mg_instance_name(char *ret_text, size_t size)
+{
+    char host[HOST_MAX + 1] = "";
+    char tail[64];
+
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        memcpy(host, "localhost", sizeof "localhost");
+    int tail_len = snprintf(tail, sizeof tail, ":%ld:%llu", (long)getpid(), start_time());
+    /* If room is short the host is cut: process and start tell instances of one host apart. */
+    int room = size > (size_t)tail_len + 1 ? (int)(size - (size_t)tail_len - 1) : 0;
+    (void)snprintf(ret_text, size, "%.*s%s", room, host, tail);
+}
+
+uint64_t mg_random_u64(void)
+{
+    uint64_t number = 0;
+    ssize_t got;
+
+    do
+        got = getrandom(&number, sizeof number, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof number) abort(); /* eight bytes are given whole or not at all */
+    return number;
+}

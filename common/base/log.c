@@ -1,0 +1,237 @@
+/*
+ * Log lines on stderr that never make the loop wait. A line is built whole, at most PIPE_BUF bytes long, and
+ * given to the kernel in one write, which a pipe takes as a whole or not at all; what would block is dropped
+ * and counted.
+ *
+ * O_NONBLOCK belongs to the open file, which stderr shares with whoever started us: setting it there would
+ * break a shell or another service. So a pipe or a terminal is opened anew for ourselves, a socket is sent to
+ * with MSG_DONTWAIT, and for all else poll(2) is asked first.
+ */
+#include "base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+/* A value longer than this is cut when its line is full; enough to recognise anything that belongs in a log.
+ */
+#define VALUE_CUT 256
+#define NAME_SIZE 128
+/* What closes a line: ,"cut":true} or its like in text, and the line feed. */
+#define LINE_END_SIZE 16
+#define LINE_MAX_SIZE (PIPE_BUF - LINE_END_SIZE)
+
+/* The process has one stderr, hence one of these: opened once, before there is a second thread. */
+static struct {
+    char service[NAME_SIZE], instance[NAME_SIZE];
+    enum mg_log_level level;
+    int fd;
+    bool is_open, is_own_fd, is_socket, is_text;
+    bool is_torn; /* the last line went out in part: end it before the next */
+    _Atomic uint64_t dropped;
+} log_state = {.fd = STDERR_FILENO, .level = MG_LOG_INFO};
+
+static const char *const LEVELS[] = {
+    [MG_LOG_DEBUG] = "debug", [MG_LOG_INFO] = "info", [MG_LOG_WARN] = "warn", [MG_LOG_ERROR] = "error"};
+#define LEVEL_COUNT (sizeof LEVELS / sizeof LEVELS[0])
+
+static void copy_name(char *ret_name, const char *name)
+{
+    size_t len = name ? strnlen(name, NAME_SIZE - 1) : 0;
+    if (len > 0) memcpy(ret_name, name, len);
+    ret_name[len] = '\0';
+}
+
+/* Our own way to where stderr leads. Not for files: a second description has a position of its own, and would
+ * write over what others wrote; a file does not block for want of a reader either. */
+static void open_stream(void)
+{
+    struct stat info;
+
+    if (log_state.is_own_fd) (void)close(log_state.fd); /* opened for lines that are out already */
+    log_state.fd = STDERR_FILENO;
+    log_state.is_own_fd = false;
+    log_state.is_socket = false;
+    log_state.is_text = isatty(STDERR_FILENO) == 1;
+    if (fstat(STDERR_FILENO, &info) != 0) return;
+    log_state.is_socket = S_ISSOCK(info.st_mode);
+    if (!S_ISFIFO(info.st_mode) && !log_state.is_text) return;
+    int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) return; /* it belongs to another user, or nobody reads: then poll(2) has to do */
+    log_state.fd = fd;
+    log_state.is_own_fd = true;
+}
+
+void mg_log_open(const char *service, const char *instance, enum mg_log_level level)
+{
+    copy_name(log_state.service, service);
+    copy_name(log_state.instance, instance);
+    log_state.level = level;
+    log_state.is_torn = false;
+    log_state.is_open = true;
+    open_stream();
+}
+
+bool mg_log_level_parse(const char *text, enum mg_log_level *ret_level)
+{
+    for (size_t i = 0; text && i < LEVEL_COUNT; i++) {
+        if (strcmp(text, LEVELS[i]) == 0) {
+            *ret_level = (enum mg_log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if the text can stand on a terminal without quotes: no blank, no control character, nothing that is
+ * not ASCII (C1 controls and bidirectional marks steer terminals too). */
+static bool is_bare(struct mg_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] <= ' ' || text.data[i] > '~' || text.data[i] == '"' || text.data[i] == '\\')
+            return false;
+    }
+    return text.len > 0;
+}
+
+/* JSON's escapes serve for terminals too, once C1 controls (U+0080 to U+009F, in UTF-8 c2 80 to c2 9f) are
+ * taken out. */
+static void append_quoted(struct mg_buf *line, struct mg_slice text)
+{
+    size_t start = line->len;
+
+    mg_buf_append_json(line, text);
+    for (size_t i = start; i + 1 < line->len; i++) {
+        if ((unsigned char)line->data[i] == 0xc2 && (unsigned char)line->data[i + 1] < 0xa0)
+            memcpy(line->data + i, "??", 2);
+    }
+}
+
+static void append_value(struct mg_buf *line, struct mg_slice text)
+{
+    if (log_state.is_text && is_bare(text))
+        mg_buf_append_slice(line, text);
+    else
+        append_quoted(line, text);
+}
+
+static void append_field(struct mg_buf *line, const struct mg_log_field *field, size_t text_max)
+{
+    if (log_state.is_text) {
+        mg_buf_printf(line, " %s=", field->key);
+    } else {
+        mg_buf_append_text(line, ",");
+        mg_buf_append_json(line, mg_slice_of(field->key));
+        mg_buf_append_text(line, ":");
+    }
+    if (field->text)
+        append_value(line, (struct mg_slice){field->text, strnlen(field->text, text_max)});
+    else
+        mg_buf_printf(line, "%" PRId64, field->number);
+}
+
+/* Whole if it fits, else its beginning, else not at all; false if something was left out. */
+static bool try_field(struct mg_buf *line, const struct mg_log_field *field)
+{
+    size_t start = line->len;
+
+    append_field(line, field, line->max);
+    bool is_whole = !line->failed && (!field->text || strnlen(field->text, line->max) < line->max);
+    for (int i = 0; line->failed && i < 2; i++) {
+        line->len = start;
+        line->failed = false;
+        if (i == 0) append_field(line, field, VALUE_CUT);
+    }
+    if (line->data) line->data[line->len] = '\0';
+    return is_whole;
+}
+
+static bool append_start(struct mg_buf *line, enum mg_log_level level, const char *message)
+{
+    char time[MG_TIME_TEXT_SIZE];
+    mg_time_format(mg_clock_wall_ms(), time);
+
+    if (log_state.is_text) {
+        /* The time of day is enough beside a person; the message is ours, but may quote what came from
+         * outside. */
+        mg_buf_printf(line, "%.12s %-5s ", time + 11, LEVELS[level]);
+        size_t start = line->len;
+        append_quoted(line, (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
+        if (!line->failed) { /* quotes off: a sentence needs none */
+            memmove(line->data + start, line->data + start + 1, line->len - start - 1);
+            line->len -= 2;
+            line->data[line->len] = '\0';
+        }
+    } else {
+        mg_buf_printf(line, "{\"ts\":\"%s\",\"level\":\"%s\",\"service\":", time, LEVELS[level]);
+        mg_buf_append_json(line, mg_slice_of(log_state.service));
+        mg_buf_append_text(line, ",\"instance\":");
+        mg_buf_append_json(line, mg_slice_of(log_state.instance));
+        mg_buf_append_text(line, ",\"message\":");
+        mg_buf_append_json(line, (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
+    }
+    return !line->failed;
+}
+
+/* One try; true if the whole line is out. */
+static bool write_line(const char *line, size_t len)
+{
+    ssize_t written;
+
+    if (log_state.is_socket) {
+        written = send(log_state.fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } else {
+        struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
+        if (!log_state.is_own_fd && (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))) return false;
+        written = write(log_state.fd, line, len);
+    }
+    if (written > 0) log_state.is_torn = (size_t)written < len;
+    return written == (ssize_t)len;
+}
+
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+{
+    struct mg_buf line;
+    bool is_whole = true;
+    int saved_errno = errno; /* logging in the middle of handling an error must not change it */
+
+    assert(level <= MG_LOG_ERROR && message);
+    if (level < log_state.level) return;
+    if (!log_state.is_open) open_stream();
+    log_state.is_open = true;
+
+    mg_buf_init(&line, LINE_MAX_SIZE);
+    if (log_state.is_torn) mg_buf_append_text(&line, "\n");
+    bool is_written = false;
+    if (append_start(&line, level, message)) {
+        for (const struct mg_log_field *field = fields; field && field->key; field++) {
+            if (!try_field(&line, field)) is_whole = false;
+        }
+        line.max += LINE_END_SIZE;
+        if (log_state.is_text)
+            mg_buf_append_text(&line, is_whole ? "\n" : " …\n");
+        else
+            mg_buf_append_text(&line, is_whole ? "}\n" : ",\"cut\":true}\n");
+        is_written = !line.failed && write_line(line.data, line.len);
+    }
+    if (!is_written) atomic_fetch_add_explicit(&log_state.dropped, 1, memory_order_relaxed);
+    mg_buf_finish(&line);
+    errno = saved_errno;
+}
+
+uint64_t mg_log_dropped(void)
+{
+    return atomic_load_explicit(&log_state.dropped, memory_order_relaxed);
+}

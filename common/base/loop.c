@@ -1,0 +1,336 @@
+/*
+ * The event loop on libuv; no type of libuv leaves this file. Every object is one allocation with its handle
+ * inside; destroying it closes the handle, and the memory goes when libuv says that the handle is closed, at
+ * the end of the loop's turn. That is why an object may be destroyed from within any callback, its own too:
+ * the callback that is running still stands on valid memory, and no other callback of that object runs
+ * afterwards.
+ */
+#include "base/loop.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <uv.h>
+
+/* Threads for blocking work: three AMQP handshakes and a database's name resolution may hang at once, and
+ * must leave room for others. libuv's own default is 4. */
+#define OFFLOAD_THREADS "8"
+
+/* The signals of the contract. */
+static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
+#define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
+
+struct signal_handler {
+    uv_signal_t handle;
+    mg_loop_fn *fn;
+    void *arg;
+};
+
+struct mg_loop {
+    uv_loop_t uv;
+    uv_async_t alive;  /* never fires; keeps mg_loop_run going while nothing is watched */
+    uv_idle_t spinner; /* runs while an mg_idle is armed: poll must then not wait */
+    int armed_count;
+    bool is_running;
+    struct signal_handler signals[SIGNAL_COUNT];
+};
+
+struct mg_timer {
+    uv_timer_t handle;
+    mg_loop_fn *fn;
+    void *arg;
+};
+
+struct mg_idle {
+    uv_check_t handle;
+    struct mg_loop *loop;
+    mg_loop_fn *fn;
+    void *arg;
+    bool is_armed;
+};
+
+struct mg_watch {
+    uv_poll_t handle;
+    mg_watch_fn *fn;
+    void *arg;
+    int events;
+};
+
+struct work {
+    uv_work_t request;
+    mg_loop_fn *work, *done;
+    void *arg;
+};
+
+/* The `data` of a handle is the memory to free once it is closed; NULL for the loop's own handles. */
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    if (!uv_is_closing(handle)) uv_close(handle, on_closed);
+}
+
+static void on_alive(uv_async_t *handle)
+{
+    (void)handle;
+}
+
+static void on_spin(uv_idle_t *handle)
+{
+    (void)handle;
+}
+
+struct mg_loop *mg_loop_create(void)
+{
+    struct mg_loop *loop = calloc(1, sizeof *loop);
+    if (!loop) return NULL;
+    /* A peer that has gone is an error of write(2), told where it happens; not the end of the process. */
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &ignore, NULL); /* fails only for a wrong signal number */
+    /* libuv reads this once, at the first piece of work; whoever set it already knows better. */
+    (void)setenv("UV_THREADPOOL_SIZE", OFFLOAD_THREADS, 0);
+
+    if (uv_loop_init(&loop->uv) != 0) goto no_loop;
+    loop->uv.data = loop;
+    if (uv_async_init(&loop->uv, &loop->alive, on_alive) != 0) goto no_async;
+    (void)uv_idle_init(&loop->uv, &loop->spinner); /* always 0 */
+    return loop;
+
+no_async:
+    (void)uv_loop_close(&loop->uv); /* has no handles yet */
+no_loop:
+    free(loop);
+    return NULL;
+}
+
+void mg_loop_destroy(struct mg_loop *loop)
+{
+    if (!loop) return;
+    assert(!loop->is_running);
+    /* Work under way is waited for and its `done` called, so that what belongs to it is freed. Whatever else
+     * is still open goes with the loop; again after each turn, since a `done` may have opened something. */
+    do {
+        uv_walk(&loop->uv, close_handle, NULL);
+        (void)uv_run(&loop->uv, UV_RUN_ONCE);
+    } while (uv_loop_close(&loop->uv) == UV_EBUSY);
+    free(loop);
+}
+
+void mg_loop_run(struct mg_loop *loop)
+{
+    assert(!loop->is_running);
+    loop->is_running = true;
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT); /* `alive` is open, so only mg_loop_stop ends it */
+    loop->is_running = false;
+}
+
+void mg_loop_stop(struct mg_loop *loop)
+{
+    uv_stop(&loop->uv);
+}
+
+static void on_timer(uv_timer_t *handle)
+{
+    struct mg_timer *timer = handle->data;
+    timer->fn(timer->arg);
+}
+
+struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
+{
+    struct mg_timer *timer = calloc(1, sizeof *timer);
+    if (!timer) return NULL;
+    timer->fn = fn;
+    timer->arg = arg;
+    (void)uv_timer_init(&loop->uv, &timer->handle); /* always 0 */
+    timer->handle.data = timer;
+    return timer;
+}
+
+void mg_timer_destroy(struct mg_timer *timer)
+{
+    if (timer) close_handle((uv_handle_t *)&timer->handle, NULL);
+}
+
+void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
+{
+    /* At least 1 ms: libuv runs timers that are due until none is, so one that sets itself to 0 would never
+     * let the sockets have their turn. */
+    uint64_t after = after_ms > 0 ? (uint64_t)after_ms : 1;
+    uint64_t repeat = repeat_ms > 0 ? (uint64_t)repeat_ms : 0;
+
+    /* libuv counts from the time it read at the start of this turn; after a long callback the timer would be
+     * early. */
+    uv_update_time(timer->handle.loop);
+    (void)uv_timer_start(&timer->handle, on_timer, after, repeat); /* fails only when closing */
+}
+
+void mg_timer_stop(struct mg_timer *timer)
+{
+    (void)uv_timer_stop(&timer->handle); /* always 0 */
+}
+
+bool mg_timer_is_active(const struct mg_timer *timer)
+{
+    return uv_is_active((const uv_handle_t *)&timer->handle) != 0;
+}
+
+static void disarm(struct mg_idle *idle)
+{
+    if (!idle->is_armed) return;
+    idle->is_armed = false;
+    (void)uv_check_stop(&idle->handle);                                           /* always 0 */
+    if (--idle->loop->armed_count == 0) (void)uv_idle_stop(&idle->loop->spinner); /* always 0 */
+}
+
+/* A check runs after poll, when every socket that was ready has been served. Disarmed first, so that `fn` may
+ * arm it again for the next turn. */
+static void on_check(uv_check_t *handle)
+{
+    struct mg_idle *idle = handle->data;
+    disarm(idle);
+    idle->fn(idle->arg);
+}
+
+struct mg_idle *mg_idle_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
+{
+    struct mg_idle *idle = calloc(1, sizeof *idle);
+    if (!idle) return NULL;
+    idle->loop = loop;
+    idle->fn = fn;
+    idle->arg = arg;
+    (void)uv_check_init(&loop->uv, &idle->handle); /* always 0 */
+    idle->handle.data = idle;
+    return idle;
+}
+
+void mg_idle_destroy(struct mg_idle *idle)
+{
+    if (!idle) return;
+    disarm(idle);
+    close_handle((uv_handle_t *)&idle->handle, NULL);
+}
+
+void mg_idle_arm(struct mg_idle *idle)
+{
+    if (idle->is_armed) return;
+    idle->is_armed = true;
+    if (idle->loop->armed_count++ == 0)
+        (void)uv_idle_start(&idle->loop->spinner, on_spin); /* fails only without a callback */
+    (void)uv_check_start(&idle->handle, on_check);          /* likewise */
+}
+
+static int to_uv_events(int events)
+{
+    return (events & MG_READABLE ? UV_READABLE : 0) | (events & MG_WRITABLE ? UV_WRITABLE : 0);
+}
+
+static void on_poll(uv_poll_t *handle, int status, int uv_events);
+
+static void apply_events(struct mg_watch *watch)
+{
+    int rc = watch->events ? uv_poll_start(&watch->handle, to_uv_events(watch->events), on_poll)
+                           : uv_poll_stop(&watch->handle);
+    /* Fails only if the descriptor was closed and is watched anew by somebody else: the rule of the header
+     * broken. */
+    assert(rc == 0);
+    (void)rc;
+}
+
+static void on_poll(uv_poll_t *handle, int status, int uv_events)
+{
+    struct mg_watch *watch = handle->data;
+    int events = MG_READABLE | MG_WRITABLE;
+
+    if (status == 0)
+        events = (uv_events & UV_READABLE ? MG_READABLE : 0) | (uv_events & UV_WRITABLE ? MG_WRITABLE : 0);
+    else
+        apply_events(watch); /* libuv stops watching at an error; level-triggered means it is told again */
+    if (events) watch->fn(watch->arg, events);
+}
+
+struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, void *arg)
+{
+    struct mg_watch *watch = calloc(1, sizeof *watch);
+    if (!watch) return NULL;
+    watch->fn = fn;
+    watch->arg = arg;
+    if (uv_poll_init(&loop->uv, &watch->handle, fd) != 0) { /* no descriptor, or one that cannot be polled */
+        free(watch);
+        return NULL;
+    }
+    watch->handle.data = watch;
+    return watch;
+}
+
+void mg_watch_destroy(struct mg_watch *watch)
+{
+    if (watch) close_handle((uv_handle_t *)&watch->handle, NULL);
+}
+
+void mg_watch_set(struct mg_watch *watch, int events)
+{
+    assert((events & ~(MG_READABLE | MG_WRITABLE)) == 0);
+    if (events == watch->events) return; /* libuv would spend two system calls to change nothing */
+    watch->events = events;
+    apply_events(watch);
+}
+
+static void on_work(uv_work_t *request)
+{
+    struct work *work = request->data;
+    work->work(work->arg);
+}
+
+static void on_work_done(uv_work_t *request, int status)
+{
+    struct work *work = request->data;
+    mg_loop_fn *done = work->done;
+    void *arg = work->arg;
+
+    (void)status; /* never cancelled: nobody outside holds the request */
+    free(work);
+    done(arg);
+}
+
+bool mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work_fn, mg_loop_fn *done, void *arg)
+{
+    struct work *work = calloc(1, sizeof *work);
+    if (!work) return false;
+    work->work = work_fn;
+    work->done = done;
+    work->arg = arg;
+    work->request.data = work;
+    if (uv_queue_work(&loop->uv, &work->request, on_work, on_work_done) != 0) {
+        free(work);
+        return false;
+    }
+    return true;
+}
+
+static void on_signal(uv_signal_t *handle, int signal_number)
+{
+    const struct mg_loop *loop = handle->loop->data;
+
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        if (SIGNALS[i] == signal_number) loop->signals[i].fn(loop->signals[i].arg);
+    }
+}
+
+bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, void *arg)
+{
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        struct signal_handler *handler = &loop->signals[i];
+        if (SIGNALS[i] != signal_number) continue;
+        if (handler->fn) return false;
+        if (uv_signal_init(&loop->uv, &handler->handle) != 0) return false;
+        handler->fn = fn;
+        handler->arg = arg;
+        if (uv_signal_start(&handler->handle, on_signal, signal_number) == 0) return true;
+        return false; /* the handle goes with the loop */
+    }
+    return false;
+}

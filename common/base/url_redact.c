@@ -1,0 +1,138 @@
+/*
+ * Passwords out of URLs and connection strings, for logs. Where a text is not well-formed it hides too much
+ * rather than too little: a password with a stray "/" or "@" in it must not come out because it should have
+ * been percent-encoded.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/config.h"
+
+#define STARS "***"
+
+struct text_out {
+    char *text;
+    size_t size, len;
+};
+
+static void put(struct text_out *out, const char *text, size_t len)
+{
+    if (out->size == 0) return;
+    if (len > out->size - 1 - out->len) len = out->size - 1 - out->len;
+    if (len > 0) memcpy(out->text + out->len, text, len);
+    out->len += len;
+    out->text[out->len] = '\0';
+}
+
+/* "password", "sslpassword", "passwd", "oauth_client_secret", … */
+static bool is_secret_key(const char *key, size_t len)
+{
+    static const char *const words[] = {"passw", "secret", "token"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t word_len = strlen(words[i]);
+        for (size_t at = 0; at + word_len <= len; at++) {
+            if (strncasecmp(key + at, words[i], word_len) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* name=value pairs behind "?" with "&" between. */
+static void put_query(struct text_out *out, const char *at)
+{
+    while (*at) {
+        size_t len = strcspn(at, "&");
+        size_t key_len = strcspn(at, "=&");
+        if (key_len < len && is_secret_key(at, key_len)) {
+            put(out, at, key_len + 1);
+            put(out, STARS, strlen(STARS));
+        } else {
+            put(out, at, len);
+        }
+        at += len;
+        if (*at) {
+            put(out, at, 1);
+            at++;
+        }
+    }
+}
+
+/* scheme://user:password@host/…?name=value: the password ends at the last "@" there is. */
+static void put_url(struct text_out *out, const char *url, const char *authority)
+{
+    const char *rest = authority;
+    const char *at = strrchr(authority, '@');
+
+    put(out, url, (size_t)(authority - url));
+    if (at) {
+        size_t user_len = strcspn(authority, ":@");
+        put(out, authority, user_len);
+        if (authority + user_len < at) put(out, ":" STARS, strlen(":" STARS));
+        rest = at;
+    }
+    size_t path_len = strcspn(rest, "?");
+    put(out, rest, path_len);
+    if (rest[path_len]) {
+        put(out, "?", 1);
+        put_query(out, rest + path_len + 1);
+    }
+}
+
+/* Length of libpq's value at `text`: quoted by ' or up to a blank, a backslash taking the next character
+ * along. */
+static size_t dsn_value_len(const char *text)
+{
+    size_t i = 0;
+    bool is_quoted = text[0] == '\'';
+
+    if (is_quoted) i = 1;
+    for (; text[i]; i++) {
+        if (text[i] == '\\' && text[i + 1])
+            i++;
+        else if (is_quoted && text[i] == '\'')
+            return i + 1;
+        else if (!is_quoted && isspace((unsigned char)text[i]))
+            return i;
+    }
+    return i;
+}
+
+static void put_dsn(struct text_out *out, const char *at)
+{
+    while (*at) {
+        size_t blank = strspn(at, " \t\r\n\f\v");
+        put(out, at, blank);
+        at += blank;
+
+        size_t key_len = strcspn(at, "= \t\r\n\f\v");
+        size_t equals = key_len + strspn(at + key_len, " \t\r\n\f\v");
+        if (at[equals] != '=') { /* not name=value; shown as it is, so that one sees what is wrong */
+            put(out, at, key_len);
+            at += key_len;
+            continue;
+        }
+        size_t value = equals + 1 + strspn(at + equals + 1, " \t\r\n\f\v");
+        size_t value_len = dsn_value_len(at + value);
+        put(out, at, value);
+        if (is_secret_key(at, key_len))
+            put(out, STARS, strlen(STARS));
+        else
+            put(out, at + value, value_len);
+        at += value + value_len;
+    }
+}
+
+void mg_url_redact(const char *url, char *ret_text, size_t size)
+{
+    struct text_out out = {ret_text, size, 0};
+
+    if (size > 0) ret_text[0] = '\0';
+    if (!url) return;
+    const char *scheme_end = strstr(url, "://");
+    /* A DSN may hold "://" inside a value; a URL's scheme has neither "=" nor a blank before it. */
+    if (scheme_end && strcspn(url, "= ") > (size_t)(scheme_end - url))
+        put_url(&out, url, scheme_end + 3);
+    else
+        put_dsn(&out, url);
+}
