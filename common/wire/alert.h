@@ -1,23 +1,26 @@
-/* Scheduler, supervisor → operator.alerts (proto/alert.schema.json). One open alert for one code and subject. */
+/* Scheduler, supervisor → operator.alerts (proto/alert.schema.json). One open alert for one code and subject.
+ */
 #ifndef MG_WIRE_ALERT_H
 #define MG_WIRE_ALERT_H
 
 #include "core/model.h"
 #include "wire/json.h"
 
-#define MG_ALERT_SUBJECT_MAX (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* "order <id>" parts: order id, order.step, service or queue */
+#define MG_ALERT_SUBJECT_MAX                                                                                 \
+    (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* "order <id>" parts: order id, order.step, service or queue */
 #define MG_ALERT_TEXT_MAX 1023
 
 struct mg_alert_message {
     enum mg_alert alert;
-    bool is_closed;                        /* its cause is gone */
+    bool is_closed; /* its cause is gone */
     char subject[MG_ALERT_SUBJECT_MAX + 1];
-    char order_id[MG_ORDER_ID_MAX + 1];    /* "" if it is about no order */
-    char text[MG_ALERT_TEXT_MAX + 1];      /* what happened, and what to do */
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "" if it is about no order */
+    char text[MG_ALERT_TEXT_MAX + 1];   /* what happened, and what to do */
     int64_t at_ms;
 };
 
 void mg_alert_write(const struct mg_alert_message *alert, struct mg_buf *ret_body);
-enum mg_class mg_alert_parse(struct mg_slice body, struct mg_alert_message *ret_alert, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_alert_parse(struct mg_slice body, struct mg_alert_message *ret_alert,
+                             struct mg_err *err) MG_MUSTCHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Supervisor and operator → scheduler (proto/command.schema.json), and the scheduler's answer to whoever asked for one
- * (proto/command_result.schema.json).
+ * Supervisor and operator → scheduler (proto/command.schema.json), and the scheduler's answer to whoever
+ * asked for one (proto/command_result.schema.json).
  */
 #ifndef MG_WIRE_COMMAND_H
 #define MG_WIRE_COMMAND_H
@@ -18,30 +18,34 @@ struct mg_command {
     /* OVERDUE DUE EXPIRED NUDGE OWED RESUME RESTART SETTLE SKIP COMPENSATE CANCEL */
     enum mg_cause_kind kind;
     char order_id[MG_ORDER_ID_MAX + 1];
-    char step[MG_NAME_MAX + 1];    /* overdue, due, settle, skip; "" else */
-    uint32_t attempt;              /* overdue, due; 0 else */
-    uint64_t version;              /* the version it was decided on; 0: not named */
-    uint64_t seq;                  /* owed: of the event whose statuses are owed */
-    enum mg_outcome outcome;       /* settle: done or absent */
+    char step[MG_NAME_MAX + 1]; /* overdue, due, settle, skip; "" else */
+    uint32_t attempt;           /* overdue, due; 0 else */
+    uint64_t version;           /* the version it was decided on; 0: not named */
+    uint64_t seq;               /* owed: of the event whose statuses are owed */
+    enum mg_outcome outcome;    /* settle: done or absent */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
-    int set_count;                 /* resume: repairs of the payload */
-    struct { struct mg_slice pointer, value; } sets[MG_COMMAND_SETS_MAX]; /* pointer: plain text; borrowed from body/arena */
+    int set_count; /* resume: repairs of the payload */
+    struct {
+        struct mg_slice pointer, value;
+    } sets[MG_COMMAND_SETS_MAX]; /* pointer: plain text; borrowed from body/arena */
 };
 
 void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body);
-enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits *limits, struct mg_arena *arena,
-                               struct mg_command *ret_command, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits *limits,
+                               struct mg_arena *arena, struct mg_command *ret_command,
+                               struct mg_err *err) MG_MUSTCHECK;
 
 enum mg_command_verdict { MG_COMMAND_DONE, MG_COMMAND_CONFLICT, MG_COMMAND_NOT_FOUND, MG_COMMAND_INVALID };
-const char *mg_command_verdict_name(enum mg_command_verdict verdict); /* "done", "conflict", "not_found", "invalid" */
+const char *
+mg_command_verdict_name(enum mg_command_verdict verdict); /* "done", "conflict", "not_found", "invalid" */
 
 struct mg_command_result {
     char command_id[MG_UUID_SIZE];
     char order_id[MG_ORDER_ID_MAX + 1];
     enum mg_command_verdict verdict;
-    uint64_t version;             /* the order's now */
-    enum mg_order_state state;    /* the order's now; meaningless for not_found and invalid */
+    uint64_t version;                     /* the order's now */
+    enum mg_order_state state;            /* the order's now; meaningless for not_found and invalid */
     char text[MG_COMMAND_REASON_MAX + 1]; /* why, for people */
 };
 void mg_command_result_write(const struct mg_command_result *result, struct mg_buf *ret_body);

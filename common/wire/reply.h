@@ -1,12 +1,13 @@
-/* Agent → scheduler: what became of one attempt (proto/reply.schema.json); and the agent's report about its service
- * (proto/service_report.schema.json), which takes the same way. */
+/* Agent → scheduler: what became of one attempt (proto/reply.schema.json); and the agent's report about its
+ * service (proto/service_report.schema.json), which takes the same way. */
 #ifndef MG_WIRE_REPLY_H
 #define MG_WIRE_REPLY_H
 
 #include "core/key.h"
 #include "wire/json.h"
 
-#define MG_RESULT_MAX_DEFAULT (64 * 1024) /* a result above this is cut to null: it rides in every later row and message */
+#define MG_RESULT_MAX_DEFAULT                                                                                \
+    (64 * 1024) /* a result above this is cut to null: it rides in every later row and message */
 #define MG_ERROR_CODE_MAX 63
 #define MG_ERROR_TEXT_MAX 255
 
@@ -17,23 +18,25 @@ struct mg_reply {
     enum mg_kind kind;
     enum mg_outcome outcome;
     enum mg_executed executed;
-    struct mg_slice result;      /* JSON text; absent if none */
+    struct mg_slice result; /* JSON text; absent if none */
     bool is_truncated;
     char error_code[MG_ERROR_CODE_MAX + 1]; /* "http_422", "timeout", "breaker_open", …; "" if none */
     char error_text[MG_ERROR_TEXT_MAX + 1];
-    int64_t retry_after_ms;      /* -1: none */
+    int64_t retry_after_ms; /* -1: none */
 };
-#define MG_ERROR_CODE_BREAKER_OPEN "breaker_open" /* the attempt was not made, or failed by unreachability: costs nothing */
+#define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
+    "breaker_open" /* the attempt was not made, or failed by unreachability: costs nothing */
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);
-enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits, struct mg_reply *ret_reply,
-                             struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,
+                             struct mg_reply *ret_reply, struct mg_err *err) MG_MUSTCHECK;
 
 enum mg_breaker_state { MG_BREAKER_CLOSED, MG_BREAKER_OPEN, MG_BREAKER_HALF_OPEN };
 const char *mg_breaker_state_name(enum mg_breaker_state state);
 bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state *ret);
 
-/* Type "service_report". Sent when it changes, and every 5 s so that a silent agent's word runs out (15 s). */
+/* Type "service_report". Sent when it changes, and every 5 s so that a silent agent's word runs out (15 s).
+ */
 #define MG_SERVICE_REPORT_PERIOD_MS 5000
 #define MG_SERVICE_REPORT_VALID_MS  15000
 struct mg_service_report {

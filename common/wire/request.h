@@ -5,6 +5,8 @@
 #include "core/key.h"
 #include "wire/json.h"
 
+extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: it holds payload and results */
+
 struct mg_request {
     char order_id[MG_ORDER_ID_MAX + 1];
     char step[MG_NAME_MAX + 1];
@@ -13,14 +15,14 @@ struct mg_request {
     enum mg_kind kind;
     char idempotency_key[MG_KEY_SIZE]; /* of this kind; verify carries its do's */
     char do_key[MG_KEY_SIZE];
-    int64_t complete_by_ms;            /* database clock */
-    int64_t sent_at_ms;                /* database clock, when published */
-    bool is_at_most_once;              /* one try, and none on a redelivery */
-    bool is_pollable;                  /* a 202 means accepted, verify will ask (the step has finish_within) */
-    struct mg_slice request;           /* the `request` member: {"method", "path", "headers"?, "body"?} as text */
+    int64_t complete_by_ms;  /* database clock */
+    int64_t sent_at_ms;      /* database clock, when published */
+    bool is_at_most_once;    /* one try, and none on a redelivery */
+    bool is_pollable;        /* a 202 means accepted, verify will ask (the step has finish_within) */
+    struct mg_slice request; /* the `request` member: {"method", "path", "body"?} as text */
     /* the same, taken apart by the parser (borrowed from the body or, for unescaped text, from the arena) */
     struct mg_slice method, path, content; /* content: the bytes of "body"; absent if none */
-    char traceparent[56];              /* W3C Trace Context; "" if none */
+    char traceparent[56];                  /* W3C Trace Context; "" if none */
 };
 
 void mg_request_write(const struct mg_request *request, struct mg_buf *ret_body);

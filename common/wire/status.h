@@ -12,11 +12,12 @@ struct mg_status_message {
     uint64_t seq;                       /* 0 for a rejection */
     enum mg_status status;
     int64_t at_ms;
-    char step[MG_NAME_MAX + 1];         /* "" if it is about no step */
+    char step[MG_NAME_MAX + 1];            /* "" if it is about no step */
     char reason[MG_STATUS_REASON_MAX + 1]; /* "" if there is none */
 };
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body);
-enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *ret_status, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *ret_status,
+                              struct mg_err *err) MG_MUSTCHECK;
 
 #endif

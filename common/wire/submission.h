@@ -9,11 +9,11 @@
 struct mg_submission {
     char order_id[MG_ORDER_ID_MAX + 1]; /* "" if the client gave none */
     char workflow[MG_NAME_MAX + 1];
-    int64_t workflow_version;           /* 0: the newest */
-    struct mg_slice payload;            /* borrowed from the body: the bytes as they came; "{}" if absent */
+    int64_t workflow_version; /* 0: the newest */
+    struct mg_slice payload;  /* borrowed from the body: the bytes as they came; "{}" if absent */
     bool is_high;
-    int64_t complete_within_ms;         /* 0: the workflow's */
-    bool wants_step_status;             /* "notify": "steps" */
+    int64_t complete_within_ms; /* 0: the workflow's */
+    bool wants_step_status;     /* "notify": "steps" */
 };
 
 /* `body` must outlive the submission. MG_BAD_INPUT with JSON pointer and reason. */

@@ -1,0 +1,195 @@
+/*
+ * Commands: a table says which members belong to which command, and reader and writer both go by it.
+ * Everything that a command was decided on (attempt, version) travels with it, so that the scheduler can see
+ * whether it still holds.
+ */
+#include "wire/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/key.h"
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+
+static const char *const NAMES[] = {"v",   "command_id", "command", "order_id", "step", "attempt", "version",
+                                    "seq", "outcome",    "by",      "reason",   "set",  NULL};
+static const char *const SET_NAMES[] = {"pointer", "value", NULL};
+
+#define POINTER_MAX_BYTES 511 /* of a repair; deeper places exist in no order */
+
+static const struct {
+    enum mg_cause_kind kind;
+    bool has_step, has_attempt, has_seq, has_outcome, has_set;
+    int64_t attempt_min; /* a step that waits may never have been sent */
+} COMMANDS[] = {
+    {MG_CAUSE_OVERDUE, true, true, false, false, false, 1},
+    {MG_CAUSE_DUE, true, true, false, false, false, 0},
+    {MG_CAUSE_EXPIRED, false, false, false, false, false, 0},
+    {MG_CAUSE_NUDGE, false, false, false, false, false, 0},
+    {MG_CAUSE_OWED, false, false, true, false, false, 0},
+    {MG_CAUSE_RESUME, false, false, false, false, true, 0},
+    {MG_CAUSE_RESTART, false, false, false, false, false, 0},
+    {MG_CAUSE_SETTLE, true, false, false, true, false, 0},
+    {MG_CAUSE_SKIP, true, false, false, false, false, 0},
+    {MG_CAUSE_COMPENSATE, false, false, false, false, false, 0},
+    {MG_CAUSE_CANCEL, false, false, false, false, false, 0},
+};
+#define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof COMMANDS[0]))
+
+static int command_index(enum mg_cause_kind kind)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (COMMANDS[i].kind == kind) return i;
+    }
+    return -1;
+}
+
+static bool is_command_id(const char *text, size_t len)
+{
+    return mg_order_id_is_valid(text, len); /* a UUID, or whatever of the same characters the sender draws */
+}
+#define COMMAND_ID_RIGHT "1 to 36 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\" (a UUID)"
+
+void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
+{
+    struct mg_json_out out, set;
+    int index = command_index(command->kind);
+
+    if (index < 0) { /* nobody may send it; a body that fails is noticed by every caller */
+        ret_body->failed = true;
+        return;
+    }
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text(&out, "command_id", command->command_id);
+    mg_json_put_text(&out, "command", mg_cause_name(command->kind));
+    mg_json_put_text(&out, "order_id", command->order_id);
+    if (COMMANDS[index].has_step) mg_json_put_text(&out, "step", command->step);
+    if (COMMANDS[index].has_attempt) mg_json_put_integer(&out, "attempt", command->attempt);
+    if (command->version > 0) mg_json_put_integer(&out, "version", (int64_t)command->version);
+    if (COMMANDS[index].has_seq) mg_json_put_integer(&out, "seq", (int64_t)command->seq);
+    if (COMMANDS[index].has_outcome) mg_json_put_text(&out, "outcome", mg_outcome_name(command->outcome));
+    mg_json_put_text(&out, "by", command->by);
+    mg_json_put_text_if(&out, "reason", command->reason);
+    if (COMMANDS[index].has_set && command->set_count > 0) {
+        mg_json_put_name(&out, "set");
+        for (int i = 0; i < command->set_count; i++) {
+            mg_buf_append_text(ret_body, i == 0 ? "[" : ",");
+            mg_json_begin(&set, ret_body);
+            mg_json_put_name(&set, "pointer");
+            mg_buf_append_json(ret_body, command->sets[i].pointer);
+            mg_json_put_raw(&set, "value", command->sets[i].value);
+            mg_json_end(&set);
+        }
+        mg_buf_append_text(ret_body, "]");
+    }
+    mg_json_end(&out);
+}
+
+static void read_set(const struct mg_json_object *object, struct mg_slice entry, struct mg_arena *arena,
+                     struct mg_command *command)
+{
+    char pointer[MG_JSON_POINTER_SIZE], text[POINTER_MAX_BYTES + 1];
+    struct mg_json_object set;
+    struct mg_json_faults *faults = object->faults;
+    int i = command->set_count;
+
+    if (i >= MG_COMMAND_SETS_MAX) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "set", "more than %d repairs; send several commands",
+                             MG_COMMAND_SETS_MAX);
+        return;
+    }
+    (void)snprintf(pointer, sizeof pointer, "/set/%d", i);
+    if (!mg_json_object_open(&set, faults, entry, pointer, SET_NAMES, MG_JSON_UNKNOWN_IGNORED)) return;
+    struct mg_slice quoted = mg_json_get_typed(&set, "pointer", MG_REQUIRED, MG_JSON_STRING);
+    command->sets[i].value = mg_json_get(&set, "value", MG_REQUIRED);
+    if (quoted.data == NULL) return;
+    struct mg_buf plain;
+    mg_buf_init(&plain, sizeof text);
+    (void)mg_json_string(quoted, &plain); /* it is a string; too long a one sets `failed` */
+    (void)snprintf(text, sizeof text, "%.*s", (int)plain.len, plain.len > 0 ? plain.data : "");
+    if (plain.failed || text[0] != '/' || !mg_json_pointer_is_valid(text)) {
+        mg_json_member_fault(
+            &set, MG_BAD_INPUT, "pointer",
+            "\"%.60s\" is no JSON pointer into the payload; write \"/member/…\", up to %d bytes", text,
+            POINTER_MAX_BYTES);
+    } else {
+        command->sets[i].pointer = mg_arena_copy(arena, mg_buf_slice(&plain));
+        if (command->sets[i].pointer.data == NULL) {
+            mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
+        }
+    }
+    mg_buf_finish(&plain);
+    command->set_count++;
+}
+
+/* Members that belong to other commands are refused: who sends them means something that would not happen. */
+static void refuse_foreign(const struct mg_json_object *object, const char *command, const char *name,
+                           bool has_it)
+{
+    if (!has_it && mg_json_get(object, name, MG_OPTIONAL).data != NULL) {
+        mg_json_member_fault(object, MG_BAD_INPUT, name, "does not belong to \"%s\"; leave it out", command);
+    }
+}
+
+static void read_by_kind(const struct mg_json_object *object, int index, struct mg_arena *arena,
+                         struct mg_command *command)
+{
+    static const char *const SETTLED[] = {"done", "absent", NULL};
+    const char *word = mg_cause_name(command->kind);
+
+    refuse_foreign(object, word, "step", COMMANDS[index].has_step);
+    refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);
+    refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);
+    refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
+    refuse_foreign(object, word, "set", COMMANDS[index].has_set);
+    if (COMMANDS[index].has_step) mg_json_get_name(object, "step", MG_REQUIRED, command->step);
+    if (COMMANDS[index].has_attempt) {
+        command->attempt = (uint32_t)mg_json_get_integer(object, "attempt", MG_REQUIRED,
+                                                         COMMANDS[index].attempt_min, UINT32_MAX, 0);
+    }
+    if (COMMANDS[index].has_seq) {
+        command->seq = (uint64_t)mg_json_get_integer(object, "seq", MG_REQUIRED, 1, INT64_MAX, 0);
+    }
+    if (COMMANDS[index].has_outcome) {
+        int outcome = mg_json_get_word(object, "outcome", MG_REQUIRED, SETTLED, MG_BAD_INPUT, -1);
+        command->outcome = outcome == 1 ? MG_OUTCOME_ABSENT : MG_OUTCOME_DONE;
+    }
+    if (COMMANDS[index].has_set) {
+        struct mg_json_walk walk;
+        struct mg_slice name, entry;
+        mg_json_walk_begin(&walk, mg_json_get_typed(object, "set", MG_OPTIONAL, MG_JSON_ARRAY));
+        while (object->faults->class == MG_OK && mg_json_walk_next(&walk, &name, &entry)) {
+            read_set(object, entry, arena, command);
+        }
+    }
+}
+
+enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits *limits,
+                               struct mg_arena *arena, struct mg_command *ret_command, struct mg_err *err)
+{
+    const char *words[COMMAND_COUNT + 1] = {NULL};
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_command command = {0};
+
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        words[i] = mg_cause_name(COMMANDS[i].kind);
+    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_IGNORED))
+        return faults.class;
+    mg_json_version_check(&object);
+    mg_json_get_checked(&object, "command_id", MG_REQUIRED, is_command_id, COMMAND_ID_RIGHT,
+                        command.command_id, sizeof command.command_id);
+    mg_json_get_order_id(&object, "order_id", MG_REQUIRED, command.order_id);
+    command.version = (uint64_t)mg_json_get_integer(&object, "version", MG_OPTIONAL, 1, INT64_MAX, 0);
+    mg_json_get_text(&object, "by", MG_REQUIRED, command.by, sizeof command.by);
+    mg_json_get_text(&object, "reason", MG_OPTIONAL, command.reason, sizeof command.reason);
+    int index = mg_json_get_word(&object, "command", MG_REQUIRED, words, MG_STALE, -1);
+    if (index >= 0) {
+        command.kind = COMMANDS[index].kind;
+        read_by_kind(&object, index, arena, &command);
+    }
+    if (faults.class == MG_OK) *ret_command = command;
+    return faults.class;
+}

@@ -1,0 +1,68 @@
+/* The scheduler's answer to a command: whether it changed the order, and how the order stands now. */
+#include <string.h>
+
+#include "core/key.h"
+#include "wire/command.h"
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+
+static const char *const NAMES[] = {"v",       "command_id", "order_id", "verdict",
+                                    "version", "state",      "text",     NULL};
+static const char *const VERDICTS[] = {"done", "conflict", "not_found", "invalid", NULL};
+
+const char *mg_command_verdict_name(enum mg_command_verdict verdict)
+{
+    return VERDICTS[verdict];
+}
+
+static bool tells_the_order(int verdict)
+{
+    return verdict == MG_COMMAND_DONE || verdict == MG_COMMAND_CONFLICT;
+}
+
+void mg_command_result_write(const struct mg_command_result *result, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text_if(&out, "command_id", result->command_id);
+    mg_json_put_text_if(&out, "order_id", result->order_id);
+    mg_json_put_text(&out, "verdict", mg_command_verdict_name(result->verdict));
+    if (tells_the_order((int)result->verdict)) {
+        mg_json_put_integer(&out, "version", (int64_t)result->version);
+        mg_json_put_text(&out, "state", mg_order_state_name(result->state));
+    }
+    mg_json_put_text(&out, "text", result->text);
+    mg_json_end(&out);
+}
+
+enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_result *ret_result,
+                                      struct mg_err *err)
+{
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_command_result result = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DEFAULT, NAMES,
+                              MG_JSON_UNKNOWN_IGNORED)) {
+        return faults.class;
+    }
+    mg_json_version_check(&object);
+    int verdict = mg_json_get_word(&object, "verdict", MG_REQUIRED, VERDICTS, MG_STALE, -1);
+    /* an invalid command may not have said who it was */
+    enum mg_json_need need = verdict == MG_COMMAND_INVALID ? MG_OPTIONAL : MG_REQUIRED;
+    mg_json_get_checked(&object, "command_id", need, mg_order_id_is_valid, "1 to 36 characters (a UUID)",
+                        result.command_id, sizeof result.command_id);
+    mg_json_get_order_id(&object, "order_id", need, result.order_id);
+    mg_json_get_text(&object, "text", MG_REQUIRED, result.text, sizeof result.text);
+    if (tells_the_order(verdict)) {
+        result.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 0);
+        int state = mg_json_get_word(&object, "state", MG_REQUIRED, MG_WORDS_ORDER_STATE, MG_STALE, 0);
+        if (state >= 0) result.state = (enum mg_order_state)state;
+    }
+    if (faults.class != MG_OK) return faults.class;
+    result.verdict = (enum mg_command_verdict)verdict;
+    *ret_result = result;
+    return MG_OK;
+}

@@ -1,0 +1,19 @@
+/*
+ * Lists of the words that messages may hold, index = enum value, NULL-ended; made from core/words.def, so
+ * that reading a word and telling which would be right cannot differ from it. Private to common/wire.
+ */
+#ifndef MG_WIRE_JSON_WORDS_H
+#define MG_WIRE_JSON_WORDS_H
+
+#include "core/words.h"
+
+extern const char *const MG_WORDS_ORDER_STATE[];
+extern const char *const MG_WORDS_CAUSE[];
+extern const char *const MG_WORDS_KIND[];
+extern const char *const MG_WORDS_OUTCOME[];
+extern const char *const MG_WORDS_EXECUTED[];
+extern const char *const MG_WORDS_STATUS[];
+extern const char *const MG_WORDS_ALERT[];
+extern const char *const MG_WORDS_METHOD[]; /* of HTTP, that a definition may use */
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * The reply of an agent, in any language: what became of one attempt. Texts for people are cut, not refused;
+ * an outcome must not be lost because its explanation was long.
+ */
+#include "wire/reply.h"
+
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+
+static const char *const NAMES[] = {"v",         "order_id", "step",           "attempt",
+                                    "kind",      "outcome",  "executed",       "result",
+                                    "truncated", "error",    "retry_after_ms", NULL};
+static const char *const ERROR_NAMES[] = {"code", "text", NULL};
+
+#define RETRY_AFTER_READ_MAX_MS                                                                              \
+    (365LL * 24 * 3600 * 1000) /* the core clamps to minutes; this only rules out nonsense */
+
+void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
+{
+    struct mg_json_out out, error;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text(&out, "order_id", reply->order_id);
+    mg_json_put_text(&out, "step", reply->step);
+    mg_json_put_integer(&out, "attempt", reply->attempt);
+    mg_json_put_text(&out, "kind", mg_kind_name(reply->kind));
+    mg_json_put_text(&out, "outcome", mg_outcome_name(reply->outcome));
+    mg_json_put_text(&out, "executed", mg_executed_name(reply->executed));
+    if (reply->result.data != NULL) {
+        mg_json_put_raw(&out, "result", reply->result);
+    } else if (reply->is_truncated) {
+        mg_json_put_raw(&out, "result", mg_slice_of("null"));
+    }
+    if (reply->is_truncated) mg_json_put_bool(&out, "truncated", true);
+    if (reply->error_code[0] != '\0' || reply->error_text[0] != '\0') {
+        mg_json_put_name(&out, "error");
+        mg_json_begin(&error, ret_body);
+        mg_json_put_text_if(&error, "code", reply->error_code);
+        mg_json_put_text_if(&error, "text", reply->error_text);
+        mg_json_end(&error);
+    }
+    if (reply->retry_after_ms >= 0) mg_json_put_integer(&out, "retry_after_ms", reply->retry_after_ms);
+    mg_json_end(&out);
+}
+
+static void read_error(const struct mg_json_object *object, struct mg_reply *reply)
+{
+    struct mg_json_object error;
+    struct mg_slice value = mg_json_get_typed(object, "error", MG_OPTIONAL, MG_JSON_OBJECT);
+
+    if (value.data == NULL) return;
+    if (!mg_json_object_open(&error, object->faults, value, "/error", ERROR_NAMES, MG_JSON_UNKNOWN_IGNORED))
+        return;
+    mg_json_get_text(&error, "code", MG_OPTIONAL, reply->error_code, sizeof reply->error_code);
+    mg_json_get_text(&error, "text", MG_OPTIONAL, reply->error_text, sizeof reply->error_text);
+}
+
+enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,
+                             struct mg_reply *ret_reply, struct mg_err *err)
+{
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_reply reply = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_IGNORED))
+        return faults.class;
+    mg_json_version_check(&object);
+    mg_json_get_order_id(&object, "order_id", MG_REQUIRED, reply.order_id);
+    mg_json_get_name(&object, "step", MG_REQUIRED, reply.step);
+    reply.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, UINT32_MAX, 0);
+    int kind = mg_json_get_word(&object, "kind", MG_REQUIRED, MG_WORDS_KIND, MG_STALE, -1);
+    int outcome = mg_json_get_word(&object, "outcome", MG_REQUIRED, MG_WORDS_OUTCOME, MG_STALE, -1);
+    int executed = mg_json_get_word(&object, "executed", MG_REQUIRED, MG_WORDS_EXECUTED, MG_STALE, -1);
+    reply.result = mg_json_get(&object, "result", MG_OPTIONAL);
+    if (mg_slice_is(reply.result, "null")) reply.result = (struct mg_slice){0};
+    reply.is_truncated = mg_json_get_bool(&object, "truncated", MG_OPTIONAL, false);
+    read_error(&object, &reply);
+    reply.retry_after_ms =
+        mg_json_get_integer(&object, "retry_after_ms", MG_OPTIONAL, 0, RETRY_AFTER_READ_MAX_MS, -1);
+    if (faults.class != MG_OK) return faults.class;
+    reply.kind = (enum mg_kind)kind;
+    reply.outcome = (enum mg_outcome)outcome;
+    reply.executed = (enum mg_executed)executed;
+    *ret_reply = reply;
+    return MG_OK;
+}

@@ -1,0 +1,139 @@
+/*
+ * The request message. Its path comes from an order's data, so it is judged here, where the agent meets it,
+ * whatever the scheduler did: it must stay below the service's URL.
+ */
+#include "wire/request.h"
+
+#include <string.h>
+
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+#include "wire/template.h"
+
+/* A request holds payload and results several times over, some levels deeper than they came. */
+const struct mg_json_limits MG_REQUEST_LIMITS = {
+    .max_bytes = 4 * 1024 * 1024,
+    .max_depth = 80,
+    .max_members = 200000,
+};
+
+static const char *const NAMES[] = {"v",       "order_id",        "step",     "service",     "attempt",
+                                    "kind",    "idempotency_key", "do_key",   "complete_by", "sent_at",
+                                    "request", "at_most_once",    "pollable", "traceparent", NULL};
+static const char *const ACTION_NAMES[] = {"method", "path", "body", NULL};
+
+/* W3C Trace Context §3.2: version, trace id, parent id, flags. */
+static bool is_traceparent(const char *text, size_t len)
+{
+    static const char SHAPE[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+    if (len != sizeof SHAPE - 1) return false;
+    for (size_t i = 0; i < len; i++) {
+        bool is_hex = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+        if (SHAPE[i] == 'x' ? !is_hex : text[i] != '-') return false;
+    }
+    return true;
+}
+
+static bool is_key(const char *text, size_t len)
+{
+    if (len == 0) return false;
+    for (size_t i = 0; i < len; i++) {
+        if (!mg_order_id_is_valid(text + i, 1)) return false; /* the same characters, only longer */
+    }
+    return true;
+}
+
+void mg_request_write(const struct mg_request *request, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text(&out, "order_id", request->order_id);
+    mg_json_put_text(&out, "step", request->step);
+    mg_json_put_text(&out, "service", request->service);
+    mg_json_put_integer(&out, "attempt", request->attempt);
+    mg_json_put_text(&out, "kind", mg_kind_name(request->kind));
+    mg_json_put_text(&out, "idempotency_key", request->idempotency_key);
+    mg_json_put_text(&out, "do_key", request->do_key);
+    mg_json_put_time(&out, "complete_by", request->complete_by_ms);
+    mg_json_put_time(&out, "sent_at", request->sent_at_ms);
+    if (request->is_at_most_once) mg_json_put_bool(&out, "at_most_once", true);
+    if (request->is_pollable) mg_json_put_bool(&out, "pollable", true);
+    if (is_traceparent(request->traceparent, strlen(request->traceparent))) {
+        mg_json_put_text(&out, "traceparent", request->traceparent);
+    }
+    mg_json_put_raw(&out, "request", request->request);
+    mg_json_end(&out);
+}
+
+/* The text of a string value: in place if nothing is escaped, else in the arena. */
+static struct mg_slice text_of(struct mg_slice quoted, struct mg_arena *arena, struct mg_json_faults *faults)
+{
+    if (memchr(quoted.data, '\\', quoted.len) == NULL)
+        return (struct mg_slice){quoted.data + 1, quoted.len - 2};
+    struct mg_buf text;
+    mg_buf_init(&text, quoted.len);
+    (void)mg_json_string(quoted, &text); /* the caller knows that it is a string */
+    struct mg_slice copy = text.failed ? (struct mg_slice){0} : mg_arena_copy(arena, mg_buf_slice(&text));
+    mg_buf_finish(&text);
+    if (copy.data == NULL)
+        mg_json_fault(faults, MG_TRANSIENT, "/request", "could not be taken apart: no memory");
+    return copy;
+}
+
+static void read_action(const struct mg_json_object *object, struct mg_arena *arena,
+                        struct mg_request *request)
+{
+    struct mg_json_faults *faults = object->faults;
+    struct mg_json_object action;
+
+    request->request = mg_json_get_typed(object, "request", MG_REQUIRED, MG_JSON_OBJECT);
+    if (request->request.data == NULL) return;
+    if (!mg_json_object_open(&action, faults, request->request, "/request", ACTION_NAMES,
+                             MG_JSON_UNKNOWN_IGNORED))
+        return;
+    int method = mg_json_get_word(&action, "method", MG_REQUIRED, MG_WORDS_METHOD, MG_STALE, -1);
+    struct mg_slice path = mg_json_get_typed(&action, "path", MG_REQUIRED, MG_JSON_STRING);
+    request->content = mg_json_get(&action, "body", MG_OPTIONAL);
+    if (method >= 0) request->method = mg_slice_of(MG_WORDS_METHOD[method]);
+    if (path.data == NULL) return;
+    request->path = text_of(path, arena, faults);
+    const char *wrong = request->path.data == NULL ? NULL : mg_path_fault(request->path);
+    if (wrong != NULL) mg_json_fault(faults, MG_BAD_INPUT, "/request/path", "%s", wrong);
+}
+
+enum mg_class mg_request_parse(struct mg_slice body, struct mg_arena *arena, struct mg_request *ret_request,
+                               struct mg_err *err)
+{
+    static const char KEY_RIGHT[] = "up to 150 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\"";
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_request request = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, &MG_REQUEST_LIMITS, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+        return faults.class;
+    }
+    mg_json_version_check(&object);
+    mg_json_get_order_id(&object, "order_id", MG_REQUIRED, request.order_id);
+    mg_json_get_name(&object, "step", MG_REQUIRED, request.step);
+    mg_json_get_name(&object, "service", MG_REQUIRED, request.service);
+    request.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, UINT32_MAX, 0);
+    int kind = mg_json_get_word(&object, "kind", MG_REQUIRED, MG_WORDS_KIND, MG_STALE, -1);
+    mg_json_get_checked(&object, "idempotency_key", MG_REQUIRED, is_key, KEY_RIGHT, request.idempotency_key,
+                        sizeof request.idempotency_key);
+    mg_json_get_checked(&object, "do_key", MG_REQUIRED, is_key, KEY_RIGHT, request.do_key,
+                        sizeof request.do_key);
+    request.complete_by_ms = mg_json_get_time(&object, "complete_by");
+    request.sent_at_ms = mg_json_get_time(&object, "sent_at");
+    request.is_at_most_once = mg_json_get_bool(&object, "at_most_once", MG_OPTIONAL, false);
+    request.is_pollable = mg_json_get_bool(&object, "pollable", MG_OPTIONAL, false);
+    mg_json_get_checked(&object, "traceparent", MG_OPTIONAL, is_traceparent,
+                        "a traceparent of W3C Trace Context (\"00-<32 hex>-<16 hex>-<2 hex>\")",
+                        request.traceparent, sizeof request.traceparent);
+    read_action(&object, arena, &request);
+    if (faults.class != MG_OK) return faults.class;
+    request.kind = (enum mg_kind)kind;
+    *ret_request = request;
+    return MG_OK;
+}

@@ -1,0 +1,74 @@
+/* An agent's word about its service: is the breaker open, is it ready, how much is under way. */
+#include <string.h>
+
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+#include "wire/reply.h"
+
+static const char *const NAMES[] = {"v",         "service",     "instance", "breaker", "ready",
+                                    "in_flight", "concurrency", "reason",   NULL};
+static const char *const BREAKER_STATES[] = {"closed", "open", "half_open", NULL};
+
+const char *mg_breaker_state_name(enum mg_breaker_state state)
+{
+    return BREAKER_STATES[state];
+}
+
+bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state *ret)
+{
+    for (int i = 0; BREAKER_STATES[i] != NULL; i++) {
+        if (strlen(BREAKER_STATES[i]) == len && memcmp(BREAKER_STATES[i], word, len) == 0) {
+            *ret = (enum mg_breaker_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text(&out, "service", report->service);
+    mg_json_put_text(&out, "instance", report->instance);
+    mg_json_put_text(&out, "breaker", mg_breaker_state_name(report->breaker));
+    mg_json_put_bool(&out, "ready", report->is_ready);
+    mg_json_put_integer(&out, "in_flight", report->in_flight);
+    mg_json_put_integer(&out, "concurrency", report->concurrency);
+    mg_json_put_text_if(&out, "reason", report->reason);
+    mg_json_end(&out);
+}
+
+static bool is_not_empty(const char *text, size_t len)
+{
+    (void)text; /* any text names an instance */
+    return len > 0;
+}
+
+enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_report *ret_report,
+                                      struct mg_err *err)
+{
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_service_report report = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DEFAULT, NAMES,
+                              MG_JSON_UNKNOWN_IGNORED)) {
+        return faults.class;
+    }
+    mg_json_version_check(&object);
+    mg_json_get_name(&object, "service", MG_REQUIRED, report.service);
+    mg_json_get_checked(&object, "instance", MG_REQUIRED, is_not_empty, "1 to 127 bytes", report.instance,
+                        sizeof report.instance);
+    int breaker = mg_json_get_word(&object, "breaker", MG_REQUIRED, BREAKER_STATES, MG_STALE, -1);
+    report.is_ready = mg_json_get_bool(&object, "ready", MG_REQUIRED, false);
+    report.in_flight = mg_json_get_integer(&object, "in_flight", MG_REQUIRED, 0, INT32_MAX, 0);
+    report.concurrency = mg_json_get_integer(&object, "concurrency", MG_REQUIRED, 0, INT32_MAX, 0);
+    mg_json_get_text(&object, "reason", MG_OPTIONAL, report.reason, sizeof report.reason);
+    if (faults.class != MG_OK) return faults.class;
+    report.breaker = (enum mg_breaker_state)breaker;
+    *ret_report = report;
+    return MG_OK;
+}

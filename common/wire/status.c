@@ -1,0 +1,48 @@
+/* The status message that a client gets. A rejection may be about something without identity, all others are
+ * not. */
+#include "wire/status.h"
+
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+
+static const char *const NAMES[] = {"v", "order_id", "seq", "status", "at", "step", "reason", NULL};
+
+void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text_if(&out, "order_id", status->order_id);
+    mg_json_put_integer(&out, "seq", (int64_t)status->seq);
+    mg_json_put_text(&out, "status", mg_status_name(status->status));
+    mg_json_put_time(&out, "at", status->at_ms);
+    mg_json_put_text_if(&out, "step", status->step);
+    mg_json_put_text_if(&out, "reason", status->reason);
+    mg_json_end(&out);
+}
+
+enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *ret_status, struct mg_err *err)
+{
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_status_message status = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DEFAULT, NAMES,
+                              MG_JSON_UNKNOWN_IGNORED)) {
+        return faults.class;
+    }
+    mg_json_version_check(&object);
+    int word = mg_json_get_word(&object, "status", MG_REQUIRED, MG_WORDS_STATUS, MG_STALE, -1);
+    bool is_rejection = word == MG_STATUS_REJECTED;
+    mg_json_get_order_id(&object, "order_id", is_rejection ? MG_OPTIONAL : MG_REQUIRED, status.order_id);
+    status.seq =
+        (uint64_t)mg_json_get_integer(&object, "seq", MG_REQUIRED, is_rejection ? 0 : 1, INT64_MAX, 0);
+    status.at_ms = mg_json_get_time(&object, "at");
+    mg_json_get_name(&object, "step", MG_OPTIONAL, status.step);
+    mg_json_get_text(&object, "reason", MG_OPTIONAL, status.reason, sizeof status.reason);
+    if (faults.class != MG_OK) return faults.class;
+    status.status = (enum mg_status)word;
+    *ret_status = status;
+    return MG_OK;
+}

@@ -1,0 +1,332 @@
+/*
+ * References in texts, found by one tokenizer for paths, for the strings of a JSON template and for the check
+ * of both. Rendering is a pure function of template and values: the same input gives the same bytes, because
+ * the remote service de-duplicates by key and must never see other bytes under the same one. Blanks between
+ * the tokens of a JSON template are dropped, so that they do not matter either; values are taken over as they
+ * came, blanks and digits and all.
+ */
+#include "wire/template.h"
+
+#include <string.h>
+
+#include "wire/json_scan.h"
+
+#define POINTER_MAX_BYTES 511  /* of one reference; longer ones exist in no sensible definition */
+#define PATH_MAX_BYTES    4096 /* common servers refuse longer request lines with 414 */
+
+enum piece_kind { PIECE_END, PIECE_TEXT, PIECE_REFERENCE };
+
+struct piece {
+    enum piece_kind kind;
+    struct mg_slice text;                /* PIECE_TEXT */
+    char pointer[POINTER_MAX_BYTES + 1]; /* PIECE_REFERENCE */
+};
+
+static bool begins(const char *at, const char *end, const char *with)
+{
+    size_t len = strlen(with);
+    return (size_t)(end - at) >= len && memcmp(at, with, len) == 0;
+}
+
+static enum mg_class reference_next(const char **at, const char *end, struct piece *ret_piece,
+                                    struct mg_err *err)
+{
+    const char *begin = *at + 2;
+    const char *close = memchr(begin, '}', (size_t)(end - begin));
+    if (close == NULL) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "\"${\" without \"}\"; write \"${/json/pointer}\", or \"$${\" for a plain \"${\"");
+    }
+    size_t len = (size_t)(close - begin);
+    int shown = len < 80 ? (int)len : 80;
+    if (len > POINTER_MAX_BYTES || memchr(begin, '\0', len) != NULL) {
+        return mg_err_set(err, MG_BAD_INPUT, "reference ${%.*s…} is too long; up to %d bytes are allowed",
+                          shown, begin, POINTER_MAX_BYTES);
+    }
+    memcpy(ret_piece->pointer, begin, len);
+    ret_piece->pointer[len] = '\0';
+    if (len == 0 || !mg_json_pointer_is_valid(ret_piece->pointer)) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "reference ${%.*s} is no JSON pointer; it begins with \"/\", as in \"${/payload/customer/id}\"",
+            shown, begin);
+    }
+    ret_piece->kind = PIECE_REFERENCE;
+    *at = close + 1;
+    return MG_OK;
+}
+
+static enum mg_class piece_next(const char **at, const char *end, struct piece *ret_piece, struct mg_err *err)
+{
+    const char *begin = *at, *stop = begin;
+
+    ret_piece->kind = PIECE_TEXT;
+    if (begin >= end) {
+        ret_piece->kind = PIECE_END;
+        return MG_OK;
+    }
+    if (begins(begin, end, "$${")) {
+        ret_piece->text = mg_slice_of("${");
+        *at = begin + 3;
+        return MG_OK;
+    }
+    if (begins(begin, end, "${")) return reference_next(at, end, ret_piece, err);
+    for (stop++; stop < end && !begins(stop, end, "$${") && !begins(stop, end, "${"); stop++) {
+    }
+    ret_piece->text = (struct mg_slice){begin, (size_t)(stop - begin)};
+    *at = stop;
+    return MG_OK;
+}
+
+/* The value of a reference as text to stand inside other text, appended to `ret`. */
+static enum mg_class reference_text(const char *pointer, mg_template_value_fn *value, void *arg,
+                                    struct mg_buf *ret, struct mg_err *err)
+{
+    struct mg_slice json = value(arg, pointer);
+    if (json.data == NULL || json.len == 0) {
+        return mg_err_set(err, MG_PERMANENT, "reference ${%.200s}: there is no such value", pointer);
+    }
+    enum mg_json_type type = mg_json_type_of(json);
+    if (type == MG_JSON_STRING) {
+        (void)mg_json_string(json, ret); /* it is a string */
+        return MG_OK;
+    }
+    if (type == MG_JSON_NUMBER || type == MG_JSON_BOOL) {
+        mg_buf_append_slice(ret, json);
+        return MG_OK;
+    }
+    return mg_err_set(
+        err, MG_PERMANENT,
+        "reference ${%.200s} stands inside a text and its value is %s; a string, number or boolean is "
+        "needed there",
+        pointer, mg_json_type_name(type));
+}
+
+static enum mg_class buf_check(const struct mg_buf *buf, struct mg_err *err)
+{
+    if (!buf->failed) return MG_OK;
+    return mg_err_set(err, MG_PERMANENT, "the rendered text is above %zu bytes, or there is no memory",
+                      buf->max);
+}
+
+/* ---- JSON
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* One string of a JSON template, given without quotes and escapes. */
+static enum mg_class render_string(struct mg_slice text, mg_template_value_fn *value, void *arg,
+                                   struct mg_buf *ret, struct mg_err *err)
+{
+    const char *at = text.data, *end = text.data + text.len;
+    struct piece piece;
+    struct mg_buf out;
+    enum mg_class class = piece_next(&at, end, &piece, err);
+
+    if (class == MG_OK && piece.kind == PIECE_REFERENCE && at == end) {
+        struct mg_slice json = value(arg, piece.pointer);
+        if (json.data == NULL) {
+            return mg_err_set(err, MG_PERMANENT, "reference ${%.200s}: there is no such value",
+                              piece.pointer);
+        }
+        mg_buf_append_slice(ret, json);
+        return MG_OK;
+    }
+    mg_buf_init(&out, ret->max);
+    while (class == MG_OK && piece.kind != PIECE_END) {
+        if (piece.kind == PIECE_TEXT) {
+            mg_buf_append_slice(&out, piece.text);
+        } else {
+            class = reference_text(piece.pointer, value, arg, &out, err);
+        }
+        if (class == MG_OK) class = piece_next(&at, end, &piece, err);
+    }
+    if (class == MG_OK) mg_buf_append_json(ret, out.len > 0 ? mg_buf_slice(&out) : mg_slice_of(""));
+    ret->failed = ret->failed || out.failed;
+    mg_buf_finish(&out);
+    return class;
+}
+
+/* True if the quoted string may hold a reference once its escapes are resolved. */
+static bool may_refer(struct mg_slice quoted)
+{
+    return memchr(quoted.data, '$', quoted.len) != NULL || memmem(quoted.data, quoted.len, "\\u", 2) != NULL;
+}
+
+/* The string token at `at`, which stands on its opening quote. `ret_is_name`: a colon follows. */
+static struct mg_slice string_token(const char *at, const char *end, bool *ret_is_name)
+{
+    const char *p = at + 1;
+    while (p < end && *p != '"')
+        p += *p == '\\' ? 2 : 1;
+    struct mg_slice quoted = {at, (size_t)(p + 1 - at)};
+    for (p++; p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r');)
+        p++;
+    *ret_is_name = p < end && *p == ':';
+    return quoted;
+}
+
+enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template_value_fn *value, void *arg,
+                                      struct mg_buf *ret_json, struct mg_err *err)
+{
+    const char *at = json_template.data, *end = json_template.data + json_template.len;
+
+    while (at < end) {
+        if (*at != '"') {
+            if (*at != ' ' && *at != '\t' && *at != '\n' && *at != '\r') mg_buf_append(ret_json, at, 1);
+            at++;
+            continue;
+        }
+        bool is_name;
+        struct mg_slice quoted = string_token(at, end, &is_name);
+        at += quoted.len;
+        if (is_name || !may_refer(quoted)) {
+            mg_buf_append_slice(ret_json, quoted);
+            continue;
+        }
+        struct mg_buf text;
+        mg_buf_init(&text, quoted.len);
+        (void)mg_json_string(quoted, &text); /* it is a string */
+        enum mg_class class = text.failed ? buf_check(&text, err)
+                                          : render_string(mg_buf_slice(&text), value, arg, ret_json, err);
+        mg_buf_finish(&text);
+        if (class != MG_OK) return class;
+    }
+    return buf_check(ret_json, err);
+}
+
+/* ---- paths
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void append_percent_encoded(struct mg_buf *buf, struct mg_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        bool is_unreserved = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                             c == '-' || c == '.' || c == '_' || c == '~';
+        if (is_unreserved) {
+            mg_buf_append(buf, &c, 1);
+        } else {
+            mg_buf_printf(buf, "%%%02X", c);
+        }
+    }
+}
+
+enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template_value_fn *value, void *arg,
+                                      struct mg_buf *ret_path, struct mg_err *err)
+{
+    const char *at = path_template.data, *end = path_template.data + path_template.len;
+    struct piece piece;
+    struct mg_buf text;
+    enum mg_class class;
+
+    mg_buf_init(&text, ret_path->max);
+    while ((class = piece_next(&at, end, &piece, err)) == MG_OK && piece.kind != PIECE_END) {
+        if (piece.kind == PIECE_TEXT) {
+            mg_buf_append_slice(ret_path, piece.text);
+            continue;
+        }
+        mg_buf_clear(&text);
+        class = reference_text(piece.pointer, value, arg, &text, err);
+        if (class != MG_OK) break;
+        if (text.len == 0 && !text.failed) { /* "/orders/" + "" names the whole collection */
+            class = mg_err_set(err, MG_PERMANENT,
+                               "reference ${%.200s} stands in a path and its text is empty", piece.pointer);
+            break;
+        }
+        append_percent_encoded(ret_path, mg_buf_slice(&text));
+        ret_path->failed = ret_path->failed || text.failed;
+    }
+    mg_buf_finish(&text);
+    return class != MG_OK ? class : buf_check(ret_path, err);
+}
+
+/* True for ".", ".." and their percent-encoded spellings. */
+static bool is_dot_segment(const char *segment, size_t len)
+{
+    size_t dots = 0, i = 0;
+    while (i < len) {
+        if (segment[i] == '.') {
+            i++;
+        } else if (len - i >= 3 && segment[i] == '%' && segment[i + 1] == '2' &&
+                   (segment[i + 2] | 0x20) == 'e') {
+            i += 3;
+        } else {
+            return false;
+        }
+        dots++;
+    }
+    return dots == 1 || dots == 2;
+}
+
+const char *mg_path_fault(struct mg_slice path)
+{
+    if (path.len == 0 || path.data[0] != '/') return "the path must start with \"/\"";
+    if (path.len > PATH_MAX_BYTES) return "the path is above 4096 bytes; send long values in the body";
+    size_t begin = 1;
+    bool is_in_query = false;
+    for (size_t i = 1; i <= path.len; i++) {
+        char c = i < path.len ? path.data[i] : '/';
+        if (c <= ' ' || c > '~')
+            return "the path must be printable ASCII without blanks; percent-encode the rest";
+        if (c == '#') return "the path must have no fragment; write \"%23\" for \"#\"";
+        if (c != '/' && c != '?') continue;
+        if (!is_in_query && is_dot_segment(path.data + begin, i - begin)) {
+            return "the path must have no \".\" or \"..\" segment";
+        }
+        is_in_query = is_in_query || c == '?';
+        begin = i + 1;
+    }
+    return NULL;
+}
+
+/* ---- scanning
+ * -------------------------------------------------------------------------------------------------- */
+
+static enum mg_class scan_text(struct mg_slice text, bool (*seen)(void *arg, const char *pointer), void *arg,
+                               bool *ret_is_over, struct mg_err *err)
+{
+    const char *at = text.data, *end = text.data + text.len;
+    struct piece piece;
+    enum mg_class class;
+
+    while ((class = piece_next(&at, end, &piece, err)) == MG_OK && piece.kind != PIECE_END) {
+        if (piece.kind == PIECE_REFERENCE && !seen(arg, piece.pointer)) {
+            *ret_is_over = true;
+            return MG_OK;
+        }
+    }
+    return class;
+}
+
+enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, const char *pointer), void *arg,
+                               struct mg_err *err)
+{
+    const char *at = text.data, *end = text.data + text.len;
+    bool is_over = false;
+    enum mg_class class = MG_OK;
+
+    if (text.len > 0 && text.data[0] == '/') return scan_text(text, seen, arg, &is_over, err);
+    while (at < end && !is_over && class == MG_OK) {
+        if (*at != '"') {
+            at++;
+            continue;
+        }
+        bool is_name;
+        struct mg_slice quoted = string_token(at, end, &is_name);
+        struct mg_buf plain;
+        at += quoted.len;
+        if (!may_refer(quoted)) continue;
+        mg_buf_init(&plain, quoted.len);
+        (void)mg_json_string(quoted, &plain); /* it is a string */
+        if (plain.failed) {
+            class = mg_err_set(err, MG_TRANSIENT, "could not scan a template: no memory");
+        } else if (!is_name) {
+            class = scan_text(mg_buf_slice(&plain), seen, arg, &is_over, err);
+        } else if (memmem(plain.data, plain.len, "${", 2) != NULL) {
+            class = mg_err_set(
+                err, MG_BAD_INPUT,
+                "\"${\" in a member's name; names are taken as they are, references stand in values");
+        }
+        mg_buf_finish(&plain);
+    }
+    return class;
+}

@@ -1,0 +1,233 @@
+/*
+ * What can only be judged when all steps are known: names, order, cycles, and whether each reference has a
+ * value whenever its request may be sent. A definition that passes cannot fail for a result that never came.
+ */
+#include "wire/workflow_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct mg_slice name_of(const struct mg_workflow *workflow, int step)
+{
+    return mg_slice_of(workflow->steps[step].name);
+}
+
+int mg_workflow_step_index(const struct mg_workflow *workflow, struct mg_slice step)
+{
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (step.len > 0 && mg_slice_equal(name_of(workflow, i), step)) return i;
+    }
+    return -1;
+}
+
+static void check_names(const struct mg_workflow *workflow, struct mg_json_faults *faults)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        int first = mg_workflow_step_index(workflow, name_of(workflow, i));
+        if (first < 0 || first == i) continue;
+        (void)snprintf(pointer, sizeof pointer, "/steps/%d/step", i);
+        mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                      "\"%s\" is already the name of /steps/%d; give each step its own",
+                      workflow->steps[i].name, first);
+    }
+}
+
+/* The nearest step's name, for a hint; NULL if none is near. */
+static const char *nearest_step(const struct mg_workflow *workflow, struct mg_slice name)
+{
+    const char *names[MG_STEPS_MAX + 1] = {NULL};
+    int count = 0;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (workflow->steps[i].name[0] != '\0') names[count++] = workflow->steps[i].name;
+    }
+    return mg_json_nearest(names, name);
+}
+
+static void refuse_step_name(const struct mg_workflow *workflow, struct mg_json_faults *faults,
+                             const char *pointer, struct mg_slice name)
+{
+    const char *nearest = nearest_step(workflow, name);
+    mg_json_fault(faults, MG_BAD_INPUT, pointer, "there is no step \"%.*s\"; %s%s%s",
+                  name.len < 64 ? (int)name.len : 64, name.data != NULL ? name.data : "",
+                  nearest != NULL ? "did you mean \"" : "name a step of this workflow",
+                  nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+}
+
+static uint64_t resolve_after(const struct mg_workflow *workflow, int step, struct mg_slice after,
+                              struct mg_json_faults *faults)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    struct mg_json_walk walk;
+    struct mg_slice none, value;
+    uint64_t bits = 0;
+
+    mg_json_walk_begin(&walk, after);
+    for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
+        (void)snprintf(pointer, sizeof pointer, "/steps/%d/after/%d", step, i);
+        if (mg_json_type_of(value) != MG_JSON_STRING) {
+            mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s; the name of a step is expected",
+                          mg_json_type_name(mg_json_type_of(value)));
+            continue;
+        }
+        int before = -1;
+        for (int j = 0; j < workflow->plan.step_count && before < 0; j++) {
+            if (mg_json_string_is(value, name_of(workflow, j))) before = j;
+        }
+        if (before < 0) {
+            refuse_step_name(workflow, faults, pointer, (struct mg_slice){value.data + 1, value.len - 2});
+        } else if (before == step) {
+            mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                          "a step cannot come after itself; name the steps it waits for");
+        } else if (bits & (UINT64_C(1) << before)) {
+            mg_json_fault(faults, MG_BAD_INPUT, pointer, "\"%s\" is named twice; once is enough",
+                          workflow->steps[before].name);
+        } else {
+            bits |= UINT64_C(1) << before;
+        }
+    }
+    return bits;
+}
+
+/* before[i]: every step that is done or skipped when step i begins. */
+static void close_before(const struct mg_workflow *workflow, uint64_t before[MG_STEPS_MAX])
+{
+    int count = workflow->plan.step_count;
+    bool has_changed = true;
+
+    for (int i = 0; i < count; i++)
+        before[i] = workflow->plan.steps[i].after;
+    while (has_changed) { /* bits are only added: ends after at most count rounds */
+        has_changed = false;
+        for (int i = 0; i < count; i++) {
+            uint64_t bits = before[i];
+            for (int j = 0; j < count; j++) {
+                if (before[i] & (UINT64_C(1) << j)) bits |= before[j];
+            }
+            has_changed = has_changed || bits != before[i];
+            before[i] = bits;
+        }
+    }
+}
+
+/* A cycle is told once, at its first step, with all who take part. */
+static bool check_cycles(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
+                         struct mg_json_faults *faults)
+{
+    char pointer[MG_JSON_POINTER_SIZE], members[256];
+    uint64_t told = 0;
+    int count = workflow->plan.step_count;
+
+    for (int i = 0; i < count; i++) {
+        if (!(before[i] & (UINT64_C(1) << i)) || (told & (UINT64_C(1) << i))) continue;
+        size_t len = 0;
+        for (int j = 0; j < count; j++) {
+            bool is_in = (before[i] & (UINT64_C(1) << j)) && (before[j] & (UINT64_C(1) << i));
+            if (!is_in) continue;
+            told |= UINT64_C(1) << j;
+            int n = snprintf(members + len, sizeof members - len, "%s\"%s\"", len > 0 ? ", " : "",
+                             workflow->steps[j].name);
+            if (n > 0 && (size_t)n < sizeof members - len) len += (size_t)n;
+        }
+        members[len] = '\0';
+        (void)snprintf(pointer, sizeof pointer, "/steps/%d/after", i);
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "a cycle: %s wait for each other; take one of them out",
+                      members);
+    }
+    return told == 0;
+}
+
+/* ---- references
+ * ------------------------------------------------------------------------------------------------ */
+
+struct reference_check {
+    const struct mg_workflow *workflow;
+    struct mg_json_faults *faults;
+    const char *place; /* JSON pointer of the template */
+    int step;
+    enum mg_kind kind;
+    uint64_t before;
+};
+
+static void check_result(const struct reference_check *check, const char *pointer)
+{
+    const char *name = pointer + strlen("/results/");
+    struct mg_slice step = {name, strcspn(name, "/")};
+    int index = mg_workflow_step_index(check->workflow, step);
+
+    if (index < 0) {
+        refuse_step_name(check->workflow, check->faults, check->place, step);
+    } else if (index == check->step) {
+        const char *why = check->kind == MG_KIND_DO       ? "its own result is not there when it is asked for"
+                          : check->kind == MG_KIND_VERIFY ? "a verify asks because the result never came"
+                                                          : "an undo may run when the result never came";
+        mg_json_fault(check->faults, MG_BAD_INPUT, check->place, "${%.120s}: %s; refer to ${/do_key} instead",
+                      pointer, why);
+    } else if (!(check->before & (UINT64_C(1) << index))) {
+        mg_json_fault(
+            check->faults, MG_BAD_INPUT, check->place,
+            "${%.120s}: step \"%s\" is not before this one; add it to \"after\", here or in a step before",
+            pointer, check->workflow->steps[index].name);
+    }
+}
+
+static bool check_reference(void *arg, const char *pointer)
+{
+    static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
+    const struct reference_check *check = arg;
+
+    for (size_t i = 0; i < sizeof SINGLE / sizeof SINGLE[0]; i++) {
+        if (strcmp(pointer, SINGLE[i]) == 0) return true;
+    }
+    if (strcmp(pointer, "/payload") == 0 || strncmp(pointer, "/payload/", strlen("/payload/")) == 0)
+        return true;
+    if (strncmp(pointer, "/results/", strlen("/results/")) == 0) {
+        check_result(check, pointer);
+        return true;
+    }
+    mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
+                  "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}, ${/results/<step>/…}, "
+                  "${/idempotency_key} and ${/do_key}",
+                  pointer);
+    return true;
+}
+
+static void check_template(struct reference_check *check, struct mg_slice text, const char *member)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    struct mg_err err;
+
+    if (text.data == NULL) return;
+    (void)snprintf(pointer, sizeof pointer, "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
+                   member);
+    check->place = pointer;
+    enum mg_class class = mg_template_scan(text, check_reference, check, &err);
+    if (class != MG_OK) mg_json_fault(check->faults, class, pointer, "%s", err.text);
+}
+
+void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
+                       struct mg_json_faults *faults)
+{
+    uint64_t before[MG_STEPS_MAX] = {0};
+    int count = workflow->plan.step_count;
+
+    check_names(workflow, faults);
+    for (int i = 0; i < count; i++) {
+        if (sources[i].after.data != NULL) {
+            workflow->plan.steps[i].after = resolve_after(workflow, i, sources[i].after, faults);
+        } else {
+            workflow->plan.steps[i].after = i > 0 ? UINT64_C(1) << (i - 1) : 0;
+        }
+    }
+    close_before(workflow, before);
+    if (!check_cycles(workflow, before, faults)) return; /* "before" means nothing in a cycle */
+    for (int i = 0; i < count; i++) {
+        for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
+            const struct mg_action *action = &workflow->steps[i].actions[kind];
+            struct reference_check check = {workflow, faults, "", i, (enum mg_kind)kind, before[i]};
+            if (!action->is_present || !sources[i].is_present) continue;
+            check_template(&check, action->path, "path");
+            check_template(&check, action->body, "body");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/* The `request` member of one attempt: the templates of its action filled with what this order may refer to.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/key.h"
+#include "wire/workflow.h"
+
+struct value_source {
+    const struct mg_render_input *input;
+    /* order id and keys as JSON strings: their characters need no escaping */
+    char order_id[MG_KEY_SIZE + 2], idempotency_key[MG_KEY_SIZE + 2], do_key[MG_KEY_SIZE + 2];
+};
+
+/* The rest of `pointer` behind `root`, or NULL if it does not lead there. */
+static const char *behind(const char *pointer, const char *root)
+{
+    size_t len = strlen(root);
+    if (strncmp(pointer, root, len) != 0 || (pointer[len] != '\0' && pointer[len] != '/')) return NULL;
+    return pointer + len;
+}
+
+static struct mg_slice find_value(void *arg, const char *pointer)
+{
+    const struct value_source *source = arg;
+    const struct mg_render_input *input = source->input;
+    const char *rest;
+
+    if (strcmp(pointer, "/order_id") == 0) return mg_slice_of(source->order_id);
+    if (strcmp(pointer, "/idempotency_key") == 0) return mg_slice_of(source->idempotency_key);
+    if (strcmp(pointer, "/do_key") == 0) return mg_slice_of(source->do_key);
+    if ((rest = behind(pointer, "/payload")) != NULL) return mg_json_find(input->payload, rest);
+    if ((rest = behind(pointer, "/results")) != NULL && *rest == '/') {
+        struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
+        int index = mg_workflow_step_index(input->workflow, step);
+        if (index >= 0) return mg_json_find(input->results[index], step.data + step.len);
+    }
+    return (struct mg_slice){0};
+}
+
+static enum mg_class render_action(const struct mg_action *action, struct value_source *source,
+                                   struct mg_buf *ret_request, struct mg_err *err)
+{
+    struct mg_buf path;
+    mg_buf_init(&path, ret_request->max);
+    enum mg_class class = mg_template_render_path(action->path, find_value, source, &path, err);
+    if (class == MG_OK) {
+        const char *wrong = mg_path_fault(mg_buf_slice(&path));
+        if (wrong != NULL) class = mg_err_set(err, MG_PERMANENT, "path: %s", wrong);
+    } else {
+        mg_err_prefix(err, "path");
+    }
+    if (class == MG_OK) {
+        mg_buf_printf(ret_request, "{\"method\":\"%s\",\"path\":", action->method);
+        mg_buf_append_json(ret_request, mg_buf_slice(&path));
+    }
+    mg_buf_finish(&path);
+    if (class != MG_OK) return class;
+    if (action->body.data != NULL) {
+        mg_buf_append_text(ret_request, ",\"body\":");
+        class = mg_template_render_json(action->body, find_value, source, ret_request, err);
+        if (class != MG_OK) return mg_err_prefix(err, "body");
+    }
+    mg_buf_append_text(ret_request, "}");
+    if (ret_request->failed) {
+        return mg_err_set(err, MG_PERMANENT, "the request is above %zu bytes, or there is no memory",
+                          ret_request->max);
+    }
+    return MG_OK;
+}
+
+enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, enum mg_kind kind,
+                                 const char *idempotency_key, const char *do_key, struct mg_buf *ret_request,
+                                 struct mg_err *err)
+{
+    const struct mg_workflow_step *source_step = &input->workflow->steps[step];
+    const struct mg_action *action = &source_step->actions[kind];
+    struct value_source source = {.input = input};
+
+    if (!action->is_present) {
+        return mg_err_set(err, MG_BUG, "cannot render step \"%s\": it has no \"%s\"", source_step->name,
+                          mg_kind_name(kind));
+    }
+    (void)snprintf(source.order_id, sizeof source.order_id, "\"%s\"", input->order_id);
+    (void)snprintf(source.idempotency_key, sizeof source.idempotency_key, "\"%s\"", idempotency_key);
+    (void)snprintf(source.do_key, sizeof source.do_key, "\"%s\"", do_key);
+    enum mg_class class = render_action(action, &source, ret_request, err);
+    if (class == MG_OK) return MG_OK;
+    return mg_err_prefix(err, "could not render \"%s\" of step \"%s\"", mg_kind_name(kind),
+                         source_step->name);
+}
