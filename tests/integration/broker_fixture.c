@@ -1,0 +1,324 @@
+/*
+ * The relay runs on a thread of its own and is steered by two atomics; the rest runs on the test's thread. Queues are
+ * declared and looked at on short connections that have nothing to do with the broker under test.
+ */
+#include "broker_fixture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "io/broker_amqp.h"
+
+#define PAIRS_MAX 32
+#define TICK_MS   5
+
+struct relay {
+    int listener;
+    struct sockaddr_in target;
+    char url[512];
+    atomic_int mode;
+    atomic_bool is_cutting, is_stopping;
+    pthread_t thread;
+    struct {
+        int client, server;
+    } pairs[PAIRS_MAX];
+    int pair_count;
+};
+
+/* --- the relay ----------------------------------------------------------------------------------------------------- */
+
+static void relay_close_pair(struct relay *relay, int i)
+{
+    struct linger reset = {.l_onoff = 1}; /* a reset, as of a process that was killed */
+    (void)setsockopt(relay->pairs[i].client, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close(relay->pairs[i].client);
+    close(relay->pairs[i].server);
+    relay->pairs[i] = relay->pairs[--relay->pair_count];
+}
+
+static void relay_accept(struct relay *relay)
+{
+    int client = accept(relay->listener, NULL, NULL);
+    if (client < 0)
+        return;
+    int server = -1;
+    if (relay->mode != RELAY_DOWN && relay->pair_count < PAIRS_MAX)
+        server = socket(AF_INET, SOCK_STREAM, 0);
+    if (server < 0 || connect(server, (struct sockaddr *)&relay->target, sizeof(relay->target)) != 0) {
+        if (server >= 0)
+            close(server);
+        close(client);
+        return;
+    }
+    relay->pairs[relay->pair_count].client = client;
+    relay->pairs[relay->pair_count++].server = server;
+}
+
+static bool relay_move(int from, int to)
+{
+    char bytes[65536];
+    ssize_t n = recv(from, bytes, sizeof(bytes), 0);
+    if (n <= 0)
+        return false;
+    for (ssize_t sent = 0; sent < n;) {
+        ssize_t m = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
+        if (m <= 0)
+            return false;
+        sent += m;
+    }
+    return true;
+}
+
+static void *relay_run(void *arg)
+{
+    struct relay *relay = arg;
+    while (!relay->is_stopping) {
+        if (atomic_exchange(&relay->is_cutting, false) || relay->mode == RELAY_DOWN) {
+            while (relay->pair_count > 0)
+                relay_close_pair(relay, 0);
+        }
+        struct pollfd fds[1 + 2 * PAIRS_MAX] = {{.fd = relay->listener, .events = POLLIN}};
+        int count = relay->pair_count;
+        bool is_silent = relay->mode == RELAY_SILENT;
+        for (int i = 0; i < count; i++) {
+            fds[1 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].client, .events = POLLIN};
+            fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
+        }
+        if (is_silent)
+            fds[0].fd = -1; /* the kernel accepts, nobody answers */
+        (void)poll(fds, (nfds_t)(1 + 2 * count), TICK_MS);
+        for (int i = count - 1; i >= 0; i--) {
+            bool is_alive = fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server);
+            is_alive = is_alive &&
+                       (fds[2 + 2 * i].revents == 0 || relay_move(relay->pairs[i].server, relay->pairs[i].client));
+            if (!is_alive)
+                relay_close_pair(relay, i);
+        }
+        if (fds[0].fd >= 0 && fds[0].revents != 0)
+            relay_accept(relay);
+    }
+    while (relay->pair_count > 0)
+        relay_close_pair(relay, 0);
+    return NULL;
+}
+
+struct relay *relay_start(void)
+{
+    struct relay *relay = calloc(1, sizeof(*relay));
+    ck_assert_ptr_nonnull(relay);
+    char *copy = strdup(test_amqp_url());
+    struct amqp_connection_info info;
+    ck_assert_int_eq(amqp_parse_url(copy, &info), AMQP_STATUS_OK);
+    relay->target = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)info.port)};
+    if (inet_pton(AF_INET, info.host, &relay->target.sin_addr) != 1)
+        relay->target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    relay->listener = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(relay->listener, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(relay->listener, PAIRS_MAX), 0);
+    ck_assert_int_eq(getsockname(relay->listener, (struct sockaddr *)&address, &size), 0);
+    (void)snprintf(relay->url, sizeof(relay->url), "amqp://%s:%s@127.0.0.1:%d/", info.user, info.password,
+                   ntohs(address.sin_port));
+    free(copy);
+    ck_assert_int_eq(pthread_create(&relay->thread, NULL, relay_run, relay), 0);
+    return relay;
+}
+
+void relay_stop(struct relay *relay)
+{
+    relay->is_stopping = true;
+    (void)pthread_join(relay->thread, NULL);
+    close(relay->listener);
+    free(relay);
+}
+
+void relay_set(struct relay *relay, enum relay_mode mode)
+{
+    relay->mode = (int)mode;
+}
+
+void relay_cut(struct relay *relay)
+{
+    relay->is_cutting = true;
+}
+
+const char *relay_url(const struct relay *relay)
+{
+    return relay->url;
+}
+
+/* --- queues -------------------------------------------------------------------------------------------------------- */
+
+const char *test_amqp_url(void)
+{
+    const char *url = getenv("MAKEGOOD_TEST_AMQP_URL");
+    ck_assert_msg(url != NULL && url[0] != '\0', "MAKEGOOD_TEST_AMQP_URL should name a RabbitMQ to test against");
+    return url;
+}
+
+void test_queue_name(const char *what, char ret_name[64])
+{
+    (void)snprintf(ret_name, 64, "test.%s.%016llx", what, (unsigned long long)mg_random_u64());
+}
+
+static amqp_connection_state_t test_connect(void)
+{
+    struct mg_err err;
+    amqp_connection_state_t connection = NULL;
+    ck_assert_msg(mg_amqp_connect(test_amqp_url(), "test", &connection, &err) == MG_OK, "%s", err.text);
+    return connection;
+}
+
+void test_queue_declare(const char *queue, int max_length)
+{
+    amqp_connection_state_t connection = test_connect();
+    amqp_table_entry_t entries[2] = {{.key = amqp_cstring_bytes("x-max-length")},
+                                     {.key = amqp_cstring_bytes("x-overflow")}};
+    entries[0].value.kind = AMQP_FIELD_KIND_I32;
+    entries[0].value.value.i32 = max_length;
+    entries[1].value.kind = AMQP_FIELD_KIND_UTF8;
+    entries[1].value.value.bytes = amqp_cstring_bytes("reject-publish");
+    amqp_table_t arguments = {.num_entries = max_length > 0 ? 2 : 0, .entries = entries};
+    ck_assert_ptr_nonnull(
+        amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 0, 1, 0, 0, arguments));
+    mg_amqp_destroy(connection);
+}
+
+void test_queue_delete(const char *queue)
+{
+    amqp_connection_state_t connection = test_connect();
+    ck_assert_ptr_nonnull(amqp_queue_delete(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 0, 0));
+    mg_amqp_destroy(connection);
+}
+
+int test_queue_ready(const char *queue)
+{
+    amqp_connection_state_t connection = test_connect();
+    const amqp_queue_declare_ok_t *ok = amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 1, 0,
+                                                           0, 0, amqp_empty_table);
+    int ready = ok == NULL ? -1 : (int)ok->message_count;
+    mg_amqp_destroy(connection);
+    return ready;
+}
+
+/* --- the broker under test ------------------------------------------------------------------------------------------ */
+
+static void on_delivery(void *arg, struct mg_delivery *delivery)
+{
+    struct fixture *fixture = arg;
+    ck_assert_int_lt(fixture->delivery_count, DELIVERIES_MAX);
+    fixture->deliveries[fixture->delivery_count++] = delivery;
+    if (fixture->acks_at_once)
+        mg_broker_ack(fixture->broker, delivery);
+}
+
+static void on_state(void *arg, bool is_up, const char *reason)
+{
+    struct fixture *fixture = arg;
+    fixture->is_up = is_up;
+    if (is_up)
+        fixture->up_count++;
+    else
+        fixture->down_count++;
+    (void)snprintf(fixture->reason, sizeof(fixture->reason), "%s", reason);
+}
+
+static void on_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct fixture *fixture = arg;
+    fixture->outcomes[outcome]++;
+}
+
+void fixture_init(struct fixture *fixture, const char *url)
+{
+    memset(fixture, 0, sizeof(*fixture));
+    fixture->loop = mg_loop_create();
+    ck_assert_ptr_nonnull(fixture->loop);
+    fixture->options = (struct mg_broker_options){
+        .url = url, .name = "test", .on_delivery = on_delivery, .on_state = on_state, .arg = fixture};
+    fixture->ready = fixture->consumers = -2;
+}
+
+void fixture_create(struct fixture *fixture)
+{
+    struct mg_err err;
+    ck_assert_msg(mg_broker_create(fixture->loop, &fixture->options, &fixture->broker, &err) == MG_OK, "%s", err.text);
+}
+
+static bool is_up(const struct fixture *fixture)
+{
+    return fixture->is_up;
+}
+
+void fixture_start(struct fixture *fixture)
+{
+    fixture_create(fixture);
+    ck_assert_msg(fixture_run(fixture, is_up, WAIT_MS), "not up: %s", fixture->reason);
+}
+
+void fixture_finish(struct fixture *fixture)
+{
+    mg_broker_destroy(fixture->broker);
+    mg_loop_destroy(fixture->loop);
+}
+
+struct running {
+    struct fixture *fixture;
+    bool (*is_done)(const struct fixture *);
+    int64_t until_boot_ms, last_tick_boot_ms;
+    bool was_done;
+};
+
+static void on_tick(void *arg)
+{
+    struct running *running = arg;
+    int64_t now = mg_clock_boot_ms();
+    int64_t turn = now - running->last_tick_boot_ms;
+    if (turn > running->fixture->longest_turn_ms)
+        running->fixture->longest_turn_ms = turn;
+    running->last_tick_boot_ms = now;
+    running->was_done = running->is_done != NULL && running->is_done(running->fixture);
+    if (running->was_done || now >= running->until_boot_ms)
+        mg_loop_stop(running->fixture->loop);
+}
+
+bool fixture_run(struct fixture *fixture, bool (*is_done)(const struct fixture *), int64_t timeout_ms)
+{
+    int64_t now = mg_clock_boot_ms();
+    struct running running = {
+        .fixture = fixture, .is_done = is_done, .until_boot_ms = now + timeout_ms, .last_tick_boot_ms = now};
+    struct mg_timer *timer = mg_timer_create(fixture->loop, on_tick, &running);
+    ck_assert_ptr_nonnull(timer);
+    mg_timer_start(timer, TICK_MS, TICK_MS);
+    mg_loop_run(fixture->loop);
+    mg_timer_destroy(timer);
+    return running.was_done;
+}
+
+void fixture_run_for(struct fixture *fixture, int64_t ms)
+{
+    (void)fixture_run(fixture, NULL, ms);
+}
+
+void fixture_publish_message(struct fixture *fixture, const struct mg_message *message)
+{
+    struct mg_err err;
+    ck_assert_msg(mg_broker_publish(fixture->broker, message, on_published, fixture, &err) == MG_OK, "%s", err.text);
+}
+
+void fixture_publish(struct fixture *fixture, const char *queue, const char *body)
+{
+    const struct mg_message message = {.exchange = "", .routing_key = queue, .body = mg_slice_of(body)};
+    fixture_publish_message(fixture, &message);
+}

@@ -1,0 +1,406 @@
+/*
+ * The broker against a real RabbitMQ: what is published arrives and is confirmed, refused or returned; what is acked is
+ * gone and what is not comes again; queues are watched, paused and private. Faults stand in test_broker_faults.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker_fixture.h"
+
+static struct fixture fixture;
+static char queue[64];
+
+static void setup(void)
+{
+    test_queue_name("broker", queue);
+    test_queue_declare(queue, 0);
+    fixture_init(&fixture, test_amqp_url());
+    fixture.options.consumers[0] = (struct mg_consumer){.queue = queue, .prefetch = 100};
+    fixture.options.consumer_count = 1;
+}
+
+static void teardown(void)
+{
+    fixture_finish(&fixture);
+    test_queue_delete(queue);
+}
+
+static int outcome_count(const struct fixture *f)
+{
+    return f->outcomes[0] + f->outcomes[1] + f->outcomes[2] + f->outcomes[3];
+}
+
+static int wanted;
+
+static bool has_deliveries(const struct fixture *f)
+{
+    return f->delivery_count >= wanted;
+}
+
+static bool has_outcomes(const struct fixture *f)
+{
+    return outcome_count(f) >= wanted;
+}
+
+static bool wait_deliveries(int count)
+{
+    wanted = count;
+    return fixture_run(&fixture, has_deliveries, WAIT_MS);
+}
+
+static bool wait_outcomes(int count)
+{
+    wanted = count;
+    return fixture_run(&fixture, has_outcomes, WAIT_MS);
+}
+
+/* Catches: a property that is lost or mixed up on its way. */
+START_TEST(message_arrives_with_all_its_properties)
+{
+    fixture_start(&fixture);
+    const struct mg_message message = {.exchange = "",
+                                       .routing_key = queue,
+                                       .type = "request",
+                                       .message_id = "m-1",
+                                       .correlation_id = "c-1",
+                                       .reply_to = "r-1",
+                                       .traceparent = "00-11-22-01",
+                                       .is_again = true,
+                                       .body = mg_slice_of("{\"a\":14.00}")};
+    fixture_publish_message(&fixture, &message);
+    ck_assert_int_eq(outcome_count(&fixture), 0); /* never from within */
+    ck_assert(wait_deliveries(1));
+    ck_assert(wait_outcomes(1));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 1);
+    const struct mg_delivery *delivery = fixture.deliveries[0];
+    ck_assert(mg_slice_is(delivery->body, "{\"a\":14.00}"));
+    ck_assert_int_eq(delivery->body.data[delivery->body.len], '\0');
+    ck_assert(mg_slice_is(delivery->type, "request"));
+    ck_assert(mg_slice_is(delivery->message_id, "m-1"));
+    ck_assert(mg_slice_is(delivery->correlation_id, "c-1"));
+    ck_assert(mg_slice_is(delivery->reply_to, "r-1"));
+    ck_assert(mg_slice_is(delivery->traceparent, "00-11-22-01"));
+    ck_assert(mg_slice_is(delivery->routing_key, queue));
+    ck_assert_ptr_null(delivery->user_id.data);
+    ck_assert(delivery->is_redelivered); /* marked as coming again */
+    ck_assert_uint_eq(delivery->delivery_count, 0);
+    mg_broker_ack(fixture.broker, fixture.deliveries[0]);
+}
+END_TEST
+
+/* Catches: a return that is given to the wrong message, or that counts as confirmed. */
+START_TEST(only_messages_without_a_queue_are_returned)
+{
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    for (int i = 0; i < 300; i++)
+        fixture_publish(&fixture, i % 3 == 0 ? "test.there.is.no.such.queue" : queue, "{}");
+    ck_assert(wait_outcomes(300));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_RETURNED], 100);
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 200);
+    ck_assert(wait_deliveries(200));
+}
+END_TEST
+
+/* Catches: a nack that is taken for a confirm. */
+START_TEST(full_queue_refuses)
+{
+    char full[64];
+    test_queue_name("full", full);
+    test_queue_declare(full, 2);
+    fixture_start(&fixture);
+    for (int i = 0; i < 10; i++) {
+        fixture_publish(&fixture, full, "{}");
+        ck_assert(wait_outcomes(i + 1)); /* one at a time: a burst may overshoot the limit */
+    }
+    ck_assert_int_ge(fixture.outcomes[MG_PUBLISH_REFUSED], 7);
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_REFUSED] + fixture.outcomes[MG_PUBLISH_CONFIRMED], 10);
+    test_queue_delete(full);
+}
+END_TEST
+
+/* Catches: memory that grows with what is published while nothing is confirmed. */
+START_TEST(window_is_bounded)
+{
+    fixture_create(&fixture); /* not connected yet: all of it waits */
+    size_t room = mg_broker_publish_room(fixture.broker);
+    ck_assert_uint_gt(room, 0);
+    for (size_t i = 0; i < room; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert_uint_eq(mg_broker_publish_room(fixture.broker), 0);
+    struct mg_err err;
+    const struct mg_message more = {.exchange = "", .routing_key = queue, .body = mg_slice_of("{}")};
+    ck_assert_int_eq(mg_broker_publish(fixture.broker, &more, NULL, NULL, &err), MG_TRANSIENT);
+    fixture.acks_at_once = true;
+    ck_assert(wait_outcomes((int)room));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], (int)room);
+    ck_assert(wait_deliveries((int)room));
+    ck_assert_uint_eq(mg_broker_publish_room(fixture.broker), room);
+}
+END_TEST
+
+/* Catches: a text that the library would cut without a word. */
+START_TEST(too_long_texts_are_refused_and_long_reasons_cut)
+{
+    fixture_start(&fixture);
+    char text[5000];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    struct mg_err err;
+    struct mg_message message = {.exchange = "", .routing_key = queue, .correlation_id = text};
+    ck_assert_int_eq(mg_broker_publish(fixture.broker, &message, NULL, NULL, &err), MG_BAD_INPUT);
+    message.correlation_id = NULL;
+    message.reason = text;
+    fixture_publish_message(&fixture, &message);
+    ck_assert(wait_outcomes(1));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 1);
+    ck_assert(wait_deliveries(1));
+    ck_assert_uint_eq(fixture.deliveries[0]->body.len, 0);
+    mg_broker_ack(fixture.broker, fixture.deliveries[0]);
+}
+END_TEST
+
+/* Catches: a body that goes out or comes in in several frames and loses a piece; one above the limit that is kept. */
+START_TEST(large_bodies_arrive_and_oversized_ones_are_read_past)
+{
+    fixture.options.body_max_bytes = 300 * 1024;
+    fixture_start(&fixture);
+    char *body = malloc(3 * 1024 * 1024);
+    ck_assert_ptr_nonnull(body);
+    for (int i = 0; i < 3 * 1024 * 1024; i++)
+        body[i] = (char)('a' + i % 23);
+    const size_t sizes[] = {300 * 1024, 300 * 1024 + 1, 3 * 1024 * 1024, 1};
+    for (int i = 0; i < 4; i++) {
+        const struct mg_message message = {
+            .exchange = "", .routing_key = queue, .body = {.data = body, .len = sizes[i]}};
+        fixture_publish_message(&fixture, &message);
+    }
+    ck_assert(wait_deliveries(4));
+    for (int i = 0; i < 4; i++) {
+        const struct mg_delivery *delivery = fixture.deliveries[i];
+        bool is_large = sizes[i] > 300 * 1024;
+        ck_assert_int_eq(delivery->is_oversized, is_large);
+        ck_assert_uint_eq(delivery->body.len, is_large ? 0 : sizes[i]);
+        ck_assert_int_eq(memcmp(delivery->body.data, body, delivery->body.len), 0);
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
+    free(body);
+    ck_assert(wait_outcomes(4));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 4);
+}
+END_TEST
+
+/* Catches: an ack that is never sent, or a requeue that is one. */
+START_TEST(acked_are_gone_and_requeued_come_again)
+{
+    fixture_start(&fixture);
+    for (int i = 0; i < 10; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_deliveries(10));
+    for (int i = 0; i < 10; i++) {
+        if (i == 4)
+            mg_broker_requeue(fixture.broker, fixture.deliveries[i]);
+        else
+            mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
+    ck_assert(wait_deliveries(11));
+    ck_assert(fixture.deliveries[10]->is_redelivered);
+    mg_broker_ack(fixture.broker, fixture.deliveries[10]);
+    fixture_run_for(&fixture, 100);
+    ck_assert_int_eq(fixture.delivery_count, 11);
+    ck_assert_int_eq(test_queue_ready(queue), 0);
+    ck_assert_int_eq(fixture.up_count, 1); /* no ack was wrong: the channel lives */
+    ck_assert_int_eq(fixture.down_count, 0);
+}
+END_TEST
+
+/* Catches: a paused consumer that gets messages, or a resumed one that gets none. */
+START_TEST(paused_consumer_gets_nothing_until_resumed)
+{
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    mg_broker_pause(fixture.broker, 0);
+    fixture_run_for(&fixture, 200);
+    for (int i = 0; i < 5; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_outcomes(5));
+    fixture_run_for(&fixture, 200);
+    ck_assert_int_eq(fixture.delivery_count, 0);
+    ck_assert_int_eq(test_queue_ready(queue), 5);
+    mg_broker_resume(fixture.broker, 0, 2);
+    ck_assert(wait_deliveries(5));
+    for (int i = 0; i < 20; i++) { /* in quick changes the last word counts */
+        mg_broker_pause(fixture.broker, 0);
+        mg_broker_resume(fixture.broker, 0, 3);
+    }
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_deliveries(6));
+    ck_assert_int_eq(fixture.down_count, 0);
+}
+END_TEST
+
+/* Catches: a prefetch that counts for all consumers together, or not at all. */
+START_TEST(each_consumer_has_its_own_prefetch)
+{
+    char other[64];
+    test_queue_name("other", other);
+    test_queue_declare(other, 0);
+    fixture.options.consumers[0].prefetch = 3;
+    fixture.options.consumers[1] = (struct mg_consumer){.queue = other, .prefetch = 5};
+    fixture.options.consumer_count = 2;
+    fixture_start(&fixture);
+    for (int i = 0; i < 20; i++)
+        fixture_publish(&fixture, i % 2 == 0 ? queue : other, "{}");
+    ck_assert(wait_deliveries(8));
+    fixture_run_for(&fixture, 200);
+    ck_assert_int_eq(fixture.delivery_count, 8);
+    int counts[2] = {0};
+    for (int i = 0; i < 8; i++) {
+        counts[fixture.deliveries[i]->consumer]++;
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
+    ck_assert_int_eq(counts[0], 3);
+    ck_assert_int_eq(counts[1], 5);
+    fixture.acks_at_once = true;
+    ck_assert(wait_deliveries(20));
+    test_queue_delete(other);
+}
+END_TEST
+
+static void on_seen(void *arg, const char *name, int64_t ready, int64_t consumers)
+{
+    struct fixture *f = arg;
+    (void)name;
+    f->ready = ready;
+    f->consumers = consumers;
+    f->seen_count++;
+}
+
+static bool is_seen_missing(const struct fixture *f)
+{
+    return f->seen_count >= 3 && f->consumers == -1;
+}
+
+static bool is_seen_full(const struct fixture *f)
+{
+    return f->consumers == 0 && f->ready == 7;
+}
+
+/* Catches: a watched queue that is missing and takes the channel, or the other questions, with it. */
+START_TEST(watched_queue_is_seen_missing_then_full)
+{
+    char other[64];
+    test_queue_name("watched", other);
+    fixture_start(&fixture);
+    struct mg_err err;
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
+    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
+    test_queue_declare(other, 0);
+    for (int i = 0; i < 7; i++)
+        fixture_publish(&fixture, other, "{}");
+    ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
+    ck_assert_int_eq(fixture.down_count, 0);
+    test_queue_delete(other);
+    fixture.seen_count = 0;
+    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
+}
+END_TEST
+
+static void on_named(void *arg, int consumer, const char *name)
+{
+    struct fixture *f = arg;
+    ck_assert_int_eq(consumer, 1);
+    f->named_count++;
+    (void)snprintf(f->private_queue, sizeof(f->private_queue), "%s", name);
+}
+
+static bool is_named(const struct fixture *f)
+{
+    return f->named_count > 0;
+}
+
+/* Catches: a private queue whose name is never told, or whose messages go to another consumer. */
+START_TEST(private_queue_is_named_and_read)
+{
+    fixture.acks_at_once = true;
+    fixture_create(&fixture);
+    mg_broker_consume_private(fixture.broker, 10, on_named, &fixture);
+    ck_assert(fixture_run(&fixture, is_named, WAIT_MS));
+    fixture_publish(&fixture, fixture.private_queue, "{\"x\":1}");
+    ck_assert(wait_outcomes(1));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 1);
+    ck_assert(wait_deliveries(1));
+}
+END_TEST
+
+static struct mg_broker *destroyed_within;
+
+static void on_delivery_destroy(void *arg, struct mg_delivery *delivery)
+{
+    struct fixture *f = arg;
+    (void)delivery;
+    f->delivery_count++;
+    mg_broker_destroy(destroyed_within);
+}
+
+/* Catches: memory used after a callback destroyed the broker. */
+START_TEST(broker_may_be_destroyed_within_a_callback)
+{
+    fixture_start(&fixture);
+    struct mg_broker_options options = fixture.options;
+    options.on_delivery = on_delivery_destroy;
+    mg_broker_destroy(fixture.broker);
+    struct mg_err err;
+    ck_assert_int_eq(mg_broker_create(fixture.loop, &options, &destroyed_within, &err), MG_OK);
+    fixture.broker = destroyed_within;
+    fixture_publish(&fixture, queue, "{}");
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_deliveries(1));
+    fixture.broker = NULL;
+    fixture_run_for(&fixture, 100);
+    ck_assert_int_eq(fixture.delivery_count, 1);
+}
+END_TEST
+
+/* Catches: an address that is taken, and fails for ever later. */
+START_TEST(bad_addresses_are_refused)
+{
+    const char *const urls[] = {"", "localhost", "http://localhost", "amqps://localhost"};
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        struct mg_broker *broker = NULL;
+        struct mg_err err;
+        fixture.options.url = urls[i];
+        ck_assert_int_eq(mg_broker_create(fixture.loop, &fixture.options, &broker, &err), MG_BAD_INPUT);
+        ck_assert_ptr_null(broker);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("broker");
+    TCase *tests = tcase_create("broker");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, message_arrives_with_all_its_properties);
+    tcase_add_test(tests, only_messages_without_a_queue_are_returned);
+    tcase_add_test(tests, full_queue_refuses);
+    tcase_add_test(tests, window_is_bounded);
+    tcase_add_test(tests, too_long_texts_are_refused_and_long_reasons_cut);
+    tcase_add_test(tests, large_bodies_arrive_and_oversized_ones_are_read_past);
+    tcase_add_test(tests, acked_are_gone_and_requeued_come_again);
+    tcase_add_test(tests, paused_consumer_gets_nothing_until_resumed);
+    tcase_add_test(tests, each_consumer_has_its_own_prefetch);
+    tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
+    tcase_add_test(tests, private_queue_is_named_and_read);
+    tcase_add_test(tests, broker_may_be_destroyed_within_a_callback);
+    tcase_add_test(tests, bad_addresses_are_refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
