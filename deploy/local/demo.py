@@ -1,0 +1,392 @@
+#!/usr/bin/python3
+"""The demo: orders through the whole system on this machine, and a verdict on every one of them.
+
+Exit 0 only if each order ended as it was meant to, each remote did each thing once, what was undone has no net effect, and
+what the remotes received is what was submitted, byte for byte.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from local import cluster, exact, processes, servers  # noqa: E402
+
+VICTIMS = ("agent", "scheduler", "supervisor", "broker", "database")
+KILL_COMPLETE_WITHIN = "10m"  # an order that waited for a step's complete-by would miss AFTER_KILL_S by far
+AFTER_KILL_S = 60.0
+SILENCE_S = 60.0              # no order ended for so long: something is wrong
+DEAD_FOR_S = 2.0              # how long a killed service stays dead, so that others must take over
+
+# What an order says to the remotes (deploy/sample/README.md), and how the order must end then.
+Kind = collections.namedtuple("Kind", "name share behaviour meant")
+MIX = (
+    Kind("plain", 11, None, "processed"),
+    Kind("payment declines", 2, {"payment": "decline"}, "compensated"),
+    Kind("carrier declines", 1, {"carrier": "decline"}, "compensated"),
+    Kind("carrier declines, refund fails once", 1, {"carrier": "decline", "payment": "undo-fail:1"}, "compensated"),
+    Kind("payment is down for two tries", 1, {"payment": "unavailable:2"}, "processed"),
+    Kind("payment says come back later", 1, {"payment": "too-many:1"}, "processed"),
+    Kind("inventory acts, then drops the line", 1, {"inventory": "drop"}, "processed"),
+    Kind("carrier acts, answers late", 1, {"carrier": "slow:1500"}, "processed"),
+    Kind("payment acts late", 1, {"payment": "late:800"}, "processed"),
+)
+FROM_FILE = Kind("from the file", 1, None, "processed")
+
+GOODS = (("Queso Cabrales", "14.00"), ("Tofu", "18.60"), ("Mozzarella di Giovanni", "34.80"), ("Rössle Sauerkraut", "45.60"),
+         ("Chef Anton's Gumbo Mix", "21.35"), ("Gravad lax", "26.00"), ("Côte de Blaye", "263.50"))
+
+
+class Line:
+    """One submission: its id, its bytes, and what should become of it."""
+
+    def __init__(self, order_id, text, kind):
+        self.order_id, self.text, self.kind = order_id, text, kind
+
+
+def mixed_lines(count):
+    """Orders of all kinds, evenly mixed; prices keep their trailing zeros, because money does."""
+    wheel = [kind for kind in MIX for _ in range(kind.share)]
+    lines = []
+    for number in range(count):
+        kind = wheel[number * 7 % len(wheel)]
+        items = []
+        for place in range(1 + number % 3):
+            name, price = GOODS[(number + place) % len(GOODS)]
+            items.append(f'{{"product": {json.dumps(name, ensure_ascii=False)}, "quantity": {1 + number % 4}, "unit_price": {price}}}')
+        fields = [f'"order_number": {10000 + number}', f'"items": [{", ".join(items)}]', f'"total": {number % 90 + 10}.50',
+                  '"currency": "EUR"']
+        if kind.behaviour is not None:
+            fields.append(f'"behaviour": {json.dumps(kind.behaviour)}')
+        order_id = f"demo-{number + 1:05}"
+        lines.append(Line(order_id, f'{{"order_id": "{order_id}", "workflow": "fulfilment", "payload": {{{", ".join(fields)}}}}}', kind))
+    return lines
+
+
+def file_lines(path):
+    """Submissions from a file. One without an id is given one; nothing else of its bytes is touched."""
+    lines = []
+    for number, text in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            submission = json.loads(text)
+        except ValueError as error:
+            raise processes.Failure(f"{path}:{number}: this is not JSON: {error}") from None
+        if not isinstance(submission, dict) or "workflow" not in submission:
+            raise processes.Failure(f"{path}:{number}: a submission is an object with a workflow")
+        order_id = submission.get("order_id")
+        if order_id is None:
+            order_id = str(uuid.uuid4())
+            text = f'{{"order_id": "{order_id}", ' + text.lstrip()[1:]
+        lines.append(Line(order_id, text, FROM_FILE))
+    return lines
+
+
+class Progress:
+    """One line that changes, on a terminal; else a line for each tenth."""
+
+    def __init__(self, total):
+        self.total, self.said, self.is_terminal = total, -1, sys.stderr.isatty()
+
+    def show(self, ended):
+        counts = collections.Counter(ended.values())
+        text = f"{len(ended):>5} of {self.total} orders have ended  " + "  ".join(
+            f"{word} {count}" for word, count in sorted(counts.items()))
+        if self.is_terminal:
+            print(f"\r\033[K{text}", end="" if len(ended) < self.total else "\n", file=sys.stderr, flush=True)
+        elif len(ended) * 10 // self.total > self.said:
+            self.said = len(ended) * 10 // self.total
+            print(text, file=sys.stderr, flush=True)
+
+    def say(self, text):
+        print(("\r\033[K" if self.is_terminal else "") + text, file=sys.stderr, flush=True)
+
+
+class Demo:
+    def __init__(self, options):
+        self.options = options
+        self.scratch = cluster.make_scratch()
+        self.servers = self.cluster = self.workflow = None
+        self.ended = {}         # order id → status, as the tool told
+        self.killed_at = None
+        self.after_kill_s = None
+        self.to_restart = None  # (when, process)
+
+    # --- before -----------------------------------------------------------------------------------------------------
+
+    def start(self):
+        options = self.options
+        print("starting PostgreSQL, RabbitMQ, the services and the sample remotes", file=sys.stderr)
+        self.servers = servers.Servers(self.scratch, outlives=options.keep).start()
+        self.cluster = cluster.Cluster(self.scratch, options.build, self.servers.postgres.dsn, self.servers.rabbit.url,
+                                       agents=options.agents, workflows=self.workflows(), outlives=options.keep)
+        self.cluster.start()
+
+    def workflows(self):
+        """The sample workflow; with --kill, its steps get so much time that nothing can end by waiting for it."""
+        folder = self.scratch / "workflows"
+        folder.mkdir()
+        for path in sorted((cluster.SAMPLE / "workflows").glob("*.json")):
+            definition = json.loads(path.read_text(encoding="utf-8"))
+            if self.options.kill:
+                for step in definition["steps"]:
+                    step["complete_within"] = KILL_COMPLETE_WITHIN
+            if definition["workflow"] == "fulfilment":
+                self.workflow = definition
+            (folder / path.name).write_text(json.dumps(definition, indent=2, ensure_ascii=False), encoding="utf-8")
+        return folder
+
+    # --- the run ----------------------------------------------------------------------------------------------------
+
+    def submit(self, lines):
+        """Submits through the operator's tool, which waits for all; returns when all have ended or nothing moves."""
+        path = self.scratch / "orders.jsonl"
+        path.write_text("".join(line.text + "\n" for line in lines), encoding="utf-8")
+        environment = processes.plain_environment()
+        environment.update(self.cluster.tool_env)
+        progress = Progress(len(lines))
+        told = queue.Queue()
+        with open(self.scratch / "submit.log", "wb") as log:
+            tool = subprocess.Popen([str(self.cluster.bin / "makegood"), "order", "submit", str(path), "--wait", "-o", "json"],
+                                    env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
+        reader = threading.Thread(target=self.read, args=(tool.stdout, told), daemon=True)
+        reader.start()
+        try:
+            self.follow(told, progress, len(lines))
+        finally:
+            if tool.poll() is None and len(self.ended) < len(lines):
+                tool.terminate()
+            tool.wait(30)
+        if self.killed_at is not None:
+            self.after_kill_s = time.monotonic() - self.killed_at
+        if self.to_restart is not None:
+            self.restart()
+
+    @staticmethod
+    def read(stream, told):
+        for text in stream:
+            told.put(json.loads(text))
+        told.put(None)
+
+    def follow(self, told, progress, total):
+        heard_at = time.monotonic()
+        while len(self.ended) < total:
+            if self.options.kill and self.killed_at is None and 3 * len(self.ended) >= total:
+                self.kill(progress)
+            if self.to_restart is not None and time.monotonic() >= self.to_restart[0]:
+                self.restart()
+            try:
+                message = told.get(timeout=0.1)
+            except queue.Empty:
+                if time.monotonic() - heard_at > SILENCE_S:
+                    progress.say(f"no order has ended for {SILENCE_S:g} s")
+                    return
+                continue
+            if message is None:
+                return
+            heard_at = time.monotonic()
+            self.ended[message["order_id"]] = message["status"]
+            progress.show(self.ended)
+
+    def leader(self):
+        """The supervisor that leads, by the row that it fences its work with (holder is host:pid:start)."""
+        holder = self.servers.postgres.psql("SELECT holder FROM supervisor_leader")[0][0]
+        for supervisor in self.cluster.supervisors:
+            if str(supervisor.pid) in holder.split(":"):
+                return supervisor
+        raise processes.Failure(f"no supervisor of ours leads; the holder is {holder!r}")
+
+    def kill(self, progress):
+        victim = self.options.kill
+        self.killed_at = time.monotonic()
+        if victim in ("broker", "database"):
+            server = self.servers.rabbit if victim == "broker" else self.servers.postgres
+            progress.say(f"kill -9 of the {victim} (pid {server.process.pid}); it is started again at once")
+            server.kill()
+            server.restart()
+            progress.say(f"the {victim} is back after {time.monotonic() - self.killed_at:.1f} s (pid {server.process.pid})")
+            return
+        if victim == "agent":
+            process = self.cluster.agents_of("payment")[0]
+        elif victim == "scheduler":
+            process = self.cluster.schedulers[0]
+        else:
+            process = self.leader()
+        progress.say(f"kill -9 of {process.name} (pid {process.pid}); it stays dead for {DEAD_FOR_S:g} s")
+        process.kill()
+        self.to_restart = (time.monotonic() + DEAD_FOR_S, process)
+
+    def restart(self):
+        self.to_restart[1].start()
+        self.to_restart[1].wait_ready()
+        self.to_restart = None
+
+    # --- the verdict ------------------------------------------------------------------------------------------------
+
+    def judge(self, lines):
+        """Everything that is not as it should be, as texts; and the numbers."""
+        wrong = []
+        states = dict(self.servers.postgres.psql("SELECT order_id, process_state FROM order_process"))
+        entries = {name: remote.entries() for name, remote in self.cluster.remotes.items()}
+        totals = collections.Counter()
+        for remote in self.cluster.remotes.values():
+            totals.update(remote.ledger_report()["totals"])
+        compared = different = 0
+        for line in lines:
+            meant, told, is_now = line.kind.meant, self.ended.get(line.order_id), states.get(line.order_id)
+            if told != meant or is_now != meant:
+                wrong.append(f"order {line.order_id} ({line.kind.name}) is {is_now}, its client was told {told}, meant was {meant}")
+            for step in self.workflow["steps"]:
+                key = f"{line.order_id}.{step['step']}.do"
+                entry = entries[step["service"]].get(key, {"state": "none", "effects": 0, "body": None})
+                if meant == "processed" and (entry["state"], entry["effects"]) != ("done", 1):
+                    wrong.append(f"{key}: the ledger says {entry['state']}, {entry['effects']} effects; meant was done, 1 effect")
+                if meant == "compensated" and entry["state"] == "done":
+                    wrong.append(f"{key}: the ledger says done; its order was compensated")
+                if entry["body"] is not None:
+                    count, texts = exact.differences(step["do"].get("body"), line.text, entry["body"])
+                    compared += count
+                    different += len(texts)
+                    wrong += [f"{key}: {text}" for text in texts]
+        if totals["keys_with_several_effects"] > 0:
+            wrong.append(f"{totals['keys_with_several_effects']} keys had several effects")
+        if len(states) != len(lines):
+            wrong.append(f"there are {len(states)} orders in the database, {len(lines)} were submitted")
+        meant_net = len(self.workflow["steps"]) * sum(line.kind.meant == "processed" for line in lines)
+        if totals["net_effects"] != meant_net:
+            wrong.append(f"the net effect of all orders is {totals['net_effects']}; meant was {meant_net}")
+        if self.options.kill and self.killed_at is None:
+            wrong.append(f"too few orders ended to kill the {self.options.kill}")
+        if self.after_kill_s is not None and self.after_kill_s > AFTER_KILL_S:
+            wrong.append(f"the last order ended {self.after_kill_s:.1f} s after the kill; allowed are {AFTER_KILL_S:g} s")
+        numbers = {"keys": totals["keys"], "requests": totals["do_requests"], "effects": totals["effects"],
+                   "undos": totals["undos"], "net_effects": totals["net_effects"], "net_effects_meant": meant_net,
+                   "keys_with_several_effects": totals["keys_with_several_effects"],
+                   "values_compared": compared, "values_different": different}
+        return wrong, numbers
+
+    def table(self, lines):
+        kinds = collections.OrderedDict()
+        for line in lines:
+            row = kinds.setdefault(line.kind, [0, collections.Counter()])
+            row[0] += 1
+            row[1][self.ended.get(line.order_id, "open")] += 1
+        width = max(len(kind.name) for kind in kinds)
+        print(f"\n{'orders':<{width}}  {'number':>6}  {'meant':<11}  ended")
+        for kind in sorted(kinds, key=(MIX + (FROM_FILE,)).index):
+            count, words = kinds[kind]
+            mark = "" if words == {kind.meant: count} else "   <-- wrong"
+            print(f"{kind.name:<{width}}  {count:>6}  {kind.meant:<11}  "
+                  + ", ".join(f"{number} {word}" for word, number in sorted(words.items())) + mark)
+
+    def tell(self, lines, wrong, numbers):
+        self.table(lines)
+        print(f"\nledger of the remotes: {numbers['keys']} keys, {numbers['requests']} requests, {numbers['effects']} effects, "
+              f"{numbers['undos']} undone, net {numbers['net_effects']} (meant {numbers['net_effects_meant']}); "
+              f"keys with several effects: {numbers['keys_with_several_effects']}")
+        print(f"bytes: {numbers['values_compared']} values received and compared with what was submitted, "
+              f"{numbers['values_different']} differ")
+        if self.after_kill_s is not None:
+            print(f"the {self.options.kill} was killed; the last order ended {self.after_kill_s:.1f} s later")
+        chosen = next((line for line in lines if line.kind.meant != "processed"), lines[len(lines) // 2])
+        print(f"\nthe story of one order ({chosen.kind.name}):\n")
+        sys.stdout.flush()
+        print(self.cluster.tool("order", "show", chosen.order_id, check=False).stdout)
+        for text in wrong[:20]:
+            print(f"wrong: {text}")
+        if len(wrong) > 20:
+            print(f"wrong: and {len(wrong) - 20} more")
+        still_open = [line.order_id for line in lines if line.order_id not in self.ended]
+        for order_id in still_open[:5]:
+            print(self.cluster.tool("order", "explain", order_id, check=False).stdout.strip())
+
+    def leave_running(self):
+        """For --keep: how to talk to it, and how to end it."""
+        stop = self.scratch / "stop"
+        pids = [str(process.pid) for process in processes.Process.started if process.is_running()]
+        stop.write_text("#!/bin/sh\n# Ends what this demo started and removes its folder.\nkill "
+                        f"{' '.join(reversed(pids))}\nfor pid in {' '.join(pids)}; do\n"
+                        "    while kill -0 \"$pid\" 2>/dev/null; do tail --pid=\"$pid\" -f /dev/null; done\ndone\n"
+                        f"rm -rf '{self.scratch}'\n", encoding="utf-8")
+        stop.chmod(0o755)
+        for process in list(processes.Process.started):
+            process.forget()
+        print(f"\nit is left running. To talk to it:\n"
+              f"  export MAKEGOOD_AMQP_URL={self.cluster.url}\n  export MAKEGOOD_PG_DSN={self.cluster.dsn}\n"
+              f"  PATH=$PATH:{self.cluster.bin}\n  makegood order list\n"
+              f"logs are in {self.scratch}\nto end it: {stop}")
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="deploy/demo", description="Shows Makegood at work on this machine.")
+    parser.add_argument("--orders", type=int, metavar="N", help="how many orders to post, of all kinds (200; with --kill 300)")
+    parser.add_argument("--file", metavar="FILE.jsonl", help="post these submissions instead, one a line; all should be processed")
+    parser.add_argument("--agents", type=int, default=2, metavar="N", help="agents of each service (2)")
+    parser.add_argument("--kill", choices=VICTIMS, help="kill -9 one in the middle of the run and start it again")
+    parser.add_argument("--keep", action="store_true", help="leave it running and say how to talk to it")
+    parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
+    options = parser.parse_args(words)
+    if options.orders is None:
+        options.orders = 300 if options.kill else 200
+    if options.orders < 1 or options.agents < 1:
+        parser.error("--orders and --agents take numbers from 1 up")
+    options.build = cluster.build_folder()
+    return options
+
+
+def main(words):
+    options = parse(words)
+    processes.end_on_signals()
+    began = time.monotonic()
+    demo, kept, wrong = None, False, []
+    summary = {"ok": False}
+    try:
+        lines = file_lines(options.file) if options.file else mixed_lines(options.orders)
+        if not lines:
+            raise processes.Failure(f"{options.file}: there are no submissions in it")
+        demo = Demo(options)
+        demo.start()
+        posted = time.monotonic()
+        demo.submit(lines)
+        took = time.monotonic() - posted
+        wrong, numbers = demo.judge(lines)
+        demo.tell(lines, wrong, numbers)
+        summary = {"ok": not wrong, "orders": len(lines), "ended": dict(collections.Counter(demo.ended.values())),
+                   "meant": dict(collections.Counter(line.kind.meant for line in lines)), "wrong": len(wrong),
+                   "ledger": numbers, "killed": options.kill, "seconds_after_kill": demo.after_kill_s,
+                   "seconds": round(took, 3)}
+        if options.keep:
+            demo.leave_running()
+            kept = True
+        print(f"\n{'all is as it should be' if not wrong else f'{len(wrong)} things are wrong'}: {len(lines)} orders in "
+              f"{took:.1f} s, {time.monotonic() - began:.1f} s with starting")
+    except (processes.Failure, OSError) as failure:
+        print(f"demo: {failure}", file=sys.stderr)
+        summary["error"] = str(failure)
+        wrong = [str(failure)]
+    finally:
+        if demo is not None and not kept:
+            if demo.cluster is not None and not wrong:
+                demo.cluster.stop()
+            processes.end_all()
+            if wrong and os.environ.get("MAKEGOOD_DEMO_LOGS"):
+                print(f"logs are in {demo.scratch}", file=sys.stderr)
+            else:
+                cluster.remove_scratch(demo.scratch)
+    if options.json:
+        print(json.dumps(summary))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
