@@ -10,7 +10,6 @@
 #include "io/http_client.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +103,10 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
 {
     (void)multi;
     struct mg_http_client *client = arg;
-    if (timeout_ms < 0)
-        mg_timer_stop(client->timer);
-    else
+    mg_timer_stop(client->timer);
+    if (timeout_ms == 0)
+        mg_idle_arm(client->idle); /* a timer would cost each call a millisecond */
+    else if (timeout_ms > 0)
         mg_timer_start(client->timer, timeout_ms, 0);
     return 0;
 }
@@ -305,17 +305,6 @@ void mg_http_call_cancel(struct mg_http_call *call)
 
 /* --- the client --- */
 
-/* A peer that closes must be an error value, not the end of the process. OpenSSL writes without MSG_NOSIGNAL.
- */
-static void ignore_sigpipe(void)
-{
-    struct sigaction action;
-    if (sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
-        action.sa_handler = SIG_IGN;
-        (void)sigaction(SIGPIPE, &action, NULL); /* cannot fail for a valid signal */
-    }
-}
-
 static bool client_set_rules(struct mg_http_client *client)
 {
     CURLM *multi = client->multi;
@@ -340,7 +329,6 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     if (options->max_connections < 1 || options->max_connections_per_host < 1 ||
         options->connect_timeout_ms < 1 || options->max_body_bytes < 1 || options->max_header_bytes < 1)
         return mg_err_set(err, MG_BAD_INPUT, "could not make the HTTP client: a limit is below 1");
-    ignore_sigpipe();
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: libcurl cannot start");
     enum mg_class class = MG_TRANSIENT;
@@ -357,8 +345,9 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     client->loop = loop;
     client->options = *options;
     client->timer = mg_timer_create(loop, on_timer, client);
+    client->idle = mg_idle_create(loop, on_timer, client);
     client->multi = curl_multi_init();
-    if (!client->timer || !client->multi || !client_set_rules(client)) goto no_memory;
+    if (!client->timer || !client->idle || !client->multi || !client_set_rules(client)) goto no_memory;
     *ret_client = client;
     return MG_OK;
 no_memory:
@@ -366,6 +355,7 @@ no_memory:
     if (client) {
         (void)curl_multi_cleanup(client->multi); /* accepts NULL and says so */
         mg_timer_destroy(client->timer);
+        mg_idle_destroy(client->idle);
         free(client);
     }
 failed:
@@ -386,6 +376,7 @@ void mg_http_client_destroy(struct mg_http_client *client)
     if (client->ret_is_gone) *client->ret_is_gone = true;
     (void)curl_multi_cleanup(client->multi); /* closes kept connections; watches go with them */
     mg_timer_destroy(client->timer);
+    mg_idle_destroy(client->idle);
     curl_global_cleanup();
     free(client);
 }

@@ -12,6 +12,7 @@ struct mg_http_client {
     struct mg_loop *loop;
     CURLM *multi;
     struct mg_timer *timer; /* libcurl's next time-out */
+    struct mg_idle *idle;   /* the same, if it is now */
     struct mg_http_client_options options;
     struct mg_http_call *calls;    /* under way */
     struct mg_http_call *finished; /* out of libcurl's hands, callers not told yet */

@@ -1,0 +1,315 @@
+/*
+ * The HTTP client against servers on loopback that misbehave: what it says about whether a request was sent,
+ * and that nothing holds it up. Whoever says "no byte left" of a request that was executed has an order paid
+ * twice.
+ */
+#include <dlfcn.h>
+#include <netdb.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "http_fixture.h"
+
+/* Executes the second request of its first connection and resets instead of answering; then is well again. */
+static void serve_reset_on_reuse(struct server *server, int fd, int number)
+{
+    while (read_request(server, fd)) {
+        if (number == 0 && atomic_load(&server->requests) == 2) {
+            close_with_reset(fd);
+            return;
+        }
+        send_text(fd, ok_answer);
+    }
+}
+
+static void serve_reset(struct server *server, int fd, int number)
+{
+    (void)number;
+    if (read_request(server, fd)) close_with_reset(fd);
+}
+
+static void serve_silence(struct server *server, int fd, int number)
+{
+    (void)number;
+    while (read_request(server, fd))
+        ;
+}
+
+/* --- what is sent is sent once --- */
+
+/* Catches: libcurl's silent re-send, by which a remote executes an order twice and we see one 200. */
+START_TEST(request_on_a_kept_connection_that_dies_is_not_sent_again)
+{
+    struct server server;
+    server_start(&server, serve_reset_on_reuse, NULL);
+    struct outcome first = post(&server, PATIENT_TIMEOUT_MS);
+    ck_assert_int_eq(first.answer.sent, MG_SENT_YES);
+    struct outcome second = post(&server, PATIENT_TIMEOUT_MS);
+    ck_assert_int_eq(second.answer.sent, MG_SENT_MAYBE);
+    ck_assert_int_eq(second.answer.status, 0);
+    ck_assert_str_ne(second.answer.reason, "");
+    ck_assert_int_eq(atomic_load(&server.requests), 2);
+    struct outcome third = post(&server, PATIENT_TIMEOUT_MS);
+    ck_assert_int_eq(third.answer.sent, MG_SENT_YES); /* the client goes on */
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(fresh_calls_and_short_idle_times_take_new_connections)
+{
+    struct server server;
+    char url[64];
+    server_start(&server, serve_answer, ok_answer);
+    struct mg_http_request request = post_to(server.port, url);
+    (void)perform(&request);
+    (void)perform(&request);
+    ck_assert_int_eq(atomic_load(&server.connections), 1); /* kept, or the next line proves nothing */
+    mg_http_client_destroy(client);
+    client_open(&limits);
+    request.is_fresh = true;
+    (void)perform(&request);
+    (void)perform(&request);
+    ck_assert_int_eq(atomic_load(&server.connections), 3);
+    request.is_fresh = false;
+    struct mg_http_client_options options = limits;
+    options.idle_connection_ms = 900;
+    mg_http_client_destroy(client);
+    client_open(&options);
+    (void)perform(&request);
+    (void)perform(&request);
+    ck_assert_int_eq(atomic_load(&server.connections), 5);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(refused_connection_proves_that_nothing_was_sent)
+{
+    struct server server;
+    server_start(&server, NULL, NULL);
+    server_stop(&server); /* a port where nobody listens */
+    struct outcome outcome = post(&server, PATIENT_TIMEOUT_MS);
+    ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
+    ck_assert_int_eq(outcome.answer.status, 0);
+    ck_assert(!outcome.answer.is_timed_out);
+    ck_assert_str_ne(outcome.answer.reason, "");
+}
+END_TEST
+
+START_TEST(unknown_name_proves_that_nothing_was_sent)
+{
+    struct mg_http_request request = {
+        .method = "GET", .url = "http://nothing.invalid/", .timeout_ms = PATIENT_TIMEOUT_MS};
+    ck_assert_int_eq(perform(&request).answer.sent, MG_SENT_NO);
+}
+END_TEST
+
+/* Catches: "no byte sent" said of a handshake with a server that speaks no TLS; nothing of the request left.
+ */
+START_TEST(failed_tls_handshake_proves_that_nothing_was_sent)
+{
+    struct server server;
+    char url[64];
+    server_start(&server, serve_answer, ok_answer);
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%d/", server.port);
+    struct mg_http_request request = {.method = "GET", .url = url, .timeout_ms = SHORT_TIMEOUT_MS};
+    ck_assert_int_eq(perform(&request).answer.sent, MG_SENT_NO);
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(silence_after_the_send_is_maybe)
+{
+    struct server server;
+    server_start(&server, serve_silence, NULL);
+    int64_t began_ms = mg_clock_boot_ms();
+    struct outcome outcome = post(&server, SHORT_TIMEOUT_MS);
+    ck_assert_int_eq(outcome.answer.sent, MG_SENT_MAYBE);
+    ck_assert(outcome.answer.is_timed_out);
+    ck_assert_int_ge(mg_clock_boot_ms() - began_ms, SHORT_TIMEOUT_MS - 1);
+    ck_assert_int_eq(atomic_load(&server.requests), 1);
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(reset_after_the_send_is_maybe)
+{
+    struct server server;
+    server_start(&server, serve_reset, NULL);
+    ck_assert_int_eq(post(&server, PATIENT_TIMEOUT_MS).answer.sent, MG_SENT_MAYBE);
+    ck_assert_int_eq(atomic_load(&server.requests), 1);
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(call_without_time_left_sends_nothing)
+{
+    struct server server;
+    server_start(&server, serve_answer, ok_answer);
+    struct outcome outcome = post(&server, 0);
+    ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
+    ck_assert(outcome.answer.is_timed_out);
+    ck_assert_int_eq(atomic_load(&server.connections), 0);
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: a call that waits for a free connection and is forgotten there, past its complete-by. */
+START_TEST(call_that_waits_for_a_connection_times_out_unsent)
+{
+    struct server server;
+    char url[64];
+    struct outcome first, second;
+    struct mg_http_client_options options = limits;
+    options.max_connections = 1;
+    mg_http_client_destroy(client);
+    client_open(&options);
+    server_start(&server, serve_silence, NULL);
+    struct mg_http_request request = post_to(server.port, url);
+    struct mg_http_call *call = start(&request, &first);
+    request.timeout_ms = SHORT_TIMEOUT_MS;
+    (void)start(&request, &second);
+    mg_loop_run(loop);
+    ck_assert_int_eq(first.calls, 0);
+    ck_assert_int_eq(second.calls, 1);
+    ck_assert_int_eq(second.answer.sent, MG_SENT_NO);
+    ck_assert(second.answer.is_timed_out);
+    mg_http_call_cancel(call);
+    server_stop(&server);
+}
+END_TEST
+
+/* --- starting, cancelling, destroying --- */
+
+static const struct {
+    const char *method, *url, *header;
+    bool has_body;
+} unsendable[] = {
+    {"GET", "ftp://127.0.0.1/", NULL, false},
+    {"GET", "file:///etc/passwd", NULL, false},
+    {"GET", "not a url", NULL, false},
+    {"GET", "http://user:secret@127.0.0.1/", NULL, false},
+    {"GET", "http://127.0.0.1/\r\nX: y", NULL, false},
+    {"GET", "http://127.0.0.1/", "X: a\r\nY: b", false},
+    {"GET", "http://127.0.0.1/", "no colon", false},
+    {"GET", "http://127.0.0.1/", ": no name", false},
+    {"G\r\nX", "http://127.0.0.1/", NULL, false},
+    {"", "http://127.0.0.1/", NULL, false},
+    {"HEAD", "http://127.0.0.1/", NULL, true},
+};
+
+START_TEST(what_cannot_be_sent_is_refused)
+{
+    struct mg_err err;
+    struct outcome outcome = {0};
+    struct mg_http_call *call = NULL;
+    const char *const headers[] = {unsendable[_i].header, NULL};
+    struct mg_http_request request = {
+        .method = unsendable[_i].method, .url = unsendable[_i].url, .headers = headers, .timeout_ms = 1000};
+    if (unsendable[_i].has_body) request.body = mg_slice_of("x");
+    ck_assert_int_eq(mg_http_client_call(client, &request, on_done, &outcome, &call, &err), MG_BAD_INPUT);
+    ck_assert_ptr_null(call);
+    ck_assert_ptr_null(strstr(err.text, "secret"));
+}
+END_TEST
+
+START_TEST(cancelled_call_says_nothing_and_leaves_the_others)
+{
+    struct server server;
+    char url[64];
+    struct outcome cancelled, other;
+    server_start(&server, serve_answer, ok_answer);
+    struct mg_http_request request = post_to(server.port, url);
+    mg_http_call_cancel(start(&request, &cancelled));
+    (void)start(&request, &other);
+    mg_loop_run(loop);
+    ck_assert_int_eq(other.answer.sent, MG_SENT_YES);
+    ck_assert_int_eq(cancelled.calls, 0);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+START_TEST(client_may_be_destroyed_from_a_callback_with_calls_under_way)
+{
+    struct server server;
+    char url[64];
+    struct outcome first, second;
+    server_start(&server, serve_answer, ok_answer);
+    struct mg_http_request request = post_to(server.port, url);
+    (void)start(&request, &first);
+    (void)start(&request, &second);
+    first.destroys = second.destroys = client;
+    mg_loop_run(loop);
+    client = NULL;
+    ck_assert_int_eq(first.calls + second.calls, 1);
+    server_stop(&server);
+}
+END_TEST
+
+/* --- names --- */
+
+static int stuck_fd = -1; /* the stuck resolution goes on when this is written to */
+
+/* Stands before the C library's: a name that is never resolved, as behind a dead name server. */
+int getaddrinfo(const char *restrict name, const char *restrict service,
+                const struct addrinfo *restrict hints, struct addrinfo **restrict result)
+{
+    typedef int resolve_fn(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    if (name && strcmp(name, "stuck.test") == 0) {
+        eventfd_t value;
+        (void)eventfd_read(stuck_fd, &value);
+        return EAI_AGAIN;
+    }
+    void *symbol = dlsym(RTLD_NEXT, "getaddrinfo");
+    resolve_fn *resolve;
+    memcpy(&resolve, &symbol, sizeof resolve);
+    return resolve(name, service, hints, result);
+}
+
+/* Catches: giving up on a name that joins the thread which resolves it, so that the whole process stands
+ * still. */
+START_TEST(stuck_name_resolution_does_not_hold_up_the_loop)
+{
+    stuck_fd = eventfd(0, EFD_CLOEXEC);
+    struct mg_http_request request = {
+        .method = "GET", .url = "http://stuck.test/", .timeout_ms = SHORT_TIMEOUT_MS};
+    int64_t began_ms = mg_clock_boot_ms();
+    struct outcome outcome = perform(&request);
+    ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
+    ck_assert(outcome.answer.is_timed_out);
+    ck_assert_int_lt(mg_clock_boot_ms() - began_ms, GUARD_MS / 2);
+    (void)start(&request, &outcome);
+    mg_http_client_destroy(client); /* with a call that is resolving */
+    client = NULL;
+    ck_assert_int_lt(mg_clock_boot_ms() - began_ms, GUARD_MS / 2);
+    (void)eventfd_write(stuck_fd, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("http_client");
+    TCase *cases = tcase_create("calls");
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
+    tcase_add_test(cases, request_on_a_kept_connection_that_dies_is_not_sent_again);
+    tcase_add_test(cases, fresh_calls_and_short_idle_times_take_new_connections);
+    tcase_add_test(cases, refused_connection_proves_that_nothing_was_sent);
+    tcase_add_test(cases, unknown_name_proves_that_nothing_was_sent);
+    tcase_add_test(cases, failed_tls_handshake_proves_that_nothing_was_sent);
+    tcase_add_test(cases, silence_after_the_send_is_maybe);
+    tcase_add_test(cases, reset_after_the_send_is_maybe);
+    tcase_add_test(cases, call_without_time_left_sends_nothing);
+    tcase_add_test(cases, call_that_waits_for_a_connection_times_out_unsent);
+    tcase_add_loop_test(cases, what_cannot_be_sent_is_refused, 0, COUNT(unsendable));
+    tcase_add_test(cases, cancelled_call_says_nothing_and_leaves_the_others);
+    tcase_add_test(cases, client_may_be_destroyed_from_a_callback_with_calls_under_way);
+    tcase_add_test(cases, stuck_name_resolution_does_not_hold_up_the_loop);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
