@@ -72,7 +72,8 @@ class Remote:
 
 
 class Cluster:
-    """Options: how many of each service, which services, extra options by service name, where the workflows are."""
+    """Options: how many of each service, which services, extra options by service name, where the workflows
+    are (None: none are loaded)."""
 
     def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
                  workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False):
@@ -81,7 +82,7 @@ class Cluster:
         self.dsn, self.url = dsn, url
         self.counts = {"scheduler": schedulers, "agent": agents, "supervisor": supervisors}
         self.services = tuple(services)
-        self.workflows = pathlib.Path(workflows)
+        self.workflows = workflows and pathlib.Path(workflows)
         self.options = options or {}
         self.edit_service = edit_service or (lambda name, definition: definition)
         self.env = env or {}
@@ -115,8 +116,8 @@ class Cluster:
         for name in self.services:
             words += ["--service", name]
         self.tool("broker", "apply", *words)
-        files = sorted(self.workflows.glob("*.json"))
-        self.tool("workflow", "load", *files)
+        if self.workflows is not None:
+            self.tool("workflow", "load", *sorted(self.workflows.glob("*.json")))
 
     def service_file(self, name):
         """The sample's service file, pointed at this cluster's remote."""

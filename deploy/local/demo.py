@@ -64,7 +64,8 @@ def mixed_lines(count):
             name, price = GOODS[(number + place) % len(GOODS)]
             items.append(f'{{"product": {json.dumps(name, ensure_ascii=False)}, "quantity": {1 + number % 4}, "unit_price": {price}}}')
         fields = [f'"order_number": {10000 + number}', f'"items": [{", ".join(items)}]', f'"total": {number % 90 + 10}.50',
-                  '"currency": "EUR"']
+                  '"currency": "EUR", "carrier": "Federal Shipping"',
+                  '"ship_to": {"name": "Étienne \\"Ti\\" Dupré", "city": "Reims", "region": null, "postal_code": "51100"}']
         if kind.behaviour is not None:
             fields.append(f'"behaviour": {json.dumps(kind.behaviour)}')
         order_id = f"demo-{number + 1:05}"

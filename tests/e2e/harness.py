@@ -53,7 +53,7 @@ class Client:
         self.channel.basic_publish(exchange, routing_key, body, mandatory=True,
                                    properties=pika.BasicProperties(delivery_mode=2, **properties))
 
-    def submit(self, workflow="fulfilment", payload=None, order_id=None, reply_to=None, high=False, **fields):
+    def submit(self, workflow="three", payload=None, order_id=None, reply_to=None, high=False, **fields):
         order_id = order_id or str(uuid.uuid4())
         submission = {"order_id": order_id, "workflow": workflow, "payload": payload if payload is not None else {}}
         submission.update(fields)
@@ -131,10 +131,17 @@ class Stage:
             both.rabbit.create_vhost(name)
             dsn, url = both.postgres.dsn_of(name), both.rabbit.url_of(name)
         self.dsn, self.url = dsn, url
-        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, **options)
+        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, **options)
         self.clients, self.database = [], None
         self.expects_open_orders = False  # a scenario that leaves orders open on purpose says so
         self.ends_badly = set()           # names of services whose exit code is not judged
+
+    def start(self):
+        """Starts the cluster, with the workflow "three" that most scenarios use: reserve, charge, ship."""
+        self.cluster.start()
+        if set(cluster.SERVICES) <= set(self.cluster.services):
+            self.load_workflow("three", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"]),
+                                         step("ship", "carrier", after=["charge"])])
 
     # --- tools ------------------------------------------------------------------------------------------------------
 
@@ -313,7 +320,7 @@ def run_scenario(function, own_servers, options):
         owns = own_servers or not shared
         both = servers.Servers(scratch).start() if owns else servers.attach(shared)
         stage = Stage(scratch, both, owns, dict(options))
-        stage.cluster.start()
+        stage.start()
         function(stage)
         stage.check_invariants()
         stage.check_ends()

@@ -14,29 +14,29 @@ def nested(depth):
     return "[" * depth + "]" * depth
 
 
-GOOD = '{"order_id": "good-1", "workflow": "fulfilment", "payload": {}}'
+GOOD = '{"order_id": "good-1", "workflow": "three", "payload": {}}'
 BAD = {  # name: (body, a word that the reason must hold)
     "not JSON": ("{", ""),
     "empty": ("", ""),
     "not an object": ("[1]", ""),
     "something after the value": (GOOD + "x", ""),
-    "invalid UTF-8": (b'{"workflow": "fulfilment", "payload": {"x": "\xff"}}', ""),
-    "a NUL byte": (b'{"workflow": "fulfilment", "payload": {"x": "\\u0000"}}', ""),
+    "invalid UTF-8": (b'{"workflow": "three", "payload": {"x": "\xff"}}', ""),
+    "a NUL byte": (b'{"workflow": "three", "payload": {"x": "\\u0000"}}', ""),
     "a workflow of the wrong type": ('{"order_id": "bad", "workflow": 7, "payload": {}}', "/workflow"),
     "no workflow": ('{"order_id": "bad", "payload": {}}', "workflow"),
     "an unknown workflow": ('{"order_id": "bad", "workflow": "unheard-of", "payload": {}}', "unheard-of"),
-    "an unknown version": ('{"order_id": "bad", "workflow": "fulfilment", "workflow_version": 99, "payload": {}}', ""),
-    "a bad order id": ('{"order_id": "a b/c", "workflow": "fulfilment", "payload": {}}', "/order_id"),
-    "an order id that is too long": (json.dumps({"order_id": "x" * 300, "workflow": "fulfilment"}), "/order_id"),
-    "a bad duration": ('{"order_id": "bad", "workflow": "fulfilment", "complete_within": "soon"}', "/complete_within"),
-    "a bad priority": ('{"order_id": "bad", "workflow": "fulfilment", "priority": "top"}', "/priority"),
-    "duplicate names": ('{"order_id": "bad", "workflow": "fulfilment", "payload": {"a": 1, "a": 2}}', "a"),
-    "too deep": ('{"order_id": "bad", "workflow": "fulfilment", "payload": ' + nested(40) + "}", ""),
-    "too many members": ('{"order_id": "bad", "workflow": "fulfilment", "payload": ' + json.dumps([0] * 10001) + "}", ""),
-    "a number beyond int64": ('{"order_id": "bad", "workflow": "fulfilment", "payload": 99999999999999999999}', ""),
-    "a number beyond double": ('{"order_id": "bad", "workflow": "fulfilment", "payload": 1e999}', ""),
-    "oversized": ('{"order_id": "bad", "workflow": "fulfilment", "payload": "' + "x" * 300_000 + '"}', ""),
-    "far oversized": ('{"order_id": "bad", "workflow": "fulfilment", "payload": "' + "x" * 3_000_000 + '"}', ""),
+    "an unknown version": ('{"order_id": "bad", "workflow": "three", "workflow_version": 99, "payload": {}}', ""),
+    "a bad order id": ('{"order_id": "a b/c", "workflow": "three", "payload": {}}', "/order_id"),
+    "an order id that is too long": (json.dumps({"order_id": "x" * 300, "workflow": "three"}), "/order_id"),
+    "a bad duration": ('{"order_id": "bad", "workflow": "three", "complete_within": "soon"}', "/complete_within"),
+    "a bad priority": ('{"order_id": "bad", "workflow": "three", "priority": "top"}', "/priority"),
+    "duplicate names": ('{"order_id": "bad", "workflow": "three", "payload": {"a": 1, "a": 2}}', "a"),
+    "too deep": ('{"order_id": "bad", "workflow": "three", "payload": ' + nested(40) + "}", ""),
+    "too many members": ('{"order_id": "bad", "workflow": "three", "payload": ' + json.dumps([0] * 10001) + "}", ""),
+    "a number beyond int64": ('{"order_id": "bad", "workflow": "three", "payload": 99999999999999999999}', ""),
+    "a number beyond double": ('{"order_id": "bad", "workflow": "three", "payload": 1e999}', ""),
+    "oversized": ('{"order_id": "bad", "workflow": "three", "payload": "' + "x" * 300_000 + '"}', ""),
+    "far oversized": ('{"order_id": "bad", "workflow": "three", "payload": "' + "x" * 3_000_000 + '"}', ""),
 }
 
 
@@ -75,7 +75,7 @@ def a_reply_queue_of_our_own_is_refused_and_never_written_to(s):
     """Would catch: a client that makes the scheduler write into the agents' or its own queues."""
     for number, queue in enumerate(("agent.payment.requests", "scheduler.commands", "scheduler.replies", "orders.intake",
                                     "operator.alerts", "dead.letters", "amq.direct")):
-        s.client.publish(json.dumps({"order_id": f"confused-{number}", "workflow": "fulfilment", "payload": {}}),
+        s.client.publish(json.dumps({"order_id": f"confused-{number}", "workflow": "three", "payload": {}}),
                          message_id=str(number), reply_to=queue, correlation_id="c")
         properties, _ = s.wait(lambda: s.client.get("orders.rejected"), f"the order with reply_to {queue} is refused")
         assert "reply_to" in properties.headers["x-makegood-reason"], properties

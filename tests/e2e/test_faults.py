@@ -131,7 +131,7 @@ def a_killed_database_comes_back_and_nothing_is_lost(s):
 
 def leader(s):
     return s.wait(lambda: next((supervisor for supervisor in s.cluster.supervisors if supervisor.is_running()
-                                and supervisor.metric("makegood_supervisor_leader") == 1), None), "a supervisor leads")
+                                and supervisor.metric("makegood_supervisor_leading") == 1), None), "a supervisor leads")
 
 
 @scenario()
@@ -142,7 +142,7 @@ def another_supervisor_leads_within_two_seconds_of_a_kill(s):
     began = time.monotonic()
     old.kill()
     s.ends_badly.add(old.name)
-    s.wait(lambda: other.metric("makegood_supervisor_leader") == 1, "the other leads", 10)
+    s.wait(lambda: other.metric("makegood_supervisor_leading") == 1, "the other leads", 10)
     assert time.monotonic() - began < 2.0, f"it took {time.monotonic() - began:.2f} s"
 
 
@@ -153,7 +153,7 @@ def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
     other = next(supervisor for supervisor in s.cluster.supervisors if supervisor is not old)
     epoch = s.rows("SELECT epoch FROM supervisor_leader")[0]["epoch"]
     old.pause()
-    s.wait(lambda: other.metric("makegood_supervisor_leader") == 1, "the other leads")
+    s.wait(lambda: other.metric("makegood_supervisor_leading") == 1, "the other leads")
     load_long(s)
     orders = submit_mixed(s, 20)
     check_all(s, orders)
@@ -161,7 +161,7 @@ def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
     assert row["epoch"] == epoch + 1, row
     before = s.rows("SELECT order_id, version FROM order_process ORDER BY order_id")
     old.resume()
-    s.wait(lambda: old.get("/metrics")[0] == 200 and old.metric("makegood_supervisor_leader") == 0, "the old one has stepped down")
+    s.wait(lambda: old.get("/metrics")[0] == 200 and old.metric("makegood_supervisor_leading") == 0, "the old one has stepped down")
     s.wait(lambda: old.is_ready(), "the old one stands by")
     assert s.rows("SELECT order_id, version FROM order_process ORDER BY order_id") == before
     assert s.rows("SELECT epoch, holder FROM supervisor_leader")[0] == row
@@ -255,7 +255,7 @@ def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
     pooled.env["MAKEGOOD_PG_DSN"] = dsn
     pooled.start()
     s.wait(lambda: "pool" in pooled.tail(200).lower(), "it says why")
-    assert pooled.metric("makegood_supervisor_leader") == 0
+    assert pooled.metric("makegood_supervisor_leading") == 0
     pooled.terminate()
     pooler.terminate()
 

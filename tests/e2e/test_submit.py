@@ -81,7 +81,7 @@ def the_same_bytes_many_times_are_one_order_and_other_bytes_a_conflict(s):
 @scenario()
 def an_order_without_an_id_gets_one_derived_from_sender_and_message(s):
     """Would catch: an id drawn anew on redelivery, or an order without any identity being taken."""
-    body = json.dumps({"workflow": "fulfilment", "payload": {"order_number": 2}})
+    body = json.dumps({"workflow": "three", "payload": {"order_number": 2}})
     for _ in range(2):
         s.client.publish(body, message_id="m-1", app_id="shop", reply_to=s.client.queue, correlation_id="c-1")
     first = s.client.wait_message(lambda body, _: body["status"] == "accepted", "accepted")[0]
@@ -148,7 +148,7 @@ def the_tool_submits_a_file_and_waits(s):
     path = s.scratch / "orders.jsonl"
     with open(path, "w", encoding="utf-8") as file:
         for number in range(25):
-            order = {"order_id": f"file-{number}", "workflow": "fulfilment", "payload": {"order_number": number}}
+            order = {"order_id": f"file-{number}", "workflow": "three", "payload": {"order_number": number}}
             if number % 5 == 4:
                 order["payload"]["behaviour"] = {"carrier": "decline"}
             file.write(json.dumps(order) + "\n")

@@ -102,6 +102,7 @@ bool behaviour_of_body(const char *body, int64_t len, const char *service, int k
     *ret_behaviour = (struct behaviour){.mode = MODE_NORMAL, .count = -1};
     json_t *root = json_loadb(body, (size_t)len, JSON_ALLOW_NUL, NULL);
     const json_t *field = json_object_get(root, "behaviour");
+    if (!field) field = json_object_get(json_object_get(root, "payload"), "behaviour");
     if (json_is_object(field)) field = json_object_get(field, service);
     bool is_read = true;
     if (json_is_string(field))
