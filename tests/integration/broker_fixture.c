@@ -1,6 +1,6 @@
 /*
- * The relay runs on a thread of its own and is steered by two atomics; the rest runs on the test's thread. Queues are
- * declared and looked at on short connections that have nothing to do with the broker under test.
+ * The relay runs on a thread of its own and is steered by two atomics; the rest runs on the test's thread.
+ * Queues are declared and looked at on short connections that have nothing to do with the broker under test.
  */
 #include "broker_fixture.h"
 
@@ -35,7 +35,8 @@ struct relay {
     int pair_count;
 };
 
-/* --- the relay ----------------------------------------------------------------------------------------------------- */
+/* --- the relay
+ * ----------------------------------------------------------------------------------------------------- */
 
 static void relay_close_pair(struct relay *relay, int i)
 {
@@ -49,14 +50,11 @@ static void relay_close_pair(struct relay *relay, int i)
 static void relay_accept(struct relay *relay)
 {
     int client = accept(relay->listener, NULL, NULL);
-    if (client < 0)
-        return;
+    if (client < 0) return;
     int server = -1;
-    if (relay->mode != RELAY_DOWN && relay->pair_count < PAIRS_MAX)
-        server = socket(AF_INET, SOCK_STREAM, 0);
+    if (relay->mode != RELAY_DOWN && relay->pair_count < PAIRS_MAX) server = socket(AF_INET, SOCK_STREAM, 0);
     if (server < 0 || connect(server, (struct sockaddr *)&relay->target, sizeof(relay->target)) != 0) {
-        if (server >= 0)
-            close(server);
+        if (server >= 0) close(server);
         close(client);
         return;
     }
@@ -68,12 +66,10 @@ static bool relay_move(int from, int to)
 {
     char bytes[65536];
     ssize_t n = recv(from, bytes, sizeof(bytes), 0);
-    if (n <= 0)
-        return false;
+    if (n <= 0) return false;
     for (ssize_t sent = 0; sent < n;) {
         ssize_t m = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
-        if (m <= 0)
-            return false;
+        if (m <= 0) return false;
         sent += m;
     }
     return true;
@@ -94,18 +90,16 @@ static void *relay_run(void *arg)
             fds[1 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].client, .events = POLLIN};
             fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
         }
-        if (is_silent)
-            fds[0].fd = -1; /* the kernel accepts, nobody answers */
+        if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */
         (void)poll(fds, (nfds_t)(1 + 2 * count), TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
-            bool is_alive = fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server);
-            is_alive = is_alive &&
-                       (fds[2 + 2 * i].revents == 0 || relay_move(relay->pairs[i].server, relay->pairs[i].client));
-            if (!is_alive)
-                relay_close_pair(relay, i);
+            bool is_alive =
+                fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server);
+            is_alive = is_alive && (fds[2 + 2 * i].revents == 0 ||
+                                    relay_move(relay->pairs[i].server, relay->pairs[i].client));
+            if (!is_alive) relay_close_pair(relay, i);
         }
-        if (fds[0].fd >= 0 && fds[0].revents != 0)
-            relay_accept(relay);
+        if (fds[0].fd >= 0 && fds[0].revents != 0) relay_accept(relay);
     }
     while (relay->pair_count > 0)
         relay_close_pair(relay, 0);
@@ -158,12 +152,14 @@ const char *relay_url(const struct relay *relay)
     return relay->url;
 }
 
-/* --- queues -------------------------------------------------------------------------------------------------------- */
+/* --- queues
+ * -------------------------------------------------------------------------------------------------------- */
 
 const char *test_amqp_url(void)
 {
     const char *url = getenv("MAKEGOOD_TEST_AMQP_URL");
-    ck_assert_msg(url != NULL && url[0] != '\0', "MAKEGOOD_TEST_AMQP_URL should name a RabbitMQ to test against");
+    ck_assert_msg(url != NULL && url[0] != '\0',
+                  "MAKEGOOD_TEST_AMQP_URL should name a RabbitMQ to test against");
     return url;
 }
 
@@ -205,22 +201,22 @@ void test_queue_delete(const char *queue)
 int test_queue_ready(const char *queue)
 {
     amqp_connection_state_t connection = test_connect();
-    const amqp_queue_declare_ok_t *ok = amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 1, 0,
-                                                           0, 0, amqp_empty_table);
+    const amqp_queue_declare_ok_t *ok = amqp_queue_declare(
+        connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 1, 0, 0, 0, amqp_empty_table);
     int ready = ok == NULL ? -1 : (int)ok->message_count;
     mg_amqp_destroy(connection);
     return ready;
 }
 
-/* --- the broker under test ------------------------------------------------------------------------------------------ */
+/* --- the broker under test
+ * ------------------------------------------------------------------------------------------ */
 
 static void on_delivery(void *arg, struct mg_delivery *delivery)
 {
     struct fixture *fixture = arg;
     ck_assert_int_lt(fixture->delivery_count, DELIVERIES_MAX);
     fixture->deliveries[fixture->delivery_count++] = delivery;
-    if (fixture->acks_at_once)
-        mg_broker_ack(fixture->broker, delivery);
+    if (fixture->acks_at_once) mg_broker_ack(fixture->broker, delivery);
 }
 
 static void on_state(void *arg, bool is_up, const char *reason)
@@ -253,7 +249,8 @@ void fixture_init(struct fixture *fixture, const char *url)
 void fixture_create(struct fixture *fixture)
 {
     struct mg_err err;
-    ck_assert_msg(mg_broker_create(fixture->loop, &fixture->options, &fixture->broker, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_broker_create(fixture->loop, &fixture->options, &fixture->broker, &err) == MG_OK, "%s",
+                  err.text);
 }
 
 static bool is_up(const struct fixture *fixture)
@@ -285,12 +282,10 @@ static void on_tick(void *arg)
     struct running *running = arg;
     int64_t now = mg_clock_boot_ms();
     int64_t turn = now - running->last_tick_boot_ms;
-    if (turn > running->fixture->longest_turn_ms)
-        running->fixture->longest_turn_ms = turn;
+    if (turn > running->fixture->longest_turn_ms) running->fixture->longest_turn_ms = turn;
     running->last_tick_boot_ms = now;
     running->was_done = running->is_done != NULL && running->is_done(running->fixture);
-    if (running->was_done || now >= running->until_boot_ms)
-        mg_loop_stop(running->fixture->loop);
+    if (running->was_done || now >= running->until_boot_ms) mg_loop_stop(running->fixture->loop);
 }
 
 bool fixture_run(struct fixture *fixture, bool (*is_done)(const struct fixture *), int64_t timeout_ms)
@@ -314,7 +309,8 @@ void fixture_run_for(struct fixture *fixture, int64_t ms)
 void fixture_publish_message(struct fixture *fixture, const struct mg_message *message)
 {
     struct mg_err err;
-    ck_assert_msg(mg_broker_publish(fixture->broker, message, on_published, fixture, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_broker_publish(fixture->broker, message, on_published, fixture, &err) == MG_OK, "%s",
+                  err.text);
 }
 
 void fixture_publish(struct fixture *fixture, const char *queue, const char *body)

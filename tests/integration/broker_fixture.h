@@ -1,7 +1,7 @@
 /*
- * What the tests of the broker share: a loop that runs until a condition holds, a broker whose deliveries, outcomes and
- * states are kept, queues of the test's own, and a relay between client and broker that can fall silent, cut its
- * connections or refuse new ones, as a broker that is stopped, killed or gone would.
+ * What the tests of the broker share: a loop that runs until a condition holds, a broker whose deliveries,
+ * outcomes and states are kept, queues of the test's own, and a relay between client and broker that can fall
+ * silent, cut its connections or refuse new ones, as a broker that is stopped, killed or gone would.
  */
 #ifndef MG_TESTS_BROKER_FIXTURE_H
 #define MG_TESTS_BROKER_FIXTURE_H
@@ -43,13 +43,15 @@ struct fixture {
 const char *test_amqp_url(void); /* fails the test if there is none */
 /* A name that no other run uses. */
 void test_queue_name(const char *what, char ret_name[64]);
-/* A classic queue, deleted again by test_queue_delete; `max_length` 0: no limit, else the publisher is refused above. */
+/* A classic queue, deleted again by test_queue_delete; `max_length` 0: no limit, else the publisher is
+ * refused above. */
 void test_queue_declare(const char *queue, int max_length);
 void test_queue_delete(const char *queue);
 int test_queue_ready(const char *queue); /* messages; -1: there is no such queue */
 
 void fixture_init(struct fixture *fixture, const char *url);
-void fixture_start(struct fixture *fixture); /* creates the broker from fixture->options and waits until it is up */
+void fixture_start(
+    struct fixture *fixture); /* creates the broker from fixture->options and waits until it is up */
 void fixture_create(struct fixture *fixture); /* without waiting */
 void fixture_finish(struct fixture *fixture);
 bool fixture_run(struct fixture *fixture, bool (*is_done)(const struct fixture *), int64_t timeout_ms);

@@ -1,6 +1,7 @@
 /*
- * The broker against a real RabbitMQ: what is published arrives and is confirmed, refused or returned; what is acked is
- * gone and what is not comes again; queues are watched, paused and private. Faults stand in test_broker_faults.c.
+ * The broker against a real RabbitMQ: what is published arrives and is confirmed, refused or returned; what
+ * is acked is gone and what is not comes again; queues are watched, paused and private. Faults stand in
+ * test_broker_faults.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +162,8 @@ START_TEST(too_long_texts_are_refused_and_long_reasons_cut)
 }
 END_TEST
 
-/* Catches: a body that goes out or comes in in several frames and loses a piece; one above the limit that is kept. */
+/* Catches: a body that goes out or comes in in several frames and loses a piece; one above the limit that is
+ * kept. */
 START_TEST(large_bodies_arrive_and_oversized_ones_are_read_past)
 {
     fixture.options.body_max_bytes = 300 * 1024;

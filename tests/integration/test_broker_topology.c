@@ -1,0 +1,246 @@
+/*
+ * The topology made and checked in a real RabbitMQ, dead letters walked through, and the names of queues. It
+ * makes Makegood's own queues, as every installation has them, and one service's of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker_fixture.h"
+#include "io/broker_amqp.h"
+#include "io/topology.h"
+
+static struct fixture fixture;
+static char service[64], requests[MG_QUEUE_NAME_SIZE], requests_high[MG_QUEUE_NAME_SIZE];
+static int line_count, made_count;
+
+static void on_line(void *arg, const char *line)
+{
+    (void)arg;
+    line_count++;
+    if (strstr(line, ": made") != NULL) made_count++;
+}
+
+static void apply(void)
+{
+    struct mg_err err;
+    const char *services[] = {service};
+    line_count = made_count = 0;
+    ck_assert_msg(mg_topology_apply(test_amqp_url(), services, 1, on_line, NULL, &err) == MG_OK, "%s",
+                  err.text);
+}
+
+static void setup(void)
+{
+    test_queue_name("topology", service);
+    mg_topology_request_queue(service, false, requests);
+    mg_topology_request_queue(service, true, requests_high);
+    apply();
+    fixture_init(&fixture, test_amqp_url());
+    fixture.options.consumers[0] = (struct mg_consumer){.queue = requests, .prefetch = 10};
+    fixture.options.consumer_count = 1;
+}
+
+static void teardown(void)
+{
+    fixture_finish(&fixture);
+    test_queue_delete(requests);
+    test_queue_delete(requests_high);
+}
+
+static int wanted;
+
+static bool has_deliveries(const struct fixture *f)
+{
+    return f->delivery_count >= wanted;
+}
+
+static bool wait_deliveries(int count)
+{
+    wanted = count;
+    return fixture_run(&fixture, has_deliveries, WAIT_MS);
+}
+
+START_TEST(names_of_queues)
+{
+    char name[MG_QUEUE_NAME_SIZE];
+    struct mg_slice found;
+    mg_topology_request_queue("payment", true, name);
+    ck_assert_str_eq(name, "agent.payment.requests.high");
+    ck_assert(mg_topology_service_of_queue(mg_slice_of(name), &found));
+    ck_assert(mg_slice_is(found, "payment"));
+    mg_topology_request_queue("a.b", false, name);
+    ck_assert(mg_topology_service_of_queue(mg_slice_of(name), &found));
+    ck_assert(mg_slice_is(found, "a.b"));
+    ck_assert(!mg_topology_service_of_queue(mg_slice_of("agent..requests"), &found));
+    ck_assert(!mg_topology_service_of_queue(mg_slice_of("orders.intake"), &found));
+    ck_assert(!mg_topology_service_of_queue(mg_slice_of("agent.requests"), &found));
+    static const char *const reserved[] = {"",           "orders.intake", "agent.x",      "scheduler.replies",
+                                           "operator.a", "dead.letters",  "makegood.new", "amq.direct",
+                                           "amq.",       "a\nb",          "a\x7f"};
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+        ck_assert_msg(mg_topology_is_reserved(mg_slice_of(reserved[i])), "%s", reserved[i]);
+    static const char *const free_names[] = {"amq.gen-abc", "amq.rabbitmq.reply-to.g1", "client.1", "order",
+                                             "Bestätigung"};
+    for (size_t i = 0; i < sizeof(free_names) / sizeof(free_names[0]); i++)
+        ck_assert_msg(!mg_topology_is_reserved(mg_slice_of(free_names[i])), "%s", free_names[i]);
+    ck_assert(mg_topology_is_reserved((struct mg_slice){0}));
+    ck_assert(mg_topology_is_reserved((struct mg_slice){.data = "a\0b", .len = 3}));
+}
+END_TEST
+
+/* Catches: an apply that changes or breaks what is there; a check that makes something or overlooks what is
+ * missing. */
+START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
+{
+    apply();
+    ck_assert_int_eq(made_count, 0);
+    ck_assert_int_eq(line_count, 6 + 7 + 2);
+    struct mg_err err;
+    const char *services[] = {service, "test-nobody-serves-this"};
+    ck_assert_int_eq(mg_topology_check(test_amqp_url(), services, 1, on_line, NULL, &err), MG_OK);
+    ck_assert_int_eq(mg_topology_check(test_amqp_url(), services, 2, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "agent.test-nobody-serves-this.requests"));
+    ck_assert_int_eq(test_queue_ready("agent.test-nobody-serves-this.requests"), -1);
+}
+END_TEST
+
+/* Catches: a queue that would lose messages and is taken for good. */
+START_TEST(queue_with_other_arguments_is_named)
+{
+    test_queue_delete(requests);
+    test_queue_declare(requests, 0);
+    struct mg_err err;
+    const char *services[] = {service};
+    ck_assert_int_eq(mg_topology_apply(test_amqp_url(), services, 1, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, requests));
+    ck_assert_int_eq(mg_topology_check(test_amqp_url(), services, 1, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, requests));
+}
+END_TEST
+
+START_TEST(unreachable_broker_is_transient)
+{
+    struct mg_err err;
+    ck_assert_int_eq(mg_topology_check("amqp://guest:guest@127.0.0.1:1/", NULL, 0, on_line, NULL, &err),
+                     MG_TRANSIENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "127.0.0.1:1"));
+}
+END_TEST
+
+struct picks {
+    enum mg_dead_verb verb;
+    int found;
+    struct fixture *fixture;
+};
+
+/* Of all dead letters only those of this test; others may be there and stay. */
+static enum mg_dead_verb pick(void *arg, const struct mg_dead_letter *letter)
+{
+    struct picks *picks = arg;
+    if (letter->message_id.data == NULL ||
+        strncmp(letter->message_id.data, service, letter->message_id.len) != 0)
+        return MG_DEAD_LIST;
+    picks->found++;
+    ck_assert(mg_slice_is(letter->queue, requests));
+    ck_assert(mg_slice_is(letter->reason, "rejected"));
+    ck_assert(mg_slice_is(letter->type, "request"));
+    ck_assert(mg_slice_is(letter->correlation_id, "c-9"));
+    ck_assert(mg_slice_is(letter->body, "{\"dead\":true}"));
+    ck_assert_int_gt(letter->died_at_ms, 0);
+    return picks->verb;
+}
+
+static int walk(enum mg_dead_verb verb)
+{
+    struct picks picks = {.verb = verb};
+    int count;
+    struct mg_err err;
+    ck_assert_msg(mg_topology_walk(test_amqp_url(), MG_QUEUE_DEAD, 10000, pick, &picks, &count, &err) ==
+                      MG_OK,
+                  "%s", err.text);
+    ck_assert_int_ge(count, picks.found);
+    return picks.found;
+}
+
+/* Dead-lettering is the broker's own work and takes its time. */
+static bool wait_dead(int count)
+{
+    for (int i = 0; i < 100; i++) {
+        if (walk(MG_DEAD_LIST) == count) return true;
+        fixture_run_for(&fixture, 50);
+    }
+    return false;
+}
+
+/* Catches: a rejected message that is lost, that looking removes, that requeueing doubles, or that dropping
+ * leaves. */
+START_TEST(rejected_message_is_found_requeued_and_dropped)
+{
+    fixture_start(&fixture);
+    const struct mg_message message = {.exchange = MG_EXCHANGE_REQUESTS,
+                                       .routing_key = requests,
+                                       .message_id = service,
+                                       .correlation_id = "c-9",
+                                       .type = "request",
+                                       .traceparent = "00-ab-cd-01",
+                                       .body = mg_slice_of("{\"dead\":true}")};
+    fixture_publish_message(&fixture, &message);
+    ck_assert(wait_deliveries(1));
+    ck_assert(!fixture.deliveries[0]->is_redelivered);
+    mg_broker_reject(fixture.broker, fixture.deliveries[0]);
+    ck_assert(wait_dead(1));
+    ck_assert_int_eq(walk(MG_DEAD_LIST), 1);
+    for (int i = 0; i < 25; i++) /* more often than a delivery limit would allow */
+        ck_assert_int_eq(walk(MG_DEAD_LIST), 1);
+
+    ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 1);
+    ck_assert(wait_deliveries(2));
+    ck_assert(fixture.deliveries[1]->is_redelivered);
+    ck_assert(mg_slice_is(fixture.deliveries[1]->message_id, service));
+    ck_assert(mg_slice_is(fixture.deliveries[1]->traceparent, "00-ab-cd-01"));
+    ck_assert(mg_slice_is(fixture.deliveries[1]->body, "{\"dead\":true}"));
+    ck_assert(wait_dead(0));
+
+    mg_broker_reject(fixture.broker, fixture.deliveries[1]);
+    ck_assert(wait_dead(1));
+    ck_assert_int_eq(walk(MG_DEAD_DROP), 1);
+    ck_assert_int_eq(walk(MG_DEAD_LIST), 0);
+}
+END_TEST
+
+/* Catches: a message that is given up without a trace because its consumers keep dying. */
+START_TEST(delivery_count_rises_with_each_return)
+{
+    fixture_start(&fixture);
+    const struct mg_message message = {.exchange = MG_EXCHANGE_REQUESTS, .routing_key = requests};
+    fixture_publish_message(&fixture, &message);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert(wait_deliveries((int)i + 1));
+        ck_assert_uint_eq(fixture.deliveries[i]->delivery_count, i);
+        mg_broker_requeue(fixture.broker, fixture.deliveries[i]);
+    }
+    ck_assert(wait_deliveries(4));
+    mg_broker_ack(fixture.broker, fixture.deliveries[3]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("broker_topology");
+    TCase *tests = tcase_create("broker_topology");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, names_of_queues);
+    tcase_add_test(tests, apply_is_idempotent_and_check_names_what_is_missing);
+    tcase_add_test(tests, queue_with_other_arguments_is_named);
+    tcase_add_test(tests, unreachable_broker_is_transient);
+    tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
+    tcase_add_test(tests, delivery_count_rises_with_each_return);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
