@@ -52,22 +52,26 @@ static inline void send_text(int fd, const char *text)
     }
 }
 
-/* One whole request, its body as long as Content-Length says. False when the client hung up. */
+/* One whole request, its body as long as Content-Length says; what is beyond REQUEST_MAX is read and not
+ * kept. False when the client hung up. */
 static inline bool read_request(struct server *server, int fd)
 {
-    char text[REQUEST_MAX] = "";
-    size_t len = 0, need = 0;
+    char text[REQUEST_MAX] = "", rest[4096];
+    size_t kept = 0, len = 0, need = 0;
     while (need == 0 || len < need) {
-        ssize_t got = recv(fd, text + len, sizeof text - 1 - len, 0);
-        if (got <= 0) return false;
+        bool is_full = kept == sizeof text - 1;
+        ssize_t got =
+            is_full ? recv(fd, rest, sizeof rest, 0) : recv(fd, text + kept, sizeof text - 1 - kept, 0);
+        if (got <= 0 || (is_full && need == 0)) return false;
         len += (size_t)got;
-        text[len] = '\0';
+        if (!is_full) kept += (size_t)got;
+        text[kept] = '\0';
         const char *end = strstr(text, "\r\n\r\n");
         const char *length = strcasestr(text, "\r\nContent-Length:");
         if (end)
             need = (size_t)(end + 4 - text) + (length && length < end ? strtoul(length + 17, NULL, 10) : 0);
     }
-    memcpy(server->last, text, len + 1);
+    memcpy(server->last, text, kept + 1);
     atomic_fetch_add(&server->requests, 1);
     return true;
 }

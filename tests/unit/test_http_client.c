@@ -86,6 +86,36 @@ START_TEST(fresh_calls_and_short_idle_times_take_new_connections)
 }
 END_TEST
 
+static void on_waited(void *arg)
+{
+    (void)arg;
+    mg_loop_stop(loop);
+}
+
+/* Catches: a connection kept for longer than its server keeps it, which dies under the next request. */
+START_TEST(connection_idle_for_too_long_is_not_used_again)
+{
+    struct server server;
+    struct mg_http_client_options options = limits;
+    options.idle_connection_ms = 2000; /* libcurl counts whole seconds; less means never kept */
+    mg_http_client_destroy(client);
+    client_open(&options);
+    server_start(&server, serve_answer, ok_answer);
+    (void)post(&server, PATIENT_TIMEOUT_MS);
+    (void)post(&server, PATIENT_TIMEOUT_MS);
+    ck_assert_int_eq(atomic_load(&server.connections), 1);
+    struct mg_timer *timer = mg_timer_create(loop, on_waited, NULL);
+    mg_timer_start(timer, options.idle_connection_ms + 10, 0);
+    mg_loop_run(loop);
+    mg_timer_destroy(timer);
+    (void)post(&server, PATIENT_TIMEOUT_MS);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+    ck_assert_int_eq(atomic_load(&server.connections), 2);
+}
+END_TEST
+
 START_TEST(refused_connection_proves_that_nothing_was_sent)
 {
     struct server server;
@@ -299,6 +329,7 @@ int main(void)
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_test(cases, request_on_a_kept_connection_that_dies_is_not_sent_again);
     tcase_add_test(cases, fresh_calls_and_short_idle_times_take_new_connections);
+    tcase_add_test(cases, connection_idle_for_too_long_is_not_used_again);
     tcase_add_test(cases, refused_connection_proves_that_nothing_was_sent);
     tcase_add_test(cases, unknown_name_proves_that_nothing_was_sent);
     tcase_add_test(cases, failed_tls_handshake_proves_that_nothing_was_sent);
