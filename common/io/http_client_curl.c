@@ -219,9 +219,8 @@ static void client_drive(struct mg_http_client *client, curl_socket_t fd, int ev
 /* Calls back for all that finished. A callback may start and cancel calls, and destroy the client. */
 static void client_tell(struct mg_http_client *client)
 {
-    bool is_gone = false;
-    client->ret_is_gone = &is_gone;
-    while (client->finished) {
+    client->is_telling = true;
+    while (!client->is_destroyed && client->finished) {
         struct mg_http_call *call = client->finished;
         struct mg_http_answer answer;
         list_remove(&client->finished, call);
@@ -230,9 +229,9 @@ static void client_tell(struct mg_http_client *client)
         call->is_told = true;
         call->done(call->arg, &answer);
         call_destroy(call);
-        if (is_gone) return;
     }
-    client->ret_is_gone = NULL;
+    client->is_telling = false;
+    if (client->is_destroyed) free(client); /* from within a callback: only its memory was left to us */
 }
 
 static void call_detach(struct mg_http_call *call)
@@ -373,10 +372,10 @@ void mg_http_client_destroy(struct mg_http_client *client)
             list_remove(lists[i], call);
             call_destroy(call);
         }
-    if (client->ret_is_gone) *client->ret_is_gone = true;
     (void)curl_multi_cleanup(client->multi); /* closes kept connections; watches go with them */
     mg_timer_destroy(client->timer);
     mg_idle_destroy(client->idle);
     curl_global_cleanup();
-    free(client);
+    client->is_destroyed = true;
+    if (!client->is_telling) free(client);
 }

@@ -16,7 +16,8 @@ struct mg_http_client {
     struct mg_http_client_options options;
     struct mg_http_call *calls;    /* under way */
     struct mg_http_call *finished; /* out of libcurl's hands, callers not told yet */
-    bool *ret_is_gone;             /* set by destroy for the function that is calling back; else NULL */
+    bool is_telling;               /* calling back */
+    bool is_destroyed;             /* from within a callback */
 };
 
 struct mg_http_call {

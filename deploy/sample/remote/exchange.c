@@ -94,10 +94,10 @@ static ssize_t read_half(void *arg, uint64_t at, char *block, size_t size)
 enum MHD_Result answer_half(const struct exchange *exchange, const char *json)
 {
     size_t len = strlen(json);
-    struct half *half = malloc(sizeof *half + len);
+    struct half *half = malloc(sizeof *half + len + 1);
     if (!half) return MHD_NO;
     half->len = len / 2;
-    memcpy(half->text, json, len);
+    memcpy(half->text, json, len + 1);
     struct MHD_Response *response =
         MHD_create_response_from_callback(len, ANSWER_BLOCK_SIZE, read_half, half, free);
     if (!response) free(half);
