@@ -61,8 +61,8 @@ struct mg_broker_options {
 
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker, struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: URL */
-/* Closes at once; deliveries still held must have been given back or are forgotten by mg_broker_forget. Outstanding
- * publishes end without a callback. */
+/* Closes at once; what has been acked is told to the broker first. Deliveries still held end with it (the broker gives
+ * them to somebody else), outstanding publishes end without a callback. May be called from within any callback. */
 void mg_broker_destroy(struct mg_broker *broker);
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
 

@@ -27,11 +27,12 @@ enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
 
 struct mg_outgoing {
     struct mg_outgoing *previous, *next;
-    mg_published_fn *done; /* NULL: has been told already, but part of it is on the wire */
+    mg_published_fn *done; /* NULL: nobody wants to know */
     void *arg;
     uint64_t tag; /* 0: not sent */
     enum outgoing_state state;
     bool is_returned, is_again;
+    bool is_told; /* its time was up, but half of it is on the wire */
     size_t sent_bytes;
     int64_t published_boot_ms;
     struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, reason,
@@ -371,7 +372,7 @@ static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message
     if (done == NULL) return;
     mg_metric_add(part->outcomes[outcome], 1);
     if (outcome != MG_PUBLISH_UNKNOWN) mg_metric_observe(part->confirm_seconds, seconds);
-    done(arg, outcome);
+    if (done != NULL) done(arg, outcome);
 }
 
 static void publish_take_confirm(struct mg_broker *broker, uint64_t tag, bool is_multiple,
@@ -445,7 +446,7 @@ static void publish_lost(struct mg_link *link)
 static struct mg_outgoing *publish_expired(const struct mg_publish_part *part, int64_t latest_boot_ms)
 {
     struct mg_outgoing *message = part->first;
-    if (message != NULL && message->done == NULL) message = message->next;
+    if (message != NULL && message->is_told) message = message->next;
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
@@ -462,10 +463,9 @@ static void publish_on_expiry(void *arg)
             publish_settle(broker, message, MG_PUBLISH_UNKNOWN);
             continue;
         }
-        mg_published_fn *done = message->done;
-        message->done = NULL;
+        message->is_told = true;
         mg_metric_add(part->outcomes[MG_PUBLISH_UNKNOWN], 1);
-        done(message->arg, MG_PUBLISH_UNKNOWN);
+        if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
     }
     if (part->first == NULL && part->expiry != NULL) mg_timer_stop(part->expiry);
     mg_broker_leave(broker);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -195,6 +196,31 @@ void test_queue_delete(const char *queue)
 {
     amqp_connection_state_t connection = test_connect();
     ck_assert_ptr_nonnull(amqp_queue_delete(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 0, 0));
+    mg_amqp_destroy(connection);
+}
+
+void test_publish_nested(const char *queue, int depth)
+{
+    amqp_connection_state_t connection = test_connect();
+    amqp_table_entry_t *levels = calloc((size_t)depth, sizeof(*levels));
+    ck_assert_ptr_nonnull(levels);
+    for (int i = 0; i < depth; i++) {
+        levels[i].key = amqp_cstring_bytes("a");
+        levels[i].value.kind = i + 1 < depth ? AMQP_FIELD_KIND_TABLE : AMQP_FIELD_KIND_VOID;
+        levels[i].value.value.table =
+            (amqp_table_t){.num_entries = i + 1 < depth, .entries = i + 1 < depth ? &levels[i + 1] : NULL};
+    }
+    const amqp_basic_properties_t properties = {._flags = AMQP_BASIC_HEADERS_FLAG,
+                                                .headers = {.num_entries = 1, .entries = levels}};
+    ck_assert_ptr_nonnull(amqp_confirm_select(connection, MG_AMQP_CHANNEL));
+    ck_assert_int_eq(amqp_basic_publish(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""),
+                                        amqp_cstring_bytes(queue), 0, 0, &properties,
+                                        amqp_cstring_bytes("{}")),
+                     AMQP_STATUS_OK);
+    struct timeval timeout = {.tv_sec = 5};
+    amqp_frame_t frame; /* the confirm, or the broker's refusal of such headers; both will do */
+    ck_assert_int_eq(amqp_simple_wait_frame_noblock(connection, &frame, &timeout), AMQP_STATUS_OK);
+    free(levels);
     mg_amqp_destroy(connection);
 }
 

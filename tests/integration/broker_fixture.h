@@ -47,6 +47,8 @@ void test_queue_name(const char *what, char ret_name[64]);
  * refused above. */
 void test_queue_declare(const char *queue, int max_length);
 void test_queue_delete(const char *queue);
+/* Publishes a message whose headers nest `depth` tables. */
+void test_publish_nested(const char *queue, int depth);
 int test_queue_ready(const char *queue); /* messages; -1: there is no such queue */
 
 void fixture_init(struct fixture *fixture, const char *url);

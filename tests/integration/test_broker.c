@@ -337,6 +337,39 @@ START_TEST(private_queue_is_named_and_read)
 }
 END_TEST
 
+/* Catches: acks that a process gives and takes with it when it ends. */
+START_TEST(acks_before_destroy_reach_the_broker)
+{
+    fixture_start(&fixture);
+    for (int i = 0; i < 200; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_outcomes(200));
+    ck_assert(wait_deliveries(100)); /* the prefetch */
+    for (int i = 0; i < 100; i++)
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    mg_broker_destroy(fixture.broker);
+    fixture.broker = NULL;
+    for (int i = 0; i < 100 && test_queue_ready(queue) != 100; i++)
+        fixture_run_for(&fixture, 20);
+    fixture_run_for(&fixture, 100);
+    ck_assert_int_eq(test_queue_ready(queue), 100);
+}
+END_TEST
+
+/* Catches: a stranger's message headers that end the process: the library decodes nested ones recursively. */
+START_TEST(deeply_nested_headers_do_no_harm)
+{
+    fixture_start(&fixture);
+    test_publish_nested(queue, 17000); /* about what fits into a frame */
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_outcomes(1));
+    ck_assert(wait_deliveries(2));
+    fixture_run_for(&fixture, 100);
+    for (int i = 0; i < fixture.delivery_count; i++)
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+}
+END_TEST
+
 static struct mg_broker *destroyed_within;
 
 static void on_delivery_destroy(void *arg, struct mg_delivery *delivery)
@@ -397,6 +430,8 @@ int main(void)
     tcase_add_test(tests, each_consumer_has_its_own_prefetch);
     tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
     tcase_add_test(tests, private_queue_is_named_and_read);
+    tcase_add_test(tests, acks_before_destroy_reach_the_broker);
+    tcase_add_test(tests, deeply_nested_headers_do_no_harm);
     tcase_add_test(tests, broker_may_be_destroyed_within_a_callback);
     tcase_add_test(tests, bad_addresses_are_refused);
     suite_add_tcase(suite, tests);
