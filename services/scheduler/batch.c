@@ -1,0 +1,504 @@
+/*
+ * One batch in hand at a time: read, load, decide, commit, then hand its messages to the outbox. A batch is
+ * whatever came while the last one was being committed; all causes of one order are decided in memory and
+ * written once (law 4).
+ *
+ * What the store says of a write decides about the causes of that order only: stored, they wait for their
+ * confirms; lost to another instance, they are decided again on what that one wrote; poisoned, they are tried
+ * one by one, so that only the guilty one is set aside. If nobody knows whether the commit happened, all are
+ * run again, marked `again` (law 3).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "batch.h"
+#include "core/backoff.h"
+
+/* A batch at its largest: orders of 25 KiB each and payloads of some KiB; a batch beyond this is taken apart.
+ */
+#define MG_BATCH_MEMORY_MAX (128u * 1024 * 1024)
+/* Requests above this would not fit into a message of the default body limit together with their envelope. */
+#define MG_BATCH_SCRATCH_MAX (1000 * 1024)
+/* Each lost round means that another instance changed the order; so many in a row mean something else. */
+#define MG_CONFLICTS_MAX   64
+#define MG_BACKOFF_BASE_MS 100
+#define MG_BACKOFF_MAX_MS                                                                                    \
+    5000 /* the store says itself when it is up again; this is for failures while it is up */
+/* How old the word about a workflow's newest version may be for a submission that names none. */
+#define MG_NEWEST_AGE_MS 1000
+
+static void batch_decide(struct mg_batch *batch);
+static void batch_resolve(struct mg_batch *batch);
+
+void mg_batch_destroy(struct mg_batch *batch)
+{
+    if (batch == NULL) {
+        return;
+    }
+    for (int i = 0; i < batch->item_count; i++) {
+        mg_buf_finish(&batch->items[i].statuses);
+    }
+    for (int i = 0; i < batch->fold_count; i++) {
+        mg_send_list_drop(&batch->folds[i]->sends);
+    }
+    mg_buf_finish(&batch->scratch);
+    mg_arena_destroy(batch->arena);
+    free(batch);
+}
+
+static void batch_end(struct mg_batch *batch)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
+    mg_metric_observe(scheduler->counters.batch_seconds, seconds);
+    mg_metric_add(scheduler->counters.batch_causes, batch->item_count);
+    scheduler->batch = NULL;
+    mg_batch_destroy(batch);
+    mg_outbox_pump(scheduler);
+    mg_scheduler_wake(scheduler);
+}
+
+/* Nothing is known of what was asked of the store: everything is run again, later. */
+static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    mg_log(MG_LOG_WARN, "the store did not take a batch; it will be run again", MG_LOG_TEXT("why", err->text),
+           MG_LOG_NUMBER("causes", batch->item_count));
+    for (int i = batch->item_count - 1; i >= 0; i--) {
+        batch->items[i].work->is_again = true;
+        mg_inbox_put_back(scheduler, batch->items[i].work);
+    }
+    int64_t after_ms =
+        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->failures++, -1, mg_random_u64());
+    mg_timer_start(scheduler->backoff, after_ms, 0);
+    batch_end(batch);
+}
+
+/* ---- after the commit
+ * ---------------------------------------------------------------------------------------------------- */
+
+enum fold_outcome { FOLD_STORED, FOLD_AGAIN, FOLD_POISONED };
+
+static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
+{
+    mg_metric_add(scheduler->counters.poisoned, 1);
+    mg_log(MG_LOG_ERROR, "a message cannot be stored and is set aside",
+           MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
+    char text[512];
+    snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_POISONED), why);
+    mg_alert_raise(scheduler, MG_ALERT_POISONED, fold->order_id, text, false, NULL);
+}
+
+static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    if (fold->write == NULL && !fold->has_failed) {
+        return FOLD_STORED;
+    }
+    enum mg_write_result result = fold->has_failed ? MG_WRITE_POISONED : fold->write->result;
+    switch (result) {
+    case MG_WRITE_DONE:
+        return FOLD_STORED;
+    case MG_WRITE_CONFLICT:
+        mg_metric_add(scheduler->counters.conflicts, 1);
+        return FOLD_AGAIN;
+    case MG_WRITE_POISONED:
+        break;
+    }
+    if (fold->item_count > 1 || (fold->has_failed && batch->item_count > 1)) {
+        return FOLD_AGAIN; /* alone, see works_again */
+    }
+    fold_poisoned(scheduler, fold,
+                  fold->has_failed ? "there is not enough memory for it" : fold->write->text);
+    return FOLD_POISONED;
+}
+
+static enum fold_outcome item_outcome(struct mg_item *item, enum fold_outcome outcome)
+{
+    if (outcome != FOLD_AGAIN) {
+        return outcome;
+    }
+    const struct mg_fold *fold = item->fold;
+    bool is_spoilt = fold->has_failed || (fold->write != NULL && fold->write->result == MG_WRITE_POISONED);
+    item->work->is_alone = item->work->is_alone || is_spoilt;
+    return ++item->work->conflicts <= MG_CONFLICTS_MAX ? FOLD_AGAIN : FOLD_POISONED;
+}
+
+/* A request that a later cause of the same batch has overtaken need not go out. */
+static void sends_prune(struct mg_fold *fold)
+{
+    struct mg_send_list kept = {NULL, NULL}, gone = {NULL, NULL};
+    struct mg_send *send = fold->sends.first;
+    while (send != NULL) {
+        struct mg_send *next = send->next;
+        const struct mg_step *step = send->request != NULL ? &fold->record->order.steps[send->step] : NULL;
+        bool is_awaited =
+            step == NULL || (step->attempt == send->request->attempt &&
+                             (step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING));
+        mg_send_list_add(is_awaited ? &kept : &gone, send);
+        send = next;
+    }
+    fold->sends = kept;
+    mg_send_list_drop(&gone);
+}
+
+static void batch_settle(struct mg_batch *batch)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    for (int i = 0; i < batch->fold_count; i++) {
+        struct mg_fold *fold = batch->folds[i];
+        fold->outcome = (int)fold_judge(batch, fold);
+        if (fold->outcome == FOLD_STORED) {
+            sends_prune(fold);
+            mg_outbox_add(scheduler, &fold->sends);
+        }
+    }
+    for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards: the first is put in front last */
+        struct mg_item *item = &batch->items[i];
+        item->outcome = (int)item_outcome(item, (enum fold_outcome)item->fold->outcome);
+        if (item->outcome == FOLD_AGAIN) {
+            mg_inbox_put_back(scheduler, item->work);
+        }
+    }
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        if (item->outcome != FOLD_AGAIN) {
+            mg_work_settle(scheduler, item->work, item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
+        }
+    }
+    scheduler->failures = 0;
+    batch_end(batch);
+}
+
+static void on_committed(void *arg, const struct mg_err *err)
+{
+    struct mg_batch *batch = arg;
+    if (err != NULL) {
+        batch_retry(batch, err);
+    } else {
+        batch_settle(batch);
+    }
+}
+
+/* ---- deciding
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+static void item_decide(struct mg_batch *batch, struct mg_item *item)
+{
+    if (item->fold->record != NULL && item->fold->workflow == NULL) {
+        mg_log(MG_LOG_ERROR,
+               "an order's workflow cannot be read here; its messages are left for another instance",
+               MG_LOG_TEXT("order_id", item->order_id),
+               MG_LOG_TEXT("workflow", item->fold->record->workflow));
+        item->end = MG_END_LEAVE;
+        return;
+    }
+    switch (item->work->lane) {
+    case MG_LANE_REPLIES:
+        mg_settle_decide(batch, item);
+        break;
+    case MG_LANE_COMMANDS:
+        mg_command_decide(batch, item);
+        break;
+    case MG_LANE_HIGH:
+    case MG_LANE_NORMAL:
+        mg_intake_decide(batch, item);
+        break;
+    case MG_LANE_INTERNAL:
+        mg_unpublishable_decide(batch, item);
+        break;
+    case MG_LANE_COUNT:
+        break;
+    }
+    mg_fold_close_item(batch, item);
+}
+
+static void write_add(struct mg_batch *batch, struct mg_fold *fold)
+{
+    fold->write = &batch->writes[batch->write_count++];
+    *fold->write = (struct mg_order_write){.record = fold->record,
+                                           .expected_version = fold->expected_version,
+                                           .changed_steps = mg_fold_changed_steps(fold),
+                                           .is_payload_changed = fold->is_payload_changed,
+                                           .events = fold->events,
+                                           .event_count = fold->event_count,
+                                           .alerts = fold->alerts,
+                                           .alert_count = fold->alert_count,
+                                           .locked_by = batch->scheduler->options->instance};
+}
+
+static void batch_decide(struct mg_batch *batch)
+{
+    batch->writes = mg_arena_alloc(batch->arena, (size_t)batch->fold_count * sizeof(*batch->writes));
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        item->fold->has_failed = item->fold->has_failed || batch->writes == NULL;
+        if (!item->fold->has_failed) {
+            item_decide(batch, item);
+        }
+    }
+    for (int i = 0; i < batch->fold_count; i++) {
+        if (batch->folds[i]->event_count > 0 && !batch->folds[i]->has_failed) {
+            write_add(batch, batch->folds[i]);
+        }
+    }
+    if (batch->write_count > 0) {
+        mg_store_commit(batch->scheduler->store, batch->writes, batch->write_count, on_committed, batch);
+    } else {
+        batch_settle(batch);
+    }
+}
+
+/* ---- loading
+ * ----------------------------------------------------------------------------------------------------------------
+ */
+
+bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    record->order.step_count = workflow->plan.step_count;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        memcpy(record->step_names[i], workflow->steps[i].name, sizeof(record->step_names[i]));
+        memcpy(record->services[i], workflow->steps[i].service, sizeof(record->services[i]));
+    }
+    fold->before = mg_arena_alloc(batch->arena, sizeof(*fold->before));
+    if (fold->before == NULL) {
+        fold->has_failed = true;
+        return false;
+    }
+    *fold->before = record->order;
+    fold->expected_version = record->order.version;
+    fold->record = record;
+    return true;
+}
+
+static struct mg_want *want_add(struct mg_batch *batch, const char *name, int64_t version)
+{
+    for (int i = 0; i < batch->want_count; i++) {
+        if (batch->wants[i].asked == version && strcmp(batch->wants[i].name, name) == 0) {
+            return &batch->wants[i];
+        }
+    }
+    struct mg_want *want = &batch->wants[batch->want_count++];
+    want->scheduler = batch->scheduler;
+    want->asked = want->version = version;
+    want->arg = batch;
+    snprintf(want->name, sizeof(want->name), "%s", name);
+    return want;
+}
+
+/* What a submission would begin, or what its order began with. */
+static struct mg_workflow_entry *item_find(struct mg_batch *batch, struct mg_item *item, bool may_fetch)
+{
+    const struct mg_order_record *record = item->fold->record;
+    const char *name = record != NULL ? record->workflow : item->submission->workflow;
+    int64_t version = record != NULL ? record->workflow_version : item->submission->workflow_version;
+    if (item->want != NULL && item->want->outcome == MG_FETCH_FOUND) {
+        version = item->want->version;
+    }
+    struct mg_workflow_entry *entry = mg_workflows_find(batch->scheduler, name, version, MG_NEWEST_AGE_MS);
+    if (entry == NULL && may_fetch) {
+        item->want = want_add(batch, name, version);
+    }
+    return entry;
+}
+
+static void items_resolve(struct mg_batch *batch, bool may_fetch)
+{
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        struct mg_fold *fold = item->fold;
+        if (fold->record != NULL && fold->workflow == NULL) {
+            fold->workflow = item_find(batch, item, may_fetch);
+            if (fold->workflow != NULL) {
+                (void)mg_fold_bind(batch, fold, fold->record); /* notes its failure in the fold */
+            }
+        } else if (fold->record == NULL && item->submission != NULL && item->workflow == NULL) {
+            item->workflow = item_find(batch, item, may_fetch);
+        }
+    }
+}
+
+static void on_workflow(void *arg, struct mg_want *want, const struct mg_err *err)
+{
+    struct mg_batch *batch = arg;
+    (void)want;
+    if (err != NULL) {
+        batch->has_failed = true;
+        batch->failure = *err;
+    }
+    if (--batch->waiting > 0) {
+        return;
+    }
+    if (batch->has_failed) {
+        batch_retry(batch, &batch->failure);
+    } else {
+        items_resolve(batch, false);
+        batch_decide(batch);
+    }
+}
+
+static void batch_resolve(struct mg_batch *batch)
+{
+    items_resolve(batch, true);
+    batch->waiting = batch->want_count;
+    for (int i = 0; i < batch->want_count; i++) {
+        batch->wants[i].done = on_workflow;
+        mg_workflows_fetch(&batch->wants[i]);
+    }
+    if (batch->want_count == 0) {
+        batch_decide(batch);
+    }
+}
+
+static struct mg_fold *fold_of(struct mg_batch *batch, const char *order_id)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *at = order_id; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * 16777619u;
+    }
+    struct mg_fold **head = &batch->heads[hash % MG_FOLD_HEADS];
+    for (struct mg_fold *fold = *head; fold != NULL; fold = fold->next) {
+        if (strcmp(fold->order_id, order_id) == 0) {
+            return fold;
+        }
+    }
+    struct mg_fold *fold = mg_arena_alloc(batch->arena, sizeof(*fold));
+    if (fold != NULL) {
+        fold->order_id = order_id;
+        fold->next = *head;
+        *head = fold;
+        batch->folds[batch->fold_count++] = fold;
+    }
+    return fold;
+}
+
+static void on_loaded(void *arg, const struct mg_load_answer *answer, const struct mg_err *err)
+{
+    struct mg_batch *batch = arg;
+    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_err no_memory;
+    if (err == NULL) {
+        size_t count = (size_t)batch->item_count;
+        batch->folds = mg_arena_alloc(batch->arena, count * sizeof(struct mg_fold *));
+        batch->wants = mg_arena_alloc(batch->arena, count * sizeof(*batch->wants));
+        if (batch->folds == NULL || batch->wants == NULL) {
+            (void)mg_err_set(&no_memory, MG_TRANSIENT, "no memory");
+            err = &no_memory;
+        }
+    }
+    for (int i = 0; err == NULL && i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        item->fold = fold_of(batch, item->order_id);
+        if (item->fold == NULL) {
+            (void)mg_err_set(&no_memory, MG_TRANSIENT, "no memory");
+            err = &no_memory;
+            break;
+        }
+        item->fold->record = answer->orders[i].record;
+        item->fold->item_count++;
+        item->event = answer->orders[i].event;
+    }
+    if (err != NULL) {
+        batch_retry(batch, err);
+        return;
+    }
+    batch->now_ms = answer->now_ms;
+    scheduler->db_offset_ms = answer->now_ms - mg_clock_boot_ms();
+    mg_gates_report(scheduler, answer->services, answer->service_count);
+    batch_resolve(batch);
+}
+
+/* ---- reading
+ * ----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool item_read(struct mg_batch *batch, struct mg_item *item)
+{
+    switch (item->work->lane) {
+    case MG_LANE_REPLIES:
+        return mg_settle_read(batch, item);
+    case MG_LANE_COMMANDS:
+        return mg_command_read(batch, item);
+    case MG_LANE_HIGH:
+    case MG_LANE_NORMAL:
+        return mg_intake_read(batch, item);
+    case MG_LANE_INTERNAL:
+        return mg_unpublishable_read(batch, item);
+    case MG_LANE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void batch_read(struct mg_batch *batch)
+{
+    for (int i = 0; i < batch->work_count; i++) {
+        struct mg_item *item = &batch->items[batch->item_count];
+        memset(item, 0, sizeof(*item));
+        item->work = batch->works[i];
+        item->first_event = -1;
+        if (item_read(batch, item)) {
+            batch->item_count++;
+        }
+    }
+}
+
+static void batch_load(struct mg_batch *batch)
+{
+    struct mg_load *loads = mg_arena_alloc(batch->arena, (size_t)batch->item_count * sizeof(*loads));
+    bool has_failed = loads == NULL;
+    for (int i = 0; i < batch->item_count && !has_failed; i++) {
+        const struct mg_item *item = &batch->items[i];
+        has_failed = item->cause.data == NULL;
+        loads[i].order_id = item->order_id;
+        loads[i].cause = item->wants_event ? item->cause : (struct mg_slice){NULL, 0};
+    }
+    if (has_failed) {
+        struct mg_err err;
+        (void)mg_err_set(&err, MG_TRANSIENT, "no memory");
+        batch_retry(batch, &err);
+        return;
+    }
+    mg_store_load(batch->scheduler->store, batch->arena, loads, batch->item_count, on_loaded, batch);
+}
+
+void mg_batch_start(struct mg_scheduler *scheduler)
+{
+    struct mg_work *works[MG_BATCH_MAX];
+    int count = mg_inbox_take(scheduler, works, (int)scheduler->options->batch);
+    if (count == 0) {
+        return;
+    }
+    struct mg_batch *batch = calloc(1, sizeof(*batch));
+    if (batch != NULL) {
+        batch->scheduler = scheduler;
+        batch->arena = mg_arena_create(MG_BATCH_MEMORY_MAX);
+        mg_buf_init(&batch->scratch, MG_BATCH_SCRATCH_MAX);
+        batch->items =
+            batch->arena != NULL ? mg_arena_alloc(batch->arena, (size_t)count * sizeof(*batch->items)) : NULL;
+    }
+    if (batch == NULL || batch->items == NULL) {
+        mg_batch_destroy(batch);
+        while (count > 0) {
+            mg_inbox_put_back(scheduler, works[--count]);
+        }
+        mg_timer_start(scheduler->backoff, MG_BACKOFF_BASE_MS, 0);
+        return;
+    }
+    memcpy(batch->works, works, (size_t)count * sizeof(works[0]));
+    batch->work_count = count;
+    batch->started_us = mg_clock_boot_us();
+    scheduler->batch = batch;
+    scheduler->batch_number++;
+    batch_read(batch);
+    if (batch->item_count > 0) {
+        batch_load(batch);
+    } else {
+        batch_end(batch);
+    }
+}

@@ -1,0 +1,129 @@
+/*
+ * One batch in the making, as the files that decide know it: items (one a cause) and folds (one an order).
+ * All of it lives in the batch's arena and is gone when the batch has been committed; what must go on lives
+ * in works and sends.
+ */
+#ifndef MG_SCHEDULER_BATCH_H
+#define MG_SCHEDULER_BATCH_H
+
+#include "scheduler.h"
+
+#include "core/decide.h"
+#include "core/key.h"
+#include "wire/command.h"
+#include "wire/reply.h"
+#include "wire/status.h"
+#include "wire/submission.h"
+
+struct mg_item {
+    struct mg_work *work;
+    const char *order_id;
+    struct mg_slice cause;         /* identity of the cause: the same whenever it comes again */
+    bool wants_event;              /* load what this cause made before */
+    struct mg_event_record *event; /* and here it is; NULL: nothing */
+    struct mg_fold *fold;
+    struct mg_want *want;               /* the workflow it needs, if it had to be fetched */
+    struct mg_workflow_entry *workflow; /* of a submission */
+
+    /* one of these, by lane */
+    struct mg_submission *submission;
+    uint8_t digest[MG_SHA256_SIZE];
+    struct mg_reply *reply;
+    struct mg_command *command;
+
+    enum mg_end end;
+    struct mg_buf statuses; /* of this cause, as a JSON array without its brackets; not the arena's */
+    int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
+    const char *why;        /* of the core, about the cause itself */
+    int outcome;            /* what became of it (batch.c) */
+};
+
+/* An order with all causes of the batch applied to it. */
+struct mg_fold {
+    struct mg_fold *next; /* of the same hash */
+    const char *order_id;
+    struct mg_order_record *record; /* NULL: there is no such order */
+    struct mg_order *before;
+    struct mg_workflow_entry *workflow;
+    uint64_t expected_version;
+    uint64_t touched; /* steps whose record changed beside the core's state */
+    bool is_payload_changed;
+    bool has_failed; /* no memory: nothing of it may be written */
+    struct mg_event_record *events;
+    int event_count, event_room;
+    struct mg_alert_write *alerts;
+    int alert_count, alert_room;
+    struct mg_send_list sends;
+    int item_count;
+    struct mg_order_write *write; /* NULL: nothing to write */
+    int outcome;                  /* what became of it (batch.c) */
+};
+
+#define MG_FOLD_HEADS 1024 /* a power of two, no less than MG_BATCH_MAX */
+
+struct mg_batch {
+    struct mg_scheduler *scheduler;
+    struct mg_arena *arena;
+    struct mg_work *works[MG_BATCH_MAX];
+    int work_count;
+    struct mg_item *items;
+    int item_count;
+    struct mg_fold *heads[MG_FOLD_HEADS];
+    struct mg_fold **folds;
+    int fold_count;
+    struct mg_want *wants;
+    int want_count, waiting;
+    bool has_failed;
+    struct mg_err failure;
+    struct mg_order_write *writes;
+    int write_count;
+    int64_t now_ms, started_us;
+    struct mg_decision decision; /* of the cause in hand */
+    struct mg_buf scratch;
+};
+
+/* What the event row tells beside the transitions. */
+struct mg_story {
+    struct mg_slice by, reason;
+};
+
+/* ---- fold.c, render.c
+ * ----------------------------------------------------------------------------------------- */
+
+/* Decides one cause on the item's fold, with whatever follows from requests that cannot be built. */
+enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
+                              struct mg_story story);
+/* Law 3: true if the item's cause has made its event before. If it came again, its effects are made again. */
+bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item);
+/* Stores a status that no effect of the core asked for with the item's event (REATTACHED), and sends it. */
+void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status);
+/* Sends a status without storing it. */
+void mg_fold_status_once(struct mg_batch *batch, struct mg_item *item,
+                         const struct mg_status_message *status);
+/* Ties a record to the fold's workflow and remembers how it was; false: no memory, and the fold has failed.
+ */
+bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record);
+uint64_t mg_fold_changed_steps(const struct mg_fold *fold);
+/* Puts the collected statuses into the item's event. */
+void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item);
+
+enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_RENDER_NO_MEMORY };
+/* Builds the request of a step's running attempt and adds it to the fold's sends. `is_again`: the digest is
+ * only compared. */
+enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
+
+/* ---- intake.c, settle.c, command.c
+ * ------------------------------------------------------------------------------ */
+
+/* Each `read` turns a delivery into an item; false: the work has been settled, it needs no order. Each
+ * `decide` applies it to its fold. */
+bool mg_intake_read(struct mg_batch *batch, struct mg_item *item);
+void mg_intake_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_settle_read(struct mg_batch *batch, struct mg_item *item);
+void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_command_read(struct mg_batch *batch, struct mg_item *item);
+void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
+void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * Commands of the supervisor and the operator. Each carries what it was decided on; where that no longer
+ * holds, the core answers stale or refused and nothing changes (law 5). Whoever gave a reply_to is told what
+ * became of the command; the same command sent twice changes once, because its event is recognised by the
+ * command's id.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "batch.h"
+
+static bool is_operators(enum mg_cause_kind kind)
+{
+    return kind == MG_CAUSE_RESUME || kind == MG_CAUSE_RESTART || kind == MG_CAUSE_SETTLE ||
+           kind == MG_CAUSE_SKIP || kind == MG_CAUSE_COMPENSATE || kind == MG_CAUSE_CANCEL;
+}
+
+/* The answer to whoever asked; NULL: nobody did. */
+static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
+                                   enum mg_command_verdict verdict, const struct mg_order_record *record,
+                                   const char *text)
+{
+    const struct mg_delivery *delivery = item->work->delivery;
+    if (delivery->reply_to.len == 0 || mg_topology_is_reserved(delivery->reply_to)) {
+        return NULL;
+    }
+    struct mg_command_result result = {.verdict = verdict};
+    if (item->command != NULL) {
+        memcpy(result.command_id, item->command->command_id, sizeof(result.command_id));
+        memcpy(result.order_id, item->command->order_id, sizeof(result.order_id));
+    }
+    if (record != NULL) {
+        result.version = record->order.version;
+        result.state = record->order.state;
+    }
+    snprintf(result.text, sizeof(result.text), "%s", text);
+    mg_buf_clear(&batch->scratch);
+    mg_command_result_write(&result, &batch->scratch);
+    char queue[256];
+    snprintf(queue, sizeof(queue), "%.*s", (int)delivery->reply_to.len, delivery->reply_to.data);
+    bool is_correlated = delivery->correlation_id.len > 0;
+    struct mg_send_spec spec = {.work = item->work,
+                                .kind = MG_SEND_RESULT,
+                                .exchange = "",
+                                .routing_key = queue,
+                                .type = "command_result",
+                                .correlation_id =
+                                    is_correlated ? delivery->correlation_id : mg_slice_of(result.command_id),
+                                .body = mg_buf_slice(&batch->scratch)};
+    return batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+}
+
+static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
+                       const char *text)
+{
+    struct mg_send *send = result_make(batch, item, verdict, item->fold->record, text);
+    if (send != NULL) {
+        mg_send_list_add(&item->fold->sends, send);
+    }
+}
+
+bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_work *work = item->work;
+    struct mg_err err = {MG_TRANSIENT, "no memory"};
+    enum mg_class class = MG_TRANSIENT;
+    struct mg_command *command = mg_arena_alloc(batch->arena, sizeof(*command));
+    if (work->delivery->is_oversized) {
+        class = mg_err_set(&err, MG_BAD_INPUT, "the body is above the limit");
+    } else if (command != NULL) {
+        class = mg_command_parse(work->delivery->body, &batch->scheduler->options->limits, batch->arena,
+                                 command, &err);
+    }
+    if (class == MG_BAD_INPUT) {
+        mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
+        struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, NULL, err.text);
+        struct mg_send_list list = {send, send};
+        mg_outbox_add(batch->scheduler, &list);
+    }
+    if (class != MG_OK) {
+        mg_work_settle(batch->scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE);
+        return false;
+    }
+    if (command->kind == MG_CAUSE_OWED) {
+        mg_owed_resend(batch->scheduler, work, command->order_id);
+        return false;
+    }
+    item->command = command;
+    item->order_id = command->order_id;
+    item->cause = mg_slice_of(command->command_id);
+    item->wants_event = work->is_again || is_operators(command->kind);
+    return true;
+}
+
+/* ---- deciding
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* The payload as the operator wants it; absent, with the reason in `err`: it cannot be so. */
+static struct mg_slice payload_repair(struct mg_batch *batch, const struct mg_command *command,
+                                      struct mg_slice payload, struct mg_err *err)
+{
+    const struct mg_json_limits *limits = &batch->scheduler->options->limits;
+    const struct mg_slice none = {NULL, 0};
+    struct mg_buf buf;
+    mg_buf_init(&buf, limits->max_bytes);
+    for (int i = 0; i < command->set_count; i++) {
+        const char *pointer = mg_arena_text(batch->arena, command->sets[i].pointer);
+        mg_buf_clear(&buf);
+        enum mg_class class = MG_TRANSIENT;
+        if (pointer == NULL) {
+            (void)mg_err_set(err, MG_TRANSIENT, "no memory");
+        } else {
+            class = mg_json_set(payload, pointer, command->sets[i].value, &buf, err);
+        }
+        payload = class == MG_OK && !buf.failed ? mg_arena_copy(batch->arena, mg_buf_slice(&buf)) : none;
+        if (payload.data == NULL) {
+            if (class == MG_OK) {
+                (void)mg_err_set(err, MG_BAD_INPUT, "the repaired payload is above %zu bytes",
+                                 limits->max_bytes);
+            }
+            break;
+        }
+    }
+    mg_buf_finish(&buf);
+    return payload.data != NULL && mg_json_check(payload, limits, err) != MG_OK ? none : payload;
+}
+
+/* The payload must stand before the decision, since requests are made of it; it falls back if nothing comes
+ * of it. */
+static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item, struct mg_cause *cause,
+                                    struct mg_story story, struct mg_slice repaired)
+{
+    struct mg_order_record *record = item->fold->record;
+    struct mg_slice before = record->payload;
+    cause->is_request_changed = true;
+    record->payload = repaired;
+    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
+    if (verdict != MG_GO) {
+        record->payload = before;
+        return verdict;
+    }
+    record->revision += item->fold->is_payload_changed ? 0 : 1; /* one write inserts one revision */
+    item->fold->is_payload_changed = true;
+    return verdict;
+}
+
+static void command_apply(struct mg_batch *batch, struct mg_item *item, int step)
+{
+    const struct mg_command *command = item->command;
+    struct mg_cause cause = {.kind = command->kind,
+                             .step = step,
+                             .attempt = command->attempt,
+                             .version = command->version,
+                             .outcome = command->outcome,
+                             .retry_after_ms = -1};
+    struct mg_story story = {.by = mg_slice_of(command->by[0] != '\0' ? command->by : "?")};
+    if (command->reason[0] != '\0') {
+        story.reason = mg_slice_of(command->reason);
+    }
+    enum mg_verdict verdict;
+    if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
+        struct mg_err err;
+        struct mg_slice repaired = payload_repair(batch, command, item->fold->record->payload, &err);
+        if (repaired.data == NULL) {
+            result_add(batch, item, MG_COMMAND_INVALID, err.text);
+            return;
+        }
+        verdict = resume_apply(batch, item, &cause, story, repaired);
+    } else {
+        verdict = mg_fold_cause(batch, item, &cause, story);
+    }
+    bool is_done = verdict == MG_GO || verdict == MG_DUPLICATE;
+    result_add(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);
+}
+
+void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_command *command = item->command;
+    struct mg_fold *fold = item->fold;
+    if (fold->record == NULL) {
+        mg_metric_add(batch->scheduler->counters.unknown_orders, 1);
+        result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
+        return;
+    }
+    int step = -1;
+    if (command->step[0] != '\0') {
+        step = mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(command->step));
+        if (step < 0) {
+            result_add(batch, item, MG_COMMAND_INVALID, "the order's workflow has no such step");
+            return;
+        }
+    }
+    if (mg_fold_is_known(batch, item)) {
+        result_add(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
+    } else {
+        command_apply(batch, item, step);
+    }
+}

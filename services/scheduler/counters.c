@@ -1,0 +1,85 @@
+/* The scheduler's own series. Label sets are bounded: words of the state machine and names of lanes. */
+#include <stdio.h>
+
+#include "scheduler.h"
+
+static struct mg_metric *counter(struct mg_metrics *metrics, const char *name, const char *help)
+{
+    return mg_metrics_series(metrics, MG_COUNTER, name, NULL, help);
+}
+
+static void causes_init(struct mg_counters *counters, struct mg_metrics *metrics)
+{
+    static const char *const VERDICTS[] = {[MG_GO] = "go",
+                                           [MG_DUPLICATE] = "duplicate",
+                                           [MG_STALE_CAUSE] = "stale",
+                                           [MG_REFUSED] = "refused",
+                                           [MG_IMPOSSIBLE] = "impossible"};
+    for (int kind = 0; kind < MG_CAUSE_COUNT; kind++) {
+        for (int verdict = 0; verdict <= MG_IMPOSSIBLE; verdict++) {
+            char labels[96];
+            snprintf(labels, sizeof(labels), "kind=\"%s\",verdict=\"%s\"",
+                     mg_cause_name((enum mg_cause_kind)kind), VERDICTS[verdict]);
+            counters->causes[kind][verdict] = mg_metrics_series(
+                metrics, MG_COUNTER, "makegood_causes_total", labels, "causes decided, by kind and verdict");
+        }
+    }
+}
+
+static void labelled_init(struct mg_counters *counters, struct mg_metrics *metrics)
+{
+    static const char *const LANES[] = {[MG_LANE_REPLIES] = "replies",
+                                        [MG_LANE_COMMANDS] = "commands",
+                                        [MG_LANE_HIGH] = "intake_high",
+                                        [MG_LANE_NORMAL] = "intake",
+                                        [MG_LANE_INTERNAL] = "unpublished"};
+    static const char *const SENDS[] = {[MG_SEND_REQUEST] = "request",
+                                        [MG_SEND_STATUS] = "status",
+                                        [MG_SEND_ALERT] = "alert",
+                                        [MG_SEND_REJECTED] = "rejected",
+                                        [MG_SEND_RESULT] = "result"};
+    char labels[96];
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        snprintf(labels, sizeof(labels), "state=\"%s\"", mg_order_state_name((enum mg_order_state)state));
+        counters->orders[state] = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_total", labels,
+                                                    "orders that entered a state by this process");
+    }
+    for (int lane = 0; lane < MG_LANE_COUNT; lane++) {
+        snprintf(labels, sizeof(labels), "lane=\"%s\"", LANES[lane]);
+        counters->waiting[lane] = mg_metrics_series(metrics, MG_GAUGE, "makegood_inbox_messages", labels,
+                                                    "messages received and not yet taken into a batch");
+    }
+    for (int kind = 0; kind < MG_SEND_KIND_COUNT; kind++) {
+        snprintf(labels, sizeof(labels), "kind=\"%s\"", SENDS[kind]);
+        counters->failures[kind] = mg_metrics_series(metrics, MG_COUNTER, "makegood_publish_failures_total",
+                                                     labels, "messages that the broker did not take");
+    }
+}
+
+void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
+{
+    causes_init(counters, metrics);
+    labelled_init(counters, metrics);
+    counters->batch_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_batch_seconds", NULL,
+                                                "from taking a batch to its commit");
+    counters->batch_causes = counter(metrics, "makegood_batch_causes_total", "causes taken in batches");
+    counters->conflicts =
+        counter(metrics, "makegood_conflicts_total", "orders decided again after another instance");
+    counters->stale = counter(metrics, "makegood_stale_total", "causes that came too late to matter");
+    counters->duplicates =
+        counter(metrics, "makegood_duplicates_total", "causes that changed nothing, being repeats");
+    counters->again =
+        counter(metrics, "makegood_again_total", "causes that came again and re-created their effects");
+    counters->rejected = counter(metrics, "makegood_submissions_rejected_total", "submissions refused");
+    counters->dead_lettered =
+        counter(metrics, "makegood_dead_lettered_total", "messages sent to the dead letters");
+    counters->poisoned = counter(metrics, "makegood_poisoned_total", "messages that could not be stored");
+    counters->impossible =
+        counter(metrics, "makegood_impossible_total", "causes that no correct run brings about");
+    counters->unknown_orders =
+        counter(metrics, "makegood_unknown_orders_total", "messages about no known order");
+    counters->reports =
+        counter(metrics, "makegood_service_reports_total", "reports of agents about their service");
+    counters->left =
+        counter(metrics, "makegood_left_total", "messages of a newer version, left to another instance");
+}

@@ -1,0 +1,452 @@
+/*
+ * Between the core and the record: one cause decided on an order in memory, its transitions told as an event
+ * row, its effects made into messages. A batch folds all causes of an order this way and writes the order
+ * once (law 4).
+ *
+ * What an event row holds as JSON:
+ *   transitions  [{"step":"charge","from":"running","to":"done","attempt":2,"kind":"do","reason":"none",
+ *                  "due_at":"2026-01-31T12:34:56.789Z"}, …]; "step", "attempt", "kind" are absent in a
+ * transition of the order itself, "due_at" where nothing is waited for statuses     [status messages exactly
+ * as they are sent] A request that cannot be built is a further cause with an event of its own, in the same
+ * write; the statuses that it brings are kept with the cause that came from outside, because that is the one
+ * which may come again (law 3).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "batch.h"
+#include "wire/alert.h"
+
+/* A step can fail to render as do, as undo, and as do of a new generation. */
+#define MG_FOLLOW_MAX (3 * MG_STEPS_MAX)
+/* All statuses of one cause: at most one for each step and a few for the order, below 1 KiB each. */
+#define MG_STATUSES_MAX_BYTES (128 * 1024)
+
+struct mg_follow {
+    struct mg_cause causes[MG_FOLLOW_MAX];
+    int count;
+};
+
+/* ---- the event row
+ * ---------------------------------------------------------------------------------------------------- */
+
+static struct mg_slice transitions_write(struct mg_batch *batch, const struct mg_fold *fold)
+{
+    const struct mg_decision *decision = &batch->decision;
+    struct mg_buf *buf = &batch->scratch;
+    mg_buf_clear(buf);
+    mg_buf_append_text(buf, "[");
+    for (int i = 0; i < decision->transition_count; i++) {
+        const struct mg_transition *transition = &decision->transitions[i];
+        mg_buf_append_text(buf, i > 0 ? ",{" : "{");
+        if (transition->step >= 0) {
+            mg_buf_printf(buf,
+                          "\"step\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",",
+                          fold->record->step_names[transition->step],
+                          mg_step_state_name((enum mg_step_state)transition->from),
+                          mg_step_state_name((enum mg_step_state)transition->to), transition->attempt,
+                          mg_kind_name(transition->kind));
+        } else {
+            mg_buf_printf(buf, "\"from\":\"%s\",\"to\":\"%s\",",
+                          mg_order_state_name((enum mg_order_state)transition->from),
+                          mg_order_state_name((enum mg_order_state)transition->to));
+        }
+        mg_buf_printf(buf, "\"reason\":\"%s\"", mg_reason_name(transition->reason));
+        if (transition->due_at_ms != 0) {
+            char at[MG_TIME_TEXT_SIZE];
+            mg_time_format(transition->due_at_ms, at);
+            mg_buf_printf(buf, ",\"due_at\":\"%s\"", at);
+        }
+        mg_buf_append_text(buf, "}");
+    }
+    mg_buf_append_text(buf, "]");
+    return buf->failed ? (struct mg_slice){NULL, 0} : mg_arena_copy(batch->arena, mg_buf_slice(buf));
+}
+
+static void *array_grow(struct mg_batch *batch, const void *old, int count, int *room, size_t size)
+{
+    if (count < *room) {
+        return NULL;
+    }
+    int wider = *room == 0 ? 4 : *room * 2;
+    void *array = mg_arena_alloc(batch->arena, (size_t)wider * size);
+    if (array != NULL) {
+        if (count > 0) {
+            memcpy(array, old, (size_t)count * size);
+        }
+        *room = wider;
+    }
+    return array;
+}
+
+static void event_add(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
+                      struct mg_story story)
+{
+    struct mg_fold *fold = item->fold;
+    void *wider =
+        array_grow(batch, fold->events, fold->event_count, &fold->event_room, sizeof(*fold->events));
+    fold->events = wider != NULL ? wider : fold->events;
+    struct mg_slice transitions = transitions_write(batch, fold);
+    struct mg_slice identity = item->cause;
+    if (item->first_event >= 0) { /* what follows in the same fold: named after it, never taken for it */
+        identity = mg_slice_of(mg_arena_printf(batch->arena, "%.*s/%d", (int)item->cause.len,
+                                               item->cause.data, fold->event_count - item->first_event));
+    }
+    if (fold->event_count >= fold->event_room || transitions.data == NULL || identity.data == NULL) {
+        fold->has_failed = true;
+        return;
+    }
+    struct mg_event_record *event = &fold->events[fold->event_count];
+    memset(event, 0, sizeof(*event));
+    event->version = fold->record->order.version;
+    event->cause_kind = cause->kind;
+    event->cause = identity;
+    event->by = story.by;
+    event->attempt = cause->attempt;
+    event->step =
+        cause->step >= 0 ? mg_slice_of(fold->record->step_names[cause->step]) : (struct mg_slice){NULL, 0};
+    event->reason = story.reason.data != NULL ? story.reason : mg_slice_of(batch->decision.why);
+    event->transitions = transitions;
+    if (item->first_event < 0) {
+        item->first_event = fold->event_count;
+    }
+    fold->event_count++;
+}
+
+void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item)
+{
+    if (item->first_event < 0 || item->fold->has_failed || item->statuses.len == 0) {
+        return;
+    }
+    mg_buf_append_text(&item->statuses, "]");
+    struct mg_slice statuses = mg_arena_copy(batch->arena, mg_buf_slice(&item->statuses));
+    if (item->statuses.failed || statuses.data == NULL) {
+        item->fold->has_failed = true;
+        return;
+    }
+    item->fold->events[item->first_event].statuses = statuses;
+}
+
+/* ---- effects
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static void status_send(struct mg_batch *batch, struct mg_item *item, uint64_t version, struct mg_slice body)
+{
+    struct mg_fold *fold = item->fold;
+    if (fold->record->reply_to.data == NULL) {
+        return;
+    }
+    struct mg_send *send = mg_status_send(batch->scheduler, item->work, fold->record, version, body);
+    if (send == NULL) {
+        fold->has_failed = true;
+        return;
+    }
+    mg_send_list_add(&fold->sends, send);
+}
+
+void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status)
+{
+    struct mg_fold *fold = item->fold;
+    if (item->first_event < 0) { /* there was no memory for the event */
+        return;
+    }
+    if (item->statuses.max == 0) {
+        mg_buf_init(&item->statuses, MG_STATUSES_MAX_BYTES);
+    }
+    mg_buf_append_text(&item->statuses, item->statuses.len == 0 ? "[" : ",");
+    size_t begin = item->statuses.len;
+    mg_status_write(status, &item->statuses);
+    if (item->statuses.failed) {
+        fold->has_failed = true;
+        return;
+    }
+    struct mg_slice body = {item->statuses.data + begin, item->statuses.len - begin};
+    status_send(batch, item, fold->events[item->first_event].version, body);
+}
+
+void mg_fold_status_once(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status)
+{
+    mg_buf_clear(&batch->scratch);
+    mg_status_write(status, &batch->scratch);
+    if (batch->scratch.failed) {
+        item->fold->has_failed = true;
+        return;
+    }
+    status_send(batch, item, 0, mg_buf_slice(&batch->scratch));
+}
+
+static void effect_status(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
+{
+    const struct mg_order_record *record = item->fold->record;
+    struct mg_status_message status = {.seq = effect->seq, .status = effect->status, .at_ms = batch->now_ms};
+    memcpy(status.order_id, record->order_id, sizeof(status.order_id));
+    if (effect->step >= 0) {
+        memcpy(status.step, record->step_names[effect->step], sizeof(status.step));
+    }
+    if (effect->reason != MG_REASON_NONE) {
+        snprintf(status.reason, sizeof(status.reason), "%s: %s", mg_reason_name(effect->reason),
+                 mg_reason_text(effect->reason));
+    }
+    mg_fold_status(batch, item, &status);
+}
+
+/* What a person needs first: what it is, why, and what may still stand at the services. */
+static void alert_text(const struct mg_fold *fold, const struct mg_effect *effect,
+                       struct mg_alert_message *message)
+{
+    const struct mg_order_record *record = fold->record;
+    size_t size = sizeof(message->text);
+    size_t len = (size_t)snprintf(message->text, size, "%s; %s", mg_alert_text(effect->alert),
+                                  mg_reason_text(effect->reason));
+    if (effect->step >= 0 && record->steps[effect->step].error_text.data != NULL && len < size) {
+        struct mg_slice text = record->steps[effect->step].error_text;
+        len += (size_t)snprintf(message->text + len, size - len, "; step %s: %.*s",
+                                record->step_names[effect->step], (int)text.len, text.data);
+    }
+    uint64_t standing = mg_order_not_undone(&fold->workflow->workflow->plan, &record->order);
+    for (int i = 0, n = 0; i < record->order.step_count && !message->is_closed && len < size; i++) {
+        if ((standing >> i & 1) != 0) {
+            len += (size_t)snprintf(message->text + len, size - len, "%s%s",
+                                    n++ == 0 ? "; not undone: " : ", ", record->step_names[i]);
+        }
+    }
+}
+
+static void effect_alert(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
+{
+    struct mg_fold *fold = item->fold;
+    const struct mg_order_record *record = fold->record;
+    struct mg_alert_message message = {
+        .alert = effect->alert, .is_closed = effect->kind == MG_EFFECT_CLOSE_ALERT, .at_ms = batch->now_ms};
+    memcpy(message.order_id, record->order_id, sizeof(message.order_id));
+    snprintf(message.subject, sizeof(message.subject), "%s%s%s", record->order_id,
+             effect->step >= 0 ? "." : "", effect->step >= 0 ? record->step_names[effect->step] : "");
+    alert_text(fold, effect, &message);
+
+    void *wider =
+        array_grow(batch, fold->alerts, fold->alert_count, &fold->alert_room, sizeof(*fold->alerts));
+    fold->alerts = wider != NULL ? wider : fold->alerts;
+    const char *subject = mg_arena_text(batch->arena, mg_slice_of(message.subject));
+    struct mg_slice text = mg_arena_copy(batch->arena, mg_slice_of(message.text));
+    mg_buf_clear(&batch->scratch);
+    mg_alert_write(&message, &batch->scratch);
+    struct mg_send_spec spec = {.work = item->work,
+                                .kind = MG_SEND_ALERT,
+                                .exchange = MG_EXCHANGE_ALERTS,
+                                .routing_key = MG_QUEUE_ALERTS,
+                                .type = "alert",
+                                .body = mg_buf_slice(&batch->scratch)};
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    if (send != NULL) {
+        mg_send_list_add(&fold->sends, send);
+    }
+    if (fold->alert_count >= fold->alert_room || subject == NULL || text.data == NULL || send == NULL) {
+        fold->has_failed = true;
+        return;
+    }
+    fold->alerts[fold->alert_count++] = (struct mg_alert_write){.alert = message.alert,
+                                                                .is_closed = message.is_closed,
+                                                                .subject = subject,
+                                                                .order_id = record->order_id,
+                                                                .text = text};
+}
+
+static void effect_request(struct mg_batch *batch, struct mg_item *item, int step, struct mg_follow *follow)
+{
+    struct mg_fold *fold = item->fold;
+    enum mg_cause_kind kind = MG_CAUSE_UNRENDERABLE;
+    switch (mg_render_request(batch, item, step, false)) {
+    case MG_RENDER_OK:
+        fold->record->steps[step].cause = item->cause;
+        fold->touched |= UINT64_C(1) << step;
+        return;
+    case MG_RENDER_NO_MEMORY:
+        fold->has_failed = true;
+        return;
+    case MG_RENDER_UNRENDERABLE:
+        break;
+    case MG_RENDER_CHANGED:
+        kind = MG_CAUSE_REQUEST_CHANGED;
+        break;
+    }
+    if (follow->count >= MG_FOLLOW_MAX) {
+        fold->has_failed = true;
+        return;
+    }
+    follow->causes[follow->count++] = (struct mg_cause){
+        .kind = kind, .step = step, .attempt = fold->record->order.steps[step].attempt, .retry_after_ms = -1};
+}
+
+static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg_follow *follow)
+{
+    const struct mg_decision *decision = &batch->decision;
+    for (int i = 0; i < decision->effect_count && !item->fold->has_failed; i++) {
+        const struct mg_effect *effect = &decision->effects[i];
+        switch (effect->kind) {
+        case MG_EFFECT_REQUEST:
+            effect_request(batch, item, effect->step, follow);
+            break;
+        case MG_EFFECT_STATUS:
+            effect_status(batch, item, effect);
+            break;
+        case MG_EFFECT_ALERT:
+        case MG_EFFECT_CLOSE_ALERT:
+            effect_alert(batch, item, effect);
+            break;
+        }
+    }
+}
+
+/* ---- deciding
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static void context_make(const struct mg_batch *batch, const struct mg_fold *fold,
+                         struct mg_context *ret_context)
+{
+    const struct mg_scheduler *scheduler = batch->scheduler;
+    memset(ret_context, 0, sizeof(*ret_context));
+    ret_context->now_ms = batch->now_ms;
+    ret_context->random = mg_random_u64();
+    ret_context->quiesce_ms = scheduler->options->quiesce_ms;
+    ret_context->park_ms = scheduler->options->park_ms;
+    ret_context->wants_step_status = fold->record->wants_step_status;
+    for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
+        ret_context->gate[i] = mg_gate_reason(scheduler, fold->workflow->gates[i], fold->record->is_high);
+    }
+}
+
+static void verdict_count(struct mg_batch *batch, const struct mg_item *item, const struct mg_cause *cause)
+{
+    struct mg_counters *counters = &batch->scheduler->counters;
+    enum mg_verdict verdict = batch->decision.verdict;
+    mg_metric_add(counters->causes[cause->kind][verdict], 1);
+    enum mg_log_level level = verdict == MG_IMPOSSIBLE ? MG_LOG_ERROR : MG_LOG_DEBUG;
+    if (verdict == MG_STALE_CAUSE) {
+        mg_metric_add(counters->stale, 1);
+    } else if (verdict == MG_DUPLICATE) {
+        mg_metric_add(counters->duplicates, 1);
+    } else if (verdict == MG_IMPOSSIBLE) {
+        mg_metric_add(counters->impossible, 1);
+    }
+    mg_log(level, "a cause was decided", MG_LOG_TEXT("order_id", item->order_id),
+           MG_LOG_TEXT("cause", mg_cause_name(cause->kind)), MG_LOG_NUMBER("step", cause->step),
+           MG_LOG_NUMBER("attempt", cause->attempt), MG_LOG_NUMBER("verdict", verdict),
+           MG_LOG_TEXT("why", batch->decision.why));
+    for (int i = 0; i < batch->decision.transition_count; i++) {
+        if (batch->decision.transitions[i].step < 0) {
+            mg_metric_add(counters->orders[batch->decision.transitions[i].to], 1);
+        }
+    }
+}
+
+/* A key of a new generation has carried nothing yet. */
+static void digests_renew(struct mg_fold *fold, const uint32_t *generations)
+{
+    for (int i = 0; i < fold->record->order.step_count; i++) {
+        if (fold->record->order.steps[i].generation != generations[i]) {
+            fold->record->steps[i].has_do_digest = false;
+            fold->record->steps[i].has_undo_digest = false;
+            fold->touched |= UINT64_C(1) << i;
+        }
+    }
+}
+
+static enum mg_verdict fold_decide(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
+                                   struct mg_story story, struct mg_follow *follow)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_context context;
+    uint32_t generations[MG_STEPS_MAX];
+    context_make(batch, fold, &context);
+    for (int i = 0; i < fold->record->order.step_count; i++) {
+        generations[i] = fold->record->order.steps[i].generation;
+    }
+    mg_order_decide(&fold->workflow->workflow->plan, &context, cause, &fold->record->order, &batch->decision);
+    enum mg_verdict verdict = batch->decision.verdict;
+    verdict_count(batch, item, cause);
+    if (verdict == MG_GO) {
+        digests_renew(fold, generations);
+        event_add(batch, item, cause, story);
+        effects_make(batch, item, follow);
+    }
+    return verdict;
+}
+
+enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
+                              struct mg_story story)
+{
+    struct mg_follow follow;
+    follow.count = 0;
+    enum mg_verdict verdict = fold_decide(batch, item, cause, story, &follow);
+    item->why = batch->decision.why;
+    for (int i = 0; i < follow.count && !item->fold->has_failed; i++) {
+        struct mg_story what = {.by = story.by,
+                                .reason = item->fold->record->steps[follow.causes[i].step].error_text};
+        (void)fold_decide(batch, item, &follow.causes[i], what,
+                          &follow); /* stale: the step was turned back before */
+    }
+    return verdict;
+}
+
+uint64_t mg_fold_changed_steps(const struct mg_fold *fold)
+{
+    uint64_t changed = fold->touched;
+    for (int i = 0; i < fold->record->order.step_count; i++) {
+        if (memcmp(&fold->record->order.steps[i], &fold->before->steps[i], sizeof(struct mg_step)) != 0) {
+            changed |= UINT64_C(1) << i;
+        }
+    }
+    return changed;
+}
+
+/* ---- again
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Law 3: the requests that this cause sent and that are still awaited, and its statuses. */
+static void effects_again(struct mg_batch *batch, struct mg_item *item, const struct mg_event_record *event)
+{
+    struct mg_fold *fold = item->fold;
+    const struct mg_order_record *record = fold->record;
+    for (int i = 0; i < record->order.step_count; i++) {
+        const struct mg_step *step = &record->order.steps[i];
+        bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+        bool is_once = fold->workflow->workflow->plan.steps[i].is_at_most_once && step->kind == MG_KIND_DO;
+        if (is_running && !is_once && mg_slice_equal(record->steps[i].cause, item->cause) &&
+            mg_render_request(batch, item, i, true) != MG_RENDER_OK) {
+            mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
+                   MG_LOG_TEXT("order_id", record->order_id), MG_LOG_TEXT("step", record->step_names[i]));
+        }
+    }
+    for (int i = 0; event->statuses.data != NULL; i++) {
+        char pointer[16];
+        snprintf(pointer, sizeof(pointer), "/%d", i);
+        struct mg_slice body = mg_json_find(event->statuses, pointer);
+        if (body.data == NULL) {
+            break;
+        }
+        status_send(batch, item, event->version, body);
+    }
+    mg_metric_add(batch->scheduler->counters.again, 1);
+}
+
+bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_event_record *event = item->event;
+    if (!item->wants_event) {
+        return false;
+    }
+    for (int i = 0; event == NULL && i < item->fold->event_count; i++) { /* by its twin in this batch */
+        if (mg_slice_equal(item->fold->events[i].cause, item->cause)) {
+            event = &item->fold->events[i];
+        }
+    }
+    if (event != NULL && item->work->is_again) {
+        effects_again(batch, item, event);
+    }
+    return event != NULL;
+}

@@ -1,0 +1,141 @@
+/*
+ * May a request for a service go out now (law 7)? No, if agents say that its breaker is open or that they are
+ * not ready, if nobody consumes its queue, or if enough requests wait there already. What is seen is a
+ * quarter of a second old, so windows are soft: they keep a queue short, they do not count exactly.
+ *
+ * A step held back here is parked and costs nothing; the supervisor asks for it again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "scheduler.h"
+
+#define MG_GATES_MAX 256 /* services named by all workflows in use; two watched queues each */
+#define MG_GATE_PERIOD_MS                                                                                    \
+    250 /* as often as the supervisor sweeps: sooner, nobody would ask for a parked step */
+
+static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
+{
+    struct mg_gate *gate = arg;
+    for (int i = 0; i < 2; i++) {
+        struct mg_gate_queue *seen = &gate->queues[i];
+        if (strcmp(seen->name, queue) == 0) {
+            seen->is_seen = true;
+            seen->ready = ready_messages;
+            seen->consumers = consumers;
+            seen->since = 0;
+        }
+    }
+}
+
+struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
+{
+    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+        if (strcmp(gate->service, service) == 0) {
+            return gate;
+        }
+    }
+    struct mg_gate *gate = scheduler->gate_count < MG_GATES_MAX ? calloc(1, sizeof(*gate)) : NULL;
+    if (gate == NULL) {
+        mg_log(MG_LOG_WARN, "a service is not watched: its requests go out without a window",
+               MG_LOG_TEXT("service", service));
+        return NULL;
+    }
+    snprintf(gate->service, sizeof(gate->service), "%s", service);
+    for (int i = 0; i < 2; i++) {
+        struct mg_err err;
+        mg_topology_request_queue(service, i == 1, gate->queues[i].name);
+        if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_GATE_PERIOD_MS, on_queue_seen,
+                                  gate, &err) != MG_OK) {
+            mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", gate->queues[i].name),
+                   MG_LOG_TEXT("why", err.text));
+        }
+    }
+    gate->next = scheduler->gates;
+    scheduler->gates = gate;
+    scheduler->gate_count++;
+    return gate;
+}
+
+static bool queue_is_full(const struct mg_scheduler *scheduler, const struct mg_gate_queue *queue)
+{
+    return queue->ready + queue->since >= scheduler->options->window;
+}
+
+enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct mg_gate *gate, bool is_high)
+{
+    if (gate == NULL) {
+        return MG_REASON_NONE;
+    }
+    const struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
+    if (gate->reported !=
+        MG_REASON_NONE) { /* an open breaker stops consuming: tell the cause, not the symptom */
+        return gate->reported;
+    }
+    if (queue->is_seen && queue->consumers <= 0) {
+        return MG_REASON_NO_CONSUMER;
+    }
+    return queue_is_full(scheduler, queue) ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
+}
+
+void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count)
+{
+    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+        enum mg_reason reported = MG_REASON_NONE;
+        for (int i = 0; i < count; i++) {
+            if (strcmp(rows[i].service, gate->service) == 0) {
+                reported = rows[i].gate;
+            }
+        }
+        if (reported != gate->reported) {
+            mg_log(MG_LOG_INFO, "a service changed", MG_LOG_TEXT("service", gate->service),
+                   MG_LOG_TEXT("gate", mg_reason_name(reported)));
+            gate->reported = reported;
+        }
+    }
+}
+
+/* A full queue that nobody serves holds up its own steps only; one that is served but slower than intake is
+ * the reason to take fewer new orders. */
+bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
+{
+    for (const struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+        const struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
+        if (queue->is_seen && queue->consumers > 0 && gate->reported == MG_REASON_NONE &&
+            queue_is_full(scheduler, queue)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The alert per service: opened by the first request that is not taken, closed by the first that is. A
+ * process that has just begun does not know whether an earlier one left it open, and closes it once to be
+ * sure. */
+void mg_gate_published(struct mg_scheduler *scheduler, struct mg_gate *gate, bool has_arrived)
+{
+    if (gate == NULL) {
+        return;
+    }
+    if (has_arrived && gate->alert != MG_GATE_ALERT_CLOSED) {
+        gate->alert = MG_GATE_ALERT_CLOSED;
+        mg_alert_raise(scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, "requests are taken again", true,
+                       gate);
+    } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
+        gate->alert = MG_GATE_ALERT_OPEN;
+        char text[256];
+        snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
+        mg_alert_raise(scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false, gate);
+    }
+}
+
+void mg_gates_finish(struct mg_scheduler *scheduler)
+{
+    while (scheduler->gates != NULL) {
+        struct mg_gate *gate = scheduler->gates;
+        scheduler->gates = gate->next;
+        free(gate);
+    }
+}

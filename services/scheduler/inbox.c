@@ -1,0 +1,297 @@
+/*
+ * Work that waits, by lane, and the end of each piece of work. The order of taking is law 7's: what the
+ * broker did not take, then replies and commands, then intake; `high` before `normal`, of which one place in
+ * eight is kept so that it never stands still. A message that was given out twice before may be what kills
+ * its handler: it is taken alone.
+ *
+ * A delivery is acked here and nowhere else, when it is settled and nothing that follows from it is pending.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scheduler.h"
+
+/* Of eight places given to intake, normal has one for certain. */
+#define MG_NORMAL_SHARE 8
+/* From here on a message is handled alone: it may be what made two handlers fail. */
+#define MG_SUSPECT_COUNT 2
+/* Less room than this for publishing, and new orders wait: what is going on needs it. */
+#define MG_INTAKE_ROOM 64
+/* How long a message of a newer version is kept before another instance may try. Longer than a rolling
+ * restart's step would waste time; shorter would use up the queue's delivery limit. */
+#define MG_LEAVE_MS 5000
+
+static void lane_append(struct mg_lane_list *lane, struct mg_work *work)
+{
+    work->next = NULL;
+    if (lane->last != NULL) {
+        lane->last->next = work;
+    } else {
+        lane->first = work;
+    }
+    lane->last = work;
+    lane->count++;
+}
+
+static struct mg_work *lane_pop(struct mg_lane_list *lane)
+{
+    struct mg_work *work = lane->first;
+    if (work != NULL) {
+        lane->first = work->next;
+        lane->last = lane->first != NULL ? lane->last : NULL;
+        lane->count--;
+        work->next = NULL;
+    }
+    return work;
+}
+
+static struct mg_work *work_create(struct mg_scheduler *scheduler, enum mg_lane lane)
+{
+    struct mg_work *work = calloc(1, sizeof(*work));
+    if (work == NULL) {
+        return NULL;
+    }
+    work->lane = lane;
+    work->all_next = scheduler->all;
+    if (scheduler->all != NULL) {
+        scheduler->all->all_prev = work;
+    }
+    scheduler->all = work;
+    scheduler->work_count++;
+    return work;
+}
+
+static void work_free(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    if (work->all_prev != NULL) {
+        work->all_prev->all_next = work->all_next;
+    } else {
+        scheduler->all = work->all_next;
+    }
+    if (work->all_next != NULL) {
+        work->all_next->all_prev = work->all_prev;
+    }
+    scheduler->work_count--;
+    free(work);
+}
+
+/* More than the prefetch cannot be of the present connection: the oldest are of an earlier one, which gives
+ * them again, and giving them back sends nothing. So a connection that comes and goes does not fill the
+ * memory. */
+static void lane_trim(struct mg_scheduler *scheduler, struct mg_lane_list *lane)
+{
+    while (lane->count > scheduler->options->prefetch) {
+        struct mg_work *work = lane_pop(lane);
+        mg_broker_requeue(scheduler->broker, work->delivery);
+        work_free(scheduler, work);
+    }
+}
+
+static void lane_note(struct mg_scheduler *scheduler, enum mg_lane lane)
+{
+    mg_metric_set(scheduler->counters.waiting[lane], scheduler->lanes[lane].count);
+}
+
+void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
+{
+    struct mg_work *work = NULL;
+    enum mg_lane lane = (enum mg_lane)delivery->consumer;
+    if (!scheduler->is_draining && delivery->consumer >= 0 && delivery->consumer < MG_LANE_CONSUMERS) {
+        work = work_create(scheduler, lane);
+    }
+    if (work == NULL) { /* draining, or no memory: another instance, or later */
+        mg_broker_requeue(scheduler->broker, delivery);
+        return;
+    }
+    work->delivery = delivery;
+    delivery->user = work;
+    work->is_again = delivery->is_redelivered;
+    work->is_alone = delivery->delivery_count >= MG_SUSPECT_COUNT;
+    if (lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
+        mg_reports_add(scheduler, work);
+        return;
+    }
+    lane_append(&scheduler->lanes[lane], work);
+    lane_trim(scheduler, &scheduler->lanes[lane]);
+    lane_note(scheduler, lane);
+    mg_scheduler_wake(scheduler);
+}
+
+struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct mg_work *origin)
+{
+    struct mg_work *work = work_create(scheduler, MG_LANE_INTERNAL);
+    if (work != NULL) {
+        work->origin = origin;
+        if (origin != NULL) {
+            mg_work_hold(origin);
+        }
+        lane_append(&scheduler->lanes[MG_LANE_INTERNAL], work);
+        lane_note(scheduler, MG_LANE_INTERNAL);
+        mg_scheduler_wake(scheduler);
+    }
+    return work;
+}
+
+void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_lane_list *lane = &scheduler->lanes[work->lane];
+    work->next = lane->first;
+    lane->first = work;
+    if (lane->last == NULL) {
+        lane->last = work;
+    }
+    lane->count++;
+    lane_note(scheduler, work->lane);
+}
+
+/* The lane that has the next place; MG_LANE_COUNT: none. */
+static enum mg_lane lane_choose(struct mg_scheduler *scheduler, bool is_high_open, bool is_normal_open)
+{
+    const struct mg_lane_list *lanes = scheduler->lanes;
+    if (lanes[MG_LANE_INTERNAL].first != NULL) {
+        return MG_LANE_INTERNAL;
+    }
+    bool has_reply = lanes[MG_LANE_REPLIES].first != NULL,
+         has_command = lanes[MG_LANE_COMMANDS].first != NULL;
+    if (has_reply || has_command) {
+        bool is_command = has_command && (!has_reply || scheduler->replies_turn++ % 2 != 0);
+        return is_command ? MG_LANE_COMMANDS : MG_LANE_REPLIES;
+    }
+    bool has_high = is_high_open && lanes[MG_LANE_HIGH].first != NULL;
+    bool has_normal = is_normal_open && lanes[MG_LANE_NORMAL].first != NULL;
+    if (!has_high && !has_normal) {
+        return MG_LANE_COUNT;
+    }
+    bool is_normals_turn = ++scheduler->intake_turn % MG_NORMAL_SHARE == 0;
+    return has_normal && (!has_high || is_normals_turn) ? MG_LANE_NORMAL : MG_LANE_HIGH;
+}
+
+int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max)
+{
+    bool is_open = mg_broker_publish_room(scheduler->broker) >= MG_INTAKE_ROOM;
+    bool is_high_open = is_open && !mg_gates_is_full(scheduler, true);
+    bool is_normal_open = is_open && !mg_gates_is_full(scheduler, false);
+    int count = 0;
+    while (count < max) {
+        enum mg_lane lane = lane_choose(scheduler, is_high_open, is_normal_open);
+        if (lane == MG_LANE_COUNT) {
+            break;
+        }
+        bool is_alone = scheduler->lanes[lane].first->is_alone;
+        if (is_alone && count > 0) {
+            break;
+        }
+        ret_works[count++] = lane_pop(&scheduler->lanes[lane]);
+        lane_note(scheduler, lane);
+        if (is_alone) {
+            break;
+        }
+    }
+    return count;
+}
+
+bool mg_inbox_is_empty(const struct mg_scheduler *scheduler)
+{
+    for (int i = 0; i < MG_LANE_COUNT; i++) {
+        if (scheduler->lanes[i].first != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void mg_inbox_give_back(struct mg_scheduler *scheduler)
+{
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        struct mg_work *work;
+        while ((work = lane_pop(&scheduler->lanes[i])) != NULL) {
+            mg_broker_requeue(scheduler->broker, work->delivery);
+            work_free(scheduler, work);
+        }
+        lane_note(scheduler, (enum mg_lane)i);
+    }
+}
+
+/* ---- the end of a piece of work
+ * --------------------------------------------------------------------------------- */
+
+static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_work *origin = work->origin;
+    if (work->delivery != NULL) {
+        switch (work->end) {
+        case MG_END_ACK:
+            mg_broker_ack(scheduler->broker, work->delivery);
+            break;
+        case MG_END_REJECT:
+            mg_metric_add(scheduler->counters.dead_lettered, 1);
+            mg_broker_reject(scheduler->broker, work->delivery);
+            break;
+        case MG_END_LEAVE:
+            mg_metric_add(scheduler->counters.left, 1);
+            work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
+            lane_append(&scheduler->left, work);
+            if (!mg_timer_is_active(scheduler->leave_timer)) {
+                mg_timer_start(scheduler->leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
+            }
+            return;
+        }
+    }
+    work_free(scheduler, work);
+    if (origin != NULL) {
+        mg_work_release(scheduler, origin);
+    }
+    if (scheduler->is_draining) {
+        mg_scheduler_wake(scheduler);
+    }
+}
+
+void mg_work_hold(struct mg_work *work)
+{
+    work->pending++;
+}
+
+void mg_work_release(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    work->pending--;
+    if (work->pending == 0 && work->is_settled) {
+        work_end(scheduler, work);
+    }
+}
+
+void mg_work_settle(struct mg_scheduler *scheduler, struct mg_work *work, enum mg_end end)
+{
+    work->is_settled = true;
+    work->end = end;
+    if (work->pending == 0) {
+        work_end(scheduler, work);
+    }
+}
+
+void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    while (scheduler->left.first != NULL && (is_all || scheduler->left.first->leave_at_boot_ms <= now_ms)) {
+        struct mg_work *work = lane_pop(&scheduler->left);
+        mg_broker_requeue(scheduler->broker, work->delivery);
+        work_free(scheduler, work);
+    }
+    if (scheduler->left.first == NULL) {
+        mg_timer_stop(scheduler->leave_timer);
+    }
+}
+
+void mg_inbox_finish(struct mg_scheduler *scheduler)
+{
+    while (scheduler->all != NULL) {
+        struct mg_work *work = scheduler->all;
+        if (work->delivery != NULL) {
+            mg_broker_requeue(scheduler->broker, work->delivery);
+        }
+        work_free(scheduler, work);
+    }
+    memset(scheduler->lanes, 0, sizeof(scheduler->lanes));
+    memset(&scheduler->left, 0, sizeof(scheduler->left));
+}

@@ -1,0 +1,288 @@
+/*
+ * Submissions. One that is in order becomes an order; one that was here before is answered, or moves its
+ * order's statuses to where it now comes from; one that cannot be taken is refused: its sender is told, and
+ * the message as it came lies in orders.rejected with the reason (law 13).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "batch.h"
+#include "core/key.h"
+#include "wire/status.h"
+
+#define MG_REPLY_TO_MAX 255 /* an AMQP short string */
+
+static bool is_reply_to_usable(const struct mg_delivery *delivery)
+{
+    return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
+           delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to);
+}
+
+static void rejection_add(struct mg_batch *batch, struct mg_work *work, const char *order_id,
+                          const char *reason, struct mg_send_list *list)
+{
+    const struct mg_delivery *delivery = work->delivery;
+    struct mg_status_message status = {.status = MG_STATUS_REJECTED,
+                                       .at_ms = mg_scheduler_db_now_ms(batch->scheduler)};
+    snprintf(status.order_id, sizeof(status.order_id), "%s", order_id);
+    snprintf(status.reason, sizeof(status.reason), "%s", reason);
+    mg_buf_clear(&batch->scratch);
+    mg_status_write(&status, &batch->scratch);
+    char queue[MG_REPLY_TO_MAX + 1];
+    snprintf(queue, sizeof(queue), "%.*s", (int)delivery->reply_to.len, delivery->reply_to.data);
+    struct mg_send_spec spec = {.work = work,
+                                .kind = MG_SEND_RESULT,
+                                .exchange = "",
+                                .routing_key = queue,
+                                .type = "status",
+                                .correlation_id = delivery->correlation_id,
+                                .body = mg_buf_slice(&batch->scratch)};
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    if (send != NULL) {
+        mg_send_list_add(list, send);
+    }
+}
+
+/* Tells the sender and keeps the message. Where it cannot be kept in orders.rejected it goes to dead.letters.
+ */
+static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
+                                const char *reason, struct mg_send_list *list)
+{
+    const struct mg_delivery *delivery = work->delivery;
+    mg_metric_add(batch->scheduler->counters.rejected, 1);
+    mg_log(MG_LOG_DEBUG, "a submission was refused", MG_LOG_TEXT("order_id", order_id),
+           MG_LOG_TEXT("why", reason));
+    if (is_reply_to_usable(delivery)) {
+        rejection_add(batch, work, order_id, reason, list);
+    }
+    struct mg_send_spec spec = {.work = work,
+                                .kind = MG_SEND_REJECTED,
+                                .exchange = "",
+                                .routing_key = MG_QUEUE_REJECTED,
+                                .type = "submission",
+                                .message_id = delivery->message_id,
+                                .correlation_id = delivery->correlation_id,
+                                .reply_to = delivery->reply_to,
+                                .traceparent = delivery->traceparent,
+                                .reason = mg_slice_of(reason),
+                                .body = delivery->body};
+    struct mg_send *send = delivery->is_oversized ? NULL : mg_send_create(batch->scheduler, &spec);
+    if (send == NULL) { /* its bytes are not here: only the broker still has them */
+        return MG_END_REJECT;
+    }
+    mg_send_list_add(list, send);
+    return MG_END_ACK;
+}
+
+static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const char *order_id,
+                          const char *reason)
+{
+    struct mg_send_list list = {NULL, NULL};
+    enum mg_end end = refusal_make(batch, work, order_id, reason, &list);
+    mg_outbox_add(batch->scheduler, &list);
+    mg_work_settle(batch->scheduler, work, end);
+    return false;
+}
+
+/* Law 8: as submitted, else from sender and message. NULL: neither is there. */
+static const char *identity_of(struct mg_batch *batch, const struct mg_delivery *delivery,
+                               const struct mg_submission *submission)
+{
+    if (submission->order_id[0] != '\0') {
+        return submission->order_id;
+    }
+    struct mg_slice sender = delivery->user_id.len > 0 ? delivery->user_id : delivery->app_id;
+    if (delivery->message_id.len == 0 || sender.len == 0) {
+        return NULL;
+    }
+    char uuid[MG_UUID_SIZE];
+    mg_uuid_derived(sender, delivery->message_id, uuid);
+    return mg_arena_text(batch->arena, mg_slice_of(uuid));
+}
+
+/* The same for the same message, however often it comes; another for one from another place. */
+static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery *delivery)
+{
+    uint8_t digest[MG_SHA256_SIZE];
+    const struct mg_slice parts[] = {delivery->message_id, delivery->reply_to, delivery->correlation_id};
+    mg_buf_clear(&batch->scratch);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        mg_buf_printf(&batch->scratch, "%zu:", parts[i].len);
+        mg_buf_append_slice(&batch->scratch, parts[i]);
+    }
+    mg_sha256(mg_buf_slice(&batch->scratch), digest);
+    char text[] = "submit:0123456789abcdef0123456789abcdef";
+    for (int i = 0; i < 16; i++) {
+        snprintf(text + 7 + 2 * i, 3, "%02x", digest[i]);
+    }
+    return mg_arena_copy(batch->arena, mg_slice_of(text));
+}
+
+bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_work *work = item->work;
+    const struct mg_delivery *delivery = work->delivery;
+    struct mg_err err;
+    if (delivery->is_oversized) {
+        return refuse_unread(batch, work, "", "the message is larger than a submission may be");
+    }
+    item->submission = mg_arena_alloc(batch->arena, sizeof(*item->submission));
+    if (item->submission == NULL) {
+        mg_work_settle(batch->scheduler, work, MG_END_LEAVE);
+        return false;
+    }
+    enum mg_class class =
+        mg_submission_parse(delivery->body, &batch->scheduler->options->limits, item->submission, &err);
+    if (class != MG_OK &&
+        class != MG_BAD_INPUT) { /* a newer version's word, or no memory: another instance */
+        mg_work_settle(batch->scheduler, work, MG_END_LEAVE);
+        return false;
+    }
+    if (class == MG_BAD_INPUT) {
+        return refuse_unread(batch, work, "", err.text);
+    }
+    if (delivery->reply_to.len > 0 && !is_reply_to_usable(delivery)) {
+        return refuse_unread(
+            batch, work, item->submission->order_id,
+            "reply_to names a queue that only Makegood may write to; use a queue of your own");
+    }
+    item->order_id = identity_of(batch, delivery, item->submission);
+    if (item->order_id == NULL) {
+        return refuse_unread(
+            batch, work, "",
+            "nothing identifies the order: give order_id, or message_id with user_id or app_id");
+    }
+    mg_submission_digest(delivery->body, item->digest);
+    item->cause = cause_of(batch, delivery);
+    item->wants_event = work->is_again;
+    return true;
+}
+
+/* ---- deciding
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static struct mg_story story_of(const struct mg_batch *batch)
+{
+    return (struct mg_story){.by = mg_slice_of(batch->scheduler->options->instance)};
+}
+
+static void order_create(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_fold *fold = item->fold;
+    const struct mg_delivery *delivery = item->work->delivery;
+    const struct mg_submission *submission = item->submission;
+    const struct mg_workflow *workflow = item->workflow->workflow;
+    struct mg_order_record *record = mg_arena_alloc(batch->arena, sizeof(*record));
+    if (record == NULL) {
+        fold->has_failed = true;
+        return;
+    }
+    snprintf(record->order_id, sizeof(record->order_id), "%s", item->order_id);
+    memcpy(record->workflow, workflow->name, sizeof(record->workflow));
+    record->workflow_version = workflow->version;
+    record->revision = 1;
+    record->payload = submission->payload;
+    memcpy(record->digest, item->digest, sizeof(record->digest));
+    record->reply_to = delivery->reply_to.len > 0 ? delivery->reply_to : (struct mg_slice){NULL, 0};
+    record->correlation_id = delivery->correlation_id;
+    record->traceparent = delivery->traceparent;
+    record->is_high = submission->is_high || item->work->lane == MG_LANE_HIGH;
+    record->wants_step_status = submission->wants_step_status;
+    struct mg_context context = {.now_ms = batch->now_ms};
+    mg_order_init(&workflow->plan, &context, submission->complete_within_ms, &record->order);
+    fold->workflow = item->workflow;
+    if (!mg_fold_bind(batch, fold, record)) {
+        return;
+    }
+    struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1, .retry_after_ms = -1};
+    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* a new order goes */
+}
+
+/* A repeat of what was said last, so that it needs no number of its own. */
+static void status_now(const struct mg_batch *batch, const struct mg_order_record *record,
+                       struct mg_status_message *ret_status)
+{
+    static const enum mg_status STATUS_OF[MG_ORDER_STATE_COUNT] = {
+        [MG_ORDER_PENDING] = MG_STATUS_ACCEPTED,
+        [MG_ORDER_PROCESSING] = MG_STATUS_ACCEPTED,
+        [MG_ORDER_PROCESSED] = MG_STATUS_PROCESSED,
+        [MG_ORDER_COMPENSATING] = MG_STATUS_COMPENSATING,
+        [MG_ORDER_COMPENSATED] = MG_STATUS_COMPENSATED,
+        [MG_ORDER_CANCELLED] = MG_STATUS_CANCELLED,
+        [MG_ORDER_ERROR] = MG_STATUS_ERROR,
+    };
+    memset(ret_status, 0, sizeof(*ret_status));
+    memcpy(ret_status->order_id, record->order_id, sizeof(ret_status->order_id));
+    ret_status->status = STATUS_OF[record->order.state];
+    ret_status->seq = ret_status->status == MG_STATUS_ACCEPTED ? 1 : record->order.seq;
+    ret_status->at_ms = batch->now_ms;
+    if (record->order.reason != MG_REASON_NONE && ret_status->status != MG_STATUS_ACCEPTED) {
+        snprintf(ret_status->reason, sizeof(ret_status->reason), "%s: %s",
+                 mg_reason_name(record->order.reason), mg_reason_text(record->order.reason));
+    }
+}
+
+static void order_reattach(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_order_record *record = item->fold->record;
+    record->reply_to = item->work->delivery->reply_to;
+    record->correlation_id = item->work->delivery->correlation_id;
+    struct mg_cause cause = {.kind = MG_CAUSE_REATTACHED, .step = -1, .retry_after_ms = -1};
+    if (mg_fold_cause(batch, item, &cause, story_of(batch)) == MG_GO) {
+        struct mg_status_message status;
+        status_now(batch, record, &status);
+        mg_fold_status(batch, item, &status);
+    }
+}
+
+static void order_repeat(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_delivery *delivery = item->work->delivery;
+    struct mg_order_record *record = item->fold->record;
+    if (memcmp(record->digest, item->digest, sizeof(record->digest)) != 0) {
+        item->end =
+            refusal_make(batch, item->work, item->order_id,
+                         "conflict: another order has this order_id; give the new one an id of its own",
+                         &item->fold->sends);
+        return;
+    }
+    if (mg_fold_is_known(batch, item)) {
+        return;
+    }
+    mg_metric_add(batch->scheduler->counters.duplicates, 1);
+    if (delivery->reply_to.len == 0) { /* nobody waits for an answer */
+        return;
+    }
+    bool is_elsewhere = !mg_slice_equal(record->reply_to, delivery->reply_to) ||
+                        !mg_slice_equal(record->correlation_id, delivery->correlation_id);
+    if (is_elsewhere) {
+        order_reattach(batch, item);
+    } else {
+        struct mg_status_message status;
+        status_now(batch, record, &status);
+        mg_fold_status_once(batch, item, &status);
+    }
+}
+
+void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
+{
+    if (item->fold->record != NULL) {
+        order_repeat(batch, item);
+    } else if (item->workflow != NULL) {
+        order_create(batch, item);
+    } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNREADABLE) {
+        item->end = MG_END_LEAVE;
+    } else {
+        char reason[256];
+        if (item->submission->workflow_version == 0) {
+            snprintf(reason, sizeof(reason), "/workflow: no workflow \"%s\" has been loaded",
+                     item->submission->workflow);
+        } else {
+            snprintf(reason, sizeof(reason), "/workflow: no workflow \"%s\" of version %lld has been loaded",
+                     item->submission->workflow, (long long)item->submission->workflow_version);
+        }
+        item->end = refusal_make(batch, item->work, item->order_id, reason, &item->fold->sends);
+    }
+}

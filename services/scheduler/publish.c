@@ -1,0 +1,329 @@
+/*
+ * The outbox: messages that follow from committed decisions, on their way to their confirms. The ack of a
+ * cause waits for each of them (law 2). A request that the broker does not take becomes a cause of its own; a
+ * status is written down as owed. An unknown outcome is no verdict yet: the message goes out once more,
+ * marked `again`, except where that might make a service act twice.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "scheduler.h"
+#include "wire/alert.h"
+
+/* How often an unanswered message is published before it counts as not taken; each waits the confirm
+ * time-out. */
+#define MG_SEND_TRIES 2
+/* The broker had no room although nothing of ours was outstanding: look again soon. */
+#define MG_OUTBOX_RETRY_MS 20
+#define MG_SEND_TEXTS      8 /* texts behind a send, a NUL each */
+
+static void list_remove(struct mg_send_list *list, struct mg_send *send)
+{
+    if (send->prev != NULL) {
+        send->prev->next = send->next;
+    } else {
+        list->first = send->next;
+    }
+    if (send->next != NULL) {
+        send->next->prev = send->prev;
+    } else {
+        list->last = send->prev;
+    }
+    send->prev = send->next = NULL;
+}
+
+void mg_send_list_add(struct mg_send_list *list, struct mg_send *send)
+{
+    send->next = NULL;
+    send->prev = list->last;
+    if (list->last != NULL) {
+        list->last->next = send;
+    } else {
+        list->first = send;
+    }
+    list->last = send;
+}
+
+void mg_send_list_drop(struct mg_send_list *list)
+{
+    while (list->first != NULL) {
+        struct mg_send *send = list->first;
+        list_remove(list, send);
+        free(send);
+    }
+}
+
+static struct mg_slice text_put(char **at, struct mg_slice text)
+{
+    if (text.data == NULL) {
+        return text;
+    }
+    struct mg_slice copy = {*at, text.len};
+    memcpy(*at, text.data, text.len);
+    (*at)[text.len] = '\0';
+    *at += text.len + 1;
+    return copy;
+}
+
+struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_send_spec *spec)
+{
+    struct mg_slice key = mg_slice_of(spec->routing_key);
+    struct mg_slice rendered = spec->request != NULL ? spec->request->request : (struct mg_slice){NULL, 0};
+    size_t request_size = spec->request != NULL ? sizeof(*spec->request) : 0;
+    size_t size = sizeof(struct mg_send) + request_size + key.len + spec->message_id.len +
+                  spec->correlation_id.len + spec->reply_to.len + spec->traceparent.len + spec->reason.len +
+                  spec->body.len + rendered.len + MG_SEND_TEXTS;
+    struct mg_send *send = calloc(1, size);
+    if (send == NULL) {
+        return NULL;
+    }
+    char *at = (char *)(send + 1);
+    send->scheduler = scheduler;
+    send->work = spec->work;
+    send->kind = spec->kind;
+    send->exchange = spec->exchange;
+    send->type = spec->type;
+    if (spec->request != NULL) { /* first, where the memory is aligned */
+        send->request = (struct mg_request *)(void *)at;
+        *send->request = *spec->request;
+        at += request_size;
+        send->request->request = text_put(&at, rendered);
+    }
+    send->routing_key = text_put(&at, key).data;
+    send->message_id = text_put(&at, spec->message_id).data;
+    send->correlation_id = text_put(&at, spec->correlation_id).data;
+    send->reply_to = text_put(&at, spec->reply_to).data;
+    send->traceparent = text_put(&at, spec->traceparent).data;
+    send->reason = text_put(&at, spec->reason).data;
+    send->body = text_put(&at, spec->body);
+    return send;
+}
+
+void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list)
+{
+    while (list->first != NULL) {
+        struct mg_send *send = list->first;
+        list_remove(list, send);
+        if (send->work != NULL) {
+            mg_work_hold(send->work);
+        }
+        mg_send_list_add(&scheduler->unsent, send);
+    }
+}
+
+/* The broker did not take a request: its step must know, and the cause that made it waits for that (law 2).
+ */
+static void request_failed(struct mg_send *send, bool is_unknown)
+{
+    struct mg_scheduler *scheduler = send->scheduler;
+    mg_gate_published(scheduler, send->gate, false);
+    struct mg_work *work = mg_work_create_internal(scheduler, send->work);
+    if (work == NULL) {
+        mg_log(MG_LOG_ERROR, "could not note an unpublished request: no memory; its deadline will find it",
+               MG_LOG_TEXT("order_id", send->order_id));
+        return;
+    }
+    memcpy(work->order_id, send->request->order_id, sizeof(work->order_id));
+    memcpy(work->step, send->request->step, sizeof(work->step));
+    work->attempt = send->request->attempt;
+    work->kind = send->request->kind;
+    work->executed = is_unknown ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+}
+
+static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
+{
+    struct mg_scheduler *scheduler = send->scheduler;
+    mg_metric_add(scheduler->counters.failures[send->kind], 1);
+    mg_log(MG_LOG_DEBUG, "a message was not taken", MG_LOG_TEXT("type", send->type),
+           MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
+    switch (send->kind) {
+    case MG_SEND_REQUEST:
+        request_failed(send, is_unknown || send->tries > 1);
+        break;
+    case MG_SEND_STATUS:
+        if (send->debt != NULL) {
+            mg_debt_settle(scheduler, send, false);
+        } else if (send->version != 0) {
+            mg_owed_mark(scheduler, send->work, send->order_id, send->version, true);
+        }
+        break;
+    case MG_SEND_REJECTED: /* orders.rejected does not take it: dead.letters must */
+        if (send->work != NULL) {
+            send->work->end = MG_END_REJECT;
+        }
+        break;
+    case MG_SEND_ALERT:
+    case MG_SEND_RESULT:
+    case MG_SEND_KIND_COUNT:
+        break;
+    }
+}
+
+static void send_end(struct mg_send *send)
+{
+    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_work *work = send->work;
+    free(send);
+    if (work != NULL) {
+        mg_work_release(scheduler, work);
+    }
+}
+
+/* Sending it twice can only harm where the definition says that one send is all there may be. */
+static bool may_send_again(const struct mg_send *send)
+{
+    bool is_once = send->request != NULL && send->request->is_at_most_once;
+    return !is_once && send->tries < MG_SEND_TRIES;
+}
+
+static void on_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct mg_send *send = arg;
+    struct mg_scheduler *scheduler = send->scheduler;
+    list_remove(&scheduler->sent, send);
+    scheduler->sent_count--;
+    if (outcome == MG_PUBLISH_CONFIRMED) {
+        if (send->kind == MG_SEND_REQUEST) {
+            mg_gate_published(scheduler, send->gate, true);
+        }
+        if (send->debt != NULL) {
+            mg_debt_settle(scheduler, send, true);
+        }
+        send_end(send);
+    } else if (outcome == MG_PUBLISH_UNKNOWN && may_send_again(send)) {
+        mg_send_list_add(&scheduler->unsent, send);
+    } else {
+        send_failed(send, mg_publish_outcome_name(outcome), outcome == MG_PUBLISH_UNKNOWN);
+        send_end(send);
+    }
+    mg_outbox_pump(scheduler);
+    mg_scheduler_wake(scheduler);
+}
+
+/* MG_TRANSIENT: no room, it stays. Anything else but MG_OK: it can never be sent. */
+static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
+{
+    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_message message = {.exchange = send->exchange,
+                                 .routing_key = send->routing_key,
+                                 .type = send->type,
+                                 .message_id = send->message_id,
+                                 .correlation_id = send->correlation_id,
+                                 .reply_to = send->reply_to,
+                                 .traceparent = send->traceparent,
+                                 .reason = send->reason,
+                                 .is_again = send->request != NULL && (send->is_again || send->tries > 0),
+                                 .body = send->body};
+    if (send->request != NULL) {
+        send->request->sent_at_ms = mg_scheduler_db_now_ms(scheduler);
+        mg_buf_clear(&scheduler->scratch);
+        mg_request_write(send->request, &scheduler->scratch);
+        if (scheduler->scratch.failed) {
+            return mg_err_set(err, MG_PERMANENT,
+                              "could not write a request: larger than %zu bytes or no memory",
+                              scheduler->scratch.max);
+        }
+        message.body = mg_buf_slice(&scheduler->scratch);
+    }
+    return mg_broker_publish(scheduler->broker, &message, on_published, send, err);
+}
+
+void mg_outbox_pump(struct mg_scheduler *scheduler)
+{
+    while (scheduler->unsent.first != NULL) {
+        struct mg_send *send = scheduler->unsent.first;
+        struct mg_err err;
+        enum mg_class class = send_publish(send, &err);
+        if (class == MG_TRANSIENT) {
+            if (scheduler->sent_count == 0 && !mg_timer_is_active(scheduler->outbox_timer)) {
+                mg_timer_start(scheduler->outbox_timer, MG_OUTBOX_RETRY_MS, 0);
+            }
+            return;
+        }
+        list_remove(&scheduler->unsent, send);
+        if (class == MG_OK) {
+            send->tries++;
+            scheduler->sent_count++;
+            mg_send_list_add(&scheduler->sent, send);
+        } else {
+            mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
+                   MG_LOG_TEXT("queue", send->routing_key));
+            send_failed(send, err.text, false);
+            send_end(send);
+        }
+    }
+}
+
+void mg_outbox_finish(struct mg_scheduler *scheduler)
+{
+    mg_send_list_drop(&scheduler->unsent);
+    mg_send_list_drop(&scheduler->sent);
+    scheduler->sent_count = 0;
+}
+
+/* ---- alerts that belong to no order's transition
+ * ------------------------------------------------------------------ */
+
+struct mg_alert_call {
+    struct mg_scheduler *scheduler;
+    struct mg_gate *gate;
+    struct mg_alert_message message;
+    struct mg_alert_write write;
+};
+
+static void alert_publish(struct mg_scheduler *scheduler, const struct mg_alert_message *message)
+{
+    mg_buf_clear(&scheduler->scratch);
+    mg_alert_write(message, &scheduler->scratch);
+    struct mg_send_spec spec = {.kind = MG_SEND_ALERT,
+                                .exchange = MG_EXCHANGE_ALERTS,
+                                .routing_key = MG_QUEUE_ALERTS,
+                                .type = "alert",
+                                .body = mg_buf_slice(&scheduler->scratch)};
+    struct mg_send *send = scheduler->scratch.failed ? NULL : mg_send_create(scheduler, &spec);
+    if (send != NULL) {
+        struct mg_send_list list = {send, send};
+        mg_outbox_add(scheduler, &list);
+        mg_outbox_pump(scheduler);
+    }
+}
+
+static void on_alert_written(void *arg, const bool *is_changed, int count, const struct mg_err *err)
+{
+    struct mg_alert_call *call = arg;
+    if (err != NULL) {
+        mg_log(MG_LOG_WARN, "could not store an alert", MG_LOG_TEXT("subject", call->message.subject),
+               MG_LOG_TEXT("why", err->text));
+        if (call->gate != NULL) {
+            call->gate->alert = MG_GATE_ALERT_UNSURE;
+        }
+    } else if (count == 1 && is_changed[0]) {
+        alert_publish(call->scheduler, &call->message);
+    }
+    free(call);
+}
+
+void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
+                    const char *text, bool is_closed, struct mg_gate *gate)
+{
+    struct mg_alert_call *call = calloc(1, sizeof(*call));
+    if (call == NULL) {
+        mg_log(MG_LOG_ERROR, "could not raise an alert: no memory", MG_LOG_TEXT("subject", subject));
+        return;
+    }
+    call->scheduler = scheduler;
+    call->gate = gate;
+    call->message.alert = alert;
+    call->message.is_closed = is_closed;
+    call->message.at_ms = mg_scheduler_db_now_ms(scheduler);
+    snprintf(call->message.subject, sizeof(call->message.subject), "%s", subject);
+    snprintf(call->message.text, sizeof(call->message.text), "%s", text);
+    call->write = (struct mg_alert_write){.alert = alert,
+                                          .is_closed = is_closed,
+                                          .subject = call->message.subject,
+                                          .order_id = "",
+                                          .text = mg_slice_of(call->message.text)};
+    mg_store_write_alerts(scheduler->store, &call->write, 1, on_alert_written, call);
+}

@@ -1,0 +1,129 @@
+/*
+ * From a running attempt to its request: keys, the rendered `request` member, and the digest that holds a key
+ * to its bytes (law 8).
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "batch.h"
+#include "core/key.h"
+
+static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, const char *code,
+                       const char *text)
+{
+    fold->record->steps[step].error_code = mg_slice_of(code);
+    fold->record->steps[step].error_text = mg_arena_copy(batch->arena, mg_slice_of(text));
+    fold->touched |= UINT64_C(1) << step;
+}
+
+/* False: this key has carried other bytes. A verify carries the key of its do and bytes of its own. */
+static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, struct mg_slice rendered,
+                         bool is_again)
+{
+    struct mg_step_record *record = &fold->record->steps[step];
+    if (kind == MG_KIND_VERIFY) {
+        return true;
+    }
+    bool *has_digest = kind == MG_KIND_DO ? &record->has_do_digest : &record->has_undo_digest;
+    uint8_t *digest = kind == MG_KIND_DO ? record->do_digest : record->undo_digest;
+    uint8_t now[MG_SHA256_SIZE];
+    mg_sha256(rendered, now);
+    if (*has_digest) {
+        return memcmp(now, digest, sizeof(now)) == 0;
+    }
+    if (!is_again) {
+        memcpy(digest, now, sizeof(now));
+        *has_digest = true;
+        fold->touched |= UINT64_C(1) << step;
+    }
+    return true;
+}
+
+/* Room for one more in the window is taken now, so that the next order of the batch sees it. */
+static void window_take(struct mg_gate *gate, bool is_high)
+{
+    if (gate != NULL) {
+        gate->queues[is_high ? 1 : 0].since++;
+    }
+}
+
+static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_request *request, int step,
+                        bool is_again)
+{
+    struct mg_fold *fold = item->fold;
+    const struct mg_order_record *record = fold->record;
+    char queue[MG_QUEUE_NAME_SIZE], correlation[MG_KEY_SIZE];
+    mg_topology_request_queue(request->service, record->is_high, queue);
+    mg_correlation_write(record->order_id, request->step, request->attempt, request->kind, correlation);
+    struct mg_send_spec spec = {.work = item->work,
+                                .kind = MG_SEND_REQUEST,
+                                .exchange = MG_EXCHANGE_REQUESTS,
+                                .routing_key = queue,
+                                .type = "request",
+                                .message_id = mg_slice_of(correlation),
+                                .correlation_id = mg_slice_of(correlation),
+                                .traceparent = record->traceparent,
+                                .request = request};
+    struct mg_send *send = mg_send_create(batch->scheduler, &spec);
+    if (send == NULL) {
+        return false;
+    }
+    memcpy(send->order_id, record->order_id, sizeof(send->order_id));
+    send->gate = fold->workflow->gates[step];
+    send->step = step;
+    send->is_again = is_again;
+    window_take(send->gate, record->is_high);
+    mg_send_list_add(&fold->sends, send);
+    return true;
+}
+
+enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_order_record *record = fold->record;
+    const struct mg_step *state = &record->order.steps[step];
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    const struct mg_step_plan *plan = &workflow->plan.steps[step];
+
+    struct mg_request request;
+    memset(&request, 0, sizeof(request));
+    memcpy(request.order_id, record->order_id, sizeof(request.order_id));
+    memcpy(request.step, workflow->steps[step].name, sizeof(request.step));
+    memcpy(request.service, workflow->steps[step].service, sizeof(request.service));
+    request.attempt = state->attempt;
+    request.kind = state->kind;
+    request.complete_by_ms = state->complete_by_ms;
+    request.is_at_most_once = plan->is_at_most_once && state->kind == MG_KIND_DO;
+    request.is_pollable = plan->finish_within_ms > 0;
+    mg_key_write(record->order_id, request.step, MG_KIND_DO, state->generation, request.do_key);
+    mg_key_write(record->order_id, request.step, state->kind == MG_KIND_UNDO ? MG_KIND_UNDO : MG_KIND_DO,
+                 state->generation, request.idempotency_key);
+    if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
+        memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);
+    }
+
+    struct mg_slice results[MG_STEPS_MAX];
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        results[i] = record->steps[i].result;
+    }
+    struct mg_render_input input = {workflow, record->order_id, record->payload, results};
+    struct mg_err err;
+    mg_buf_clear(&batch->scratch);
+    enum mg_class class = mg_workflow_render(&input, step, state->kind, request.idempotency_key,
+                                             request.do_key, &batch->scratch, &err);
+    if (class == MG_PERMANENT || class == MG_BAD_INPUT || class == MG_BUG) {
+        error_note(batch, fold, step, "unrenderable", err.text);
+        return MG_RENDER_UNRENDERABLE;
+    }
+    if (class != MG_OK || batch->scratch.failed) {
+        return MG_RENDER_NO_MEMORY;
+    }
+    request.request = mg_buf_slice(&batch->scratch);
+    if (!digest_check(fold, step, state->kind, request.request, is_again)) {
+        if (!is_again) {
+            error_note(batch, fold, step, "request_changed", mg_reason_text(MG_REASON_REQUEST_CHANGED));
+        }
+        return MG_RENDER_CHANGED;
+    }
+    return request_add(batch, item, &request, step, is_again) ? MG_RENDER_OK : MG_RENDER_NO_MEMORY;
+}

@@ -1,0 +1,125 @@
+/*
+ * What agents say of their service (law 7), from the replies' queue into the table service_state, where every
+ * scheduler reads it with its next load. They concern no order, so they go beside the batches: one call to
+ * the store at a time, the newest word of each agent in it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "scheduler.h"
+#include "wire/reply.h"
+
+#define MG_REPORTS_AT_ONCE 64 /* more agent processes than that report in the next call */
+#define MG_REPORT_RETRY_MS 200
+
+struct mg_agent_report {
+    struct mg_agent_report *next;
+    struct mg_work *work;
+    struct mg_service_report report;
+};
+
+static bool is_same_agent(const struct mg_service_report *a, const struct mg_service_report *b)
+{
+    return strcmp(a->service, b->service) == 0 && strcmp(a->instance, b->instance) == 0;
+}
+
+void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_err err = {MG_TRANSIENT, "no memory"};
+    struct mg_agent_report *report = calloc(1, sizeof(*report));
+    enum mg_class class = MG_TRANSIENT;
+    if (report != NULL) {
+        class = mg_service_report_parse(work->delivery->body, &report->report, &err);
+    }
+    if (class != MG_OK) {
+        mg_log(MG_LOG_WARN, "a service report cannot be read", MG_LOG_TEXT("why", err.text));
+        free(report);
+        mg_work_settle(scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_ACK);
+        return;
+    }
+    mg_metric_add(scheduler->counters.reports, 1);
+    report->work = work;
+    struct mg_agent_report **at = &scheduler->reports;
+    while (*at != NULL && !is_same_agent(&(*at)->report, &report->report)) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) { /* an older word of the same agent: nobody needs it any more */
+        struct mg_agent_report *old = *at;
+        report->next = old->next;
+        *at = report;
+        mg_work_settle(scheduler, old->work, MG_END_ACK);
+        free(old);
+    } else {
+        *at = report;
+    }
+    mg_reports_flush(scheduler);
+}
+
+static void on_reported(void *arg, const struct mg_err *err)
+{
+    struct mg_scheduler *scheduler = arg;
+    struct mg_agent_report *report = scheduler->reports_in_hand;
+    scheduler->reports_in_hand = NULL;
+    if (err != NULL) {
+        mg_log(MG_LOG_WARN, "could not store service reports", MG_LOG_TEXT("why", err->text));
+    }
+    while (report != NULL) { /* on failure too: the next word comes within seconds and says it better */
+        struct mg_agent_report *next = report->next;
+        mg_work_settle(scheduler, report->work, MG_END_ACK);
+        free(report);
+        report = next;
+    }
+    if (err != NULL) {
+        mg_timer_start(scheduler->store_retry, MG_REPORT_RETRY_MS, 0);
+    }
+    mg_reports_flush(scheduler);
+    mg_scheduler_wake(scheduler);
+}
+
+static struct mg_service_state row_of(const struct mg_service_report *report)
+{
+    return (struct mg_service_state){.service = report->service,
+                                     .instance = report->instance,
+                                     .breaker = mg_breaker_state_name(report->breaker),
+                                     .is_ready = report->is_ready,
+                                     .in_flight = report->in_flight,
+                                     .concurrency = report->concurrency,
+                                     .reason = report->reason};
+}
+
+void mg_reports_flush(struct mg_scheduler *scheduler)
+{
+    if (scheduler->reports == NULL || scheduler->reports_in_hand != NULL || !scheduler->is_store_up ||
+        mg_timer_is_active(scheduler->store_retry)) {
+        return;
+    }
+    struct mg_service_state rows[MG_REPORTS_AT_ONCE];
+    int count = 0;
+    struct mg_agent_report *last = scheduler->reports;
+    rows[count++] = row_of(&last->report);
+    while (last->next != NULL && count < MG_REPORTS_AT_ONCE) {
+        last = last->next;
+        rows[count++] = row_of(&last->report);
+    }
+    scheduler->reports_in_hand = scheduler->reports;
+    scheduler->reports = last->next;
+    last->next = NULL;
+    mg_store_put_service_states(scheduler->store, rows, count, on_reported, scheduler);
+}
+
+static void reports_free(struct mg_agent_report *report)
+{
+    while (report != NULL) {
+        struct mg_agent_report *next = report->next;
+        free(report);
+        report = next;
+    }
+}
+
+void mg_reports_finish(struct mg_scheduler *scheduler)
+{
+    reports_free(scheduler->reports);
+    reports_free(scheduler->reports_in_hand);
+    scheduler->reports = scheduler->reports_in_hand = NULL;
+}

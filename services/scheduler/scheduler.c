@@ -1,0 +1,271 @@
+/*
+ * The scheduler as a whole: what it is made of, when the next batch may start, and how it stops. A batch
+ * starts when the store and the broker are up, the last batch is committed and its messages have been handed
+ * to the broker; so what waits in memory is bounded by one batch and the publish window.
+ *
+ * Stopping (law 15): consume no more, give back what has not been begun, finish what is in hand. What does
+ * not finish in time comes again to another instance, as after a crash.
+ */
+#include "scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* A request at its largest (see the batch's scratch) with its envelope. */
+#define MG_MESSAGE_MAX (1024 * 1024)
+/* The last acks leave with the loop's next turns. */
+#define MG_LINGER_MS 50
+
+static bool is_idle(const struct mg_scheduler *scheduler)
+{
+    return scheduler->batch == NULL && scheduler->work_count == 0 && scheduler->unsent.first == NULL &&
+           scheduler->sent_count == 0 && scheduler->marks == NULL && scheduler->marks_in_hand == NULL;
+}
+
+static void on_pump(void *arg)
+{
+    struct mg_scheduler *scheduler = arg;
+    if (scheduler->has_ended) {
+        return;
+    }
+    mg_definitions_store(scheduler);
+    mg_owed_flush(scheduler);
+    mg_reports_flush(scheduler);
+    mg_outbox_pump(scheduler);
+    bool may_start = scheduler->is_loaded && scheduler->is_store_up && scheduler->is_broker_up &&
+                     scheduler->batch == NULL && scheduler->unsent.first == NULL &&
+                     !mg_timer_is_active(scheduler->backoff);
+    if (may_start && !mg_inbox_is_empty(scheduler)) {
+        mg_batch_start(scheduler);
+    }
+    if (scheduler->is_draining && is_idle(scheduler) && !scheduler->is_lingering) {
+        scheduler->is_lingering = true;
+        mg_timer_start(scheduler->drain_timer, MG_LINGER_MS, 0);
+    }
+}
+
+void mg_scheduler_wake(struct mg_scheduler *scheduler)
+{
+    if (scheduler->pump != NULL) {
+        mg_idle_arm(scheduler->pump);
+    }
+}
+
+static void on_wake(void *arg)
+{
+    mg_scheduler_wake(arg);
+}
+
+static void on_leave(void *arg)
+{
+    mg_inbox_left_due(arg, false);
+}
+
+void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code)
+{
+    if (!scheduler->has_ended) {
+        scheduler->has_ended = true;
+        scheduler->options->on_end(scheduler->options->arg, exit_code);
+    }
+}
+
+static void on_drained(void *arg)
+{
+    struct mg_scheduler *scheduler = arg;
+    mg_log(MG_LOG_INFO,
+           scheduler->is_lingering ? "drained" : "the drain timeout passed; what is left comes again",
+           MG_LOG_NUMBER("left", scheduler->work_count));
+    mg_scheduler_end(scheduler, 0);
+}
+
+void mg_scheduler_drain(struct mg_scheduler *scheduler)
+{
+    if (scheduler->is_draining) { /* asked twice: whoever asks is in a hurry */
+        mg_scheduler_end(scheduler, 0);
+        return;
+    }
+    scheduler->is_draining = true;
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        mg_broker_pause(scheduler->broker, i);
+    }
+    mg_inbox_give_back(scheduler);
+    mg_inbox_left_due(scheduler, true);
+    mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->work_count));
+    mg_timer_start(scheduler->drain_timer, scheduler->options->drain_timeout_ms, 0);
+    mg_scheduler_wake(scheduler);
+}
+
+bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
+{
+    struct mg_scheduler *scheduler = arg;
+    if (scheduler->is_draining) {
+        snprintf(ret_reason, size, "draining");
+    } else if (!mg_store_is_up(scheduler->store, ret_reason, size)) {
+        return false;
+    } else if (!mg_broker_is_up(scheduler->broker, ret_reason, size)) {
+        return false;
+    } else if (!scheduler->is_loaded) {
+        snprintf(ret_reason, size, "the workflows are not loaded yet");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
+{
+    return scheduler->db_offset_ms != 0 ? mg_clock_boot_ms() + scheduler->db_offset_ms : mg_clock_wall_ms();
+}
+
+/* ---- what store and broker say
+ * --------------------------------------------------------------------------------------------- */
+
+static void on_store_state(void *arg, bool is_up, const char *reason)
+{
+    struct mg_scheduler *scheduler = arg;
+    scheduler->is_store_up = is_up;
+    mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
+           MG_LOG_TEXT("why", reason != NULL ? reason : ""));
+    mg_scheduler_wake(scheduler);
+}
+
+static void on_store_refused(void *arg, const char *reason)
+{
+    mg_log(MG_LOG_ERROR, "this store must not be used", MG_LOG_TEXT("why", reason));
+    mg_scheduler_end(arg, 1);
+}
+
+static void on_broker_state(void *arg, bool is_up, const char *reason)
+{
+    struct mg_scheduler *scheduler = arg;
+    scheduler->is_broker_up = is_up;
+    mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
+           MG_LOG_TEXT("why", reason != NULL ? reason : ""));
+    mg_scheduler_wake(scheduler);
+}
+
+static void on_delivery(void *arg, struct mg_delivery *delivery)
+{
+    mg_inbox_add(arg, delivery);
+}
+
+/* ---- making and ending
+ * ----------------------------------------------------------------------------------------------------- */
+
+static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *err)
+{
+    struct mg_store_options options = {
+        .dsn = scheduler->options->pg_dsn,
+        .name = "makegood-scheduler",
+        .is_unsafe_durability_allowed = scheduler->options->is_unsafe_durability_allowed,
+        .metrics = scheduler->metrics,
+        .on_state = on_store_state,
+        .on_refused = on_store_refused,
+        .arg = scheduler,
+    };
+    return mg_store_create(scheduler->loop, &options, &scheduler->store, err);
+}
+
+static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *err)
+{
+    uint16_t prefetch = (uint16_t)scheduler->options->prefetch;
+    struct mg_broker_options options = {
+        .url = scheduler->options->amqp_url,
+        .name = scheduler->options->instance,
+        .consumers = {[MG_LANE_REPLIES] = {MG_QUEUE_REPLIES, prefetch},
+                      [MG_LANE_COMMANDS] = {MG_QUEUE_COMMANDS, prefetch},
+                      [MG_LANE_HIGH] = {MG_QUEUE_INTAKE_HIGH, prefetch},
+                      [MG_LANE_NORMAL] = {MG_QUEUE_INTAKE, prefetch}},
+        .consumer_count = MG_LANE_CONSUMERS,
+        .check_queues = {MG_QUEUE_REPLIES, MG_QUEUE_COMMANDS, MG_QUEUE_INTAKE_HIGH, MG_QUEUE_INTAKE,
+                         MG_QUEUE_ALERTS, MG_QUEUE_REJECTED, MG_QUEUE_DEAD, NULL},
+        .metrics = scheduler->metrics,
+        .on_delivery = on_delivery,
+        .on_state = on_broker_state,
+        .arg = scheduler,
+    };
+    return mg_broker_create(scheduler->loop, &options, &scheduler->broker, err);
+}
+
+static bool timers_create(struct mg_scheduler *scheduler)
+{
+    struct mg_loop *loop = scheduler->loop;
+    scheduler->pump = mg_idle_create(loop, on_pump, scheduler);
+    scheduler->backoff = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->outbox_timer = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->leave_timer = mg_timer_create(loop, on_leave, scheduler);
+    scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
+    scheduler->tick = mg_timer_create(loop, on_wake, scheduler);
+    return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->outbox_timer != NULL &&
+           scheduler->store_retry != NULL && scheduler->leave_timer != NULL &&
+           scheduler->drain_timer != NULL && scheduler->tick != NULL;
+}
+
+enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
+                                  struct mg_metrics *metrics, struct mg_definition *definitions,
+                                  struct mg_scheduler **ret_scheduler, struct mg_err *err)
+{
+    struct mg_scheduler *scheduler = calloc(1, sizeof(*scheduler));
+    if (scheduler == NULL) {
+        mg_definitions_destroy(definitions);
+        return mg_err_set(err, MG_TRANSIENT, "could not make the scheduler: no memory");
+    }
+    scheduler->loop = loop;
+    scheduler->options = options;
+    scheduler->metrics = metrics;
+    scheduler->definitions = definitions;
+    mg_counters_init(&scheduler->counters, metrics);
+    mg_buf_init(&scheduler->scratch, MG_MESSAGE_MAX);
+    enum mg_class class = MG_OK;
+    if (!timers_create(scheduler)) {
+        class = mg_err_set(err, MG_TRANSIENT, "could not make the scheduler: no memory");
+    }
+    if (class == MG_OK) {
+        class = store_open(scheduler, err);
+    }
+    if (class == MG_OK) {
+        class = broker_open(scheduler, err);
+    }
+    if (class != MG_OK) {
+        mg_scheduler_destroy(scheduler);
+        return class;
+    }
+    mg_timer_start(scheduler->tick, MG_TICK_MS, MG_TICK_MS);
+    mg_scheduler_wake(scheduler);
+    *ret_scheduler = scheduler;
+    return MG_OK;
+}
+
+void mg_scheduler_destroy(struct mg_scheduler *scheduler)
+{
+    if (scheduler == NULL) {
+        return;
+    }
+    mg_store_destroy(scheduler->store);
+    mg_batch_destroy(scheduler->batch);
+    mg_outbox_finish(scheduler);
+    mg_owed_finish(scheduler);
+    mg_reports_finish(scheduler);
+    mg_inbox_finish(scheduler);
+    if (scheduler->broker != NULL) {
+        mg_broker_destroy(scheduler->broker);
+    }
+    mg_workflows_finish(scheduler);
+    mg_gates_finish(scheduler);
+    mg_buf_finish(&scheduler->scratch);
+    mg_timer_destroy(scheduler->backoff);
+    mg_timer_destroy(scheduler->outbox_timer);
+    mg_timer_destroy(scheduler->store_retry);
+    mg_timer_destroy(scheduler->leave_timer);
+    mg_timer_destroy(scheduler->drain_timer);
+    mg_timer_destroy(scheduler->tick);
+    if (scheduler->pump != NULL) {
+        mg_idle_destroy(scheduler->pump);
+    }
+    free(scheduler);
+}

@@ -1,0 +1,355 @@
+/*
+ * The scheduler: takes causes from four queues, decides them in batches with the pure core, stores what was
+ * decided, publishes what follows, and acks a cause only when all of that is safe. Nothing here that matters
+ * outlives a crash: what was not acked comes again.
+ *
+ * One thread, one batch in hand. A piece of work goes inbox -> batch (read, load, decide, commit) -> outbox
+ * (confirms)
+ * -> ack; a later batch may be decided while an earlier one's publishes are still being confirmed.
+ */
+#ifndef MG_SCHEDULER_SCHEDULER_H
+#define MG_SCHEDULER_SCHEDULER_H
+
+#include "base/buf.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "core/model.h"
+#include "io/broker.h"
+#include "io/store.h"
+#include "io/topology.h"
+#include "wire/json.h"
+#include "wire/request.h"
+#include "wire/workflow.h"
+
+/* As often as the queues' lengths are seen. */
+#define MG_TICK_MS 250
+/* Most causes of one batch: beyond this a commit gets longer and not cheaper per order. */
+#define MG_BATCH_MAX 1024
+
+struct mg_scheduler_options {
+    const char *amqp_url, *pg_dsn, *instance;
+    const char *workflows_dir; /* NULL: none are loaded at start */
+    int64_t batch, prefetch, window;
+    int64_t quiesce_ms, park_ms, drain_timeout_ms;
+    bool is_unsafe_durability_allowed;
+    struct mg_json_limits limits;
+    void (*on_end)(void *arg, int exit_code); /* it has drained, or cannot go on; the loop may be stopped */
+    void *arg;
+};
+
+/* Where work waits. The first four are the consumers of the broker, in this order. */
+enum mg_lane {
+    MG_LANE_REPLIES,
+    MG_LANE_COMMANDS,
+    MG_LANE_HIGH,
+    MG_LANE_NORMAL,
+    MG_LANE_INTERNAL, /* requests that the broker did not take */
+    MG_LANE_COUNT
+};
+#define MG_LANE_CONSUMERS MG_LANE_INTERNAL
+
+enum mg_end {
+    MG_END_ACK,
+    MG_END_REJECT, /* to the dead-letter exchange */
+    MG_END_LEAVE,  /* a word of a newer version: for another instance */
+};
+
+/* A delivery, or a request that could not be published, until it is acked. */
+struct mg_work {
+    struct mg_work *next; /* in its lane */
+    struct mg_work *all_prev, *all_next;
+    enum mg_lane lane;
+    struct mg_delivery *delivery; /* NULL in the internal lane */
+    bool is_again;                /* law 3: it may have been committed before */
+    bool is_alone;                /* may spoil its neighbours: a batch of its own */
+    bool is_settled;
+    enum mg_end end;          /* what becomes of the delivery when nothing is pending any more */
+    int pending;              /* confirms, marks and follow-ups that must come before the ack */
+    int conflicts;            /* rounds lost to other instances */
+    int64_t leave_at_boot_ms; /* end LEAVE: when it goes back */
+
+    /* of the internal lane */
+    struct mg_work *origin; /* whose ack waits for this */
+    char order_id[MG_ORDER_ID_MAX + 1];
+    char step[MG_NAME_MAX + 1];
+    uint32_t attempt;
+    enum mg_kind kind;
+    enum mg_executed executed; /* NO: the broker surely does not have it */
+};
+
+struct mg_lane_list {
+    struct mg_work *first, *last;
+    int count;
+};
+
+/* ---- what is published
+ * --------------------------------------------------------------------------------------- */
+
+enum mg_send_kind {
+    MG_SEND_REQUEST,
+    MG_SEND_STATUS,
+    MG_SEND_ALERT,    /* also stands in operator_alert */
+    MG_SEND_REJECTED, /* a submission for orders.rejected */
+    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: a convenience, never owed */
+    MG_SEND_KIND_COUNT
+};
+
+/* Events whose owed statuses go out again: cleared when all have arrived. */
+struct mg_debt {
+    char order_id[MG_ORDER_ID_MAX + 1];
+    uint64_t version;
+    int open;
+    bool has_failed;
+};
+
+/* A message from the decision to its confirm. One block of memory: texts follow the struct. */
+struct mg_send {
+    struct mg_send *prev, *next;
+    struct mg_scheduler *scheduler;
+    struct mg_work *work; /* whose ack waits for it; NULL: nobody's */
+    enum mg_send_kind kind;
+    int tries;
+    /* request */
+    struct mg_gate *gate;
+    int step;
+    bool is_again; /* it may have gone out before: the agent must not swear that nothing happened */
+    struct mg_request *request;
+    /* status */
+    char order_id[MG_ORDER_ID_MAX + 1];
+    uint64_t version; /* of the event that keeps it; 0: it is kept nowhere */
+    struct mg_debt *debt;
+    /* the message */
+    const char *exchange, *type; /* constants */
+    const char *routing_key, *message_id, *correlation_id, *reply_to, *traceparent, *reason;
+    struct mg_slice body;
+};
+
+struct mg_send_list {
+    struct mg_send *first, *last;
+};
+
+/* What a send is made from; everything is copied. */
+struct mg_send_spec {
+    struct mg_work *work;
+    enum mg_send_kind kind;
+    const char *exchange, *type, *routing_key;
+    struct mg_slice message_id, correlation_id, reply_to, traceparent, reason, body;
+    const struct mg_request *request;
+};
+
+/* ---- services and workflows
+ * ---------------------------------------------------------------------------------- */
+
+struct mg_gate_queue {
+    char name[MG_QUEUE_NAME_SIZE];
+    bool is_seen;
+    int64_t ready, consumers, since; /* since: published after it was last looked at */
+};
+
+struct mg_gate {
+    struct mg_gate *next;
+    char service[MG_NAME_MAX + 1];
+    struct mg_gate_queue queues[2]; /* normal, high */
+    enum mg_reason reported;        /* what agents say of the service */
+    enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
+};
+
+struct mg_workflow_entry {
+    struct mg_workflow_entry *next;
+    struct mg_workflow *workflow;
+    struct mg_gate *gates[MG_STEPS_MAX];
+    uint64_t used_in; /* number of the last batch that needed it */
+};
+
+struct mg_newest {
+    struct mg_newest *next;
+    char name[MG_NAME_MAX + 1];
+    int64_t version, read_at_boot_ms;
+};
+
+enum mg_fetch_outcome { MG_FETCH_FOUND, MG_FETCH_UNKNOWN, MG_FETCH_UNREADABLE };
+
+/* A workflow that a batch needs and the cache lacks. */
+struct mg_want {
+    struct mg_scheduler *scheduler;
+    char name[MG_NAME_MAX + 1];
+    int64_t asked;   /* 0: the newest */
+    int64_t version; /* what that is, once it has been found */
+    enum mg_fetch_outcome outcome;
+    void (*done)(void *arg, struct mg_want *want, const struct mg_err *err);
+    void *arg;
+};
+
+/* A definition of --workflows, on its way into the store. */
+struct mg_definition {
+    struct mg_definition *next;
+    struct mg_workflow *workflow;
+    char *file;
+};
+
+struct mg_batch;
+struct mg_owed_mark;
+struct mg_agent_report;
+
+struct mg_counters {
+    struct mg_metric *causes[MG_CAUSE_COUNT][MG_IMPOSSIBLE + 1];
+    struct mg_metric *orders[MG_ORDER_STATE_COUNT];
+    struct mg_metric *waiting[MG_LANE_COUNT];
+    struct mg_metric *failures[MG_SEND_KIND_COUNT];
+    struct mg_metric *batch_seconds, *batch_causes, *conflicts, *stale, *duplicates, *again, *rejected,
+        *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
+};
+
+struct mg_scheduler {
+    const struct mg_scheduler_options *options;
+    struct mg_loop *loop;
+    struct mg_broker *broker;
+    struct mg_store *store;
+    struct mg_metrics *metrics;
+    struct mg_counters counters;
+    bool is_broker_up, is_store_up, is_loaded, is_draining, has_ended;
+
+    /* inbox */
+    struct mg_lane_list lanes[MG_LANE_COUNT];
+    struct mg_work *all;
+    int work_count;
+    unsigned int replies_turn, intake_turn;
+    struct mg_lane_list left; /* settled, end LEAVE */
+    struct mg_timer *leave_timer;
+
+    /* batch */
+    struct mg_idle *pump;
+    struct mg_timer *backoff;
+    uint32_t failures; /* rounds in a row that the store did not take */
+    struct mg_batch *batch;
+    uint64_t batch_number;
+    int64_t db_offset_ms; /* database's clock less boot clock, as last seen */
+
+    /* outbox */
+    struct mg_send_list unsent, sent;
+    int sent_count;
+    struct mg_buf scratch;
+    struct mg_timer *outbox_timer;
+
+    /* owed marks and service reports: one call to the store at a time each */
+    struct mg_owed_mark *marks, *marks_last, *marks_in_hand;
+    struct mg_agent_report *reports, *reports_in_hand;
+    struct mg_timer *store_retry;
+
+    struct mg_gate *gates;
+    int gate_count;
+    struct mg_workflow_entry *workflows;
+    int workflow_count;
+    struct mg_newest *newest;
+    int newest_count;
+    struct mg_definition *definitions;
+    bool is_definition_in_hand;
+
+    struct mg_timer *drain_timer;
+    struct mg_timer *tick; /* intake that a full window held back is looked at again */
+    bool is_lingering;     /* all is done; the last acks are leaving */
+};
+
+/* ---- scheduler.c
+ * --------------------------------------------------------------------------------------------- */
+
+/* `definitions` become the scheduler's. MG_BAD_INPUT: URL or DSN. */
+enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
+                                  struct mg_metrics *metrics, struct mg_definition *definitions,
+                                  struct mg_scheduler **ret_scheduler, struct mg_err *err) MG_MUSTCHECK;
+void mg_scheduler_destroy(struct mg_scheduler *scheduler); /* accepts NULL */
+/* Stops consuming, finishes what is in hand within the drain timeout, then on_end(0). */
+void mg_scheduler_drain(struct mg_scheduler *scheduler);
+bool mg_scheduler_is_ready(void *scheduler, char *ret_reason, size_t size);
+/* Something changed that may let the next batch start, or end the drain. */
+void mg_scheduler_wake(struct mg_scheduler *scheduler);
+void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code);
+int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler);
+void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics);
+
+/* ---- inbox.c
+ * ------------------------------------------------------------------------------------------------- */
+
+void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery);
+/* At most `max` pieces of work in the order of the law: what is going on before what begins. */
+int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
+void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work); /* to the front of its lane */
+void mg_inbox_give_back(struct mg_scheduler *scheduler);             /* all that waits, to the broker */
+void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all); /* END_LEAVE: back to the queue */
+bool mg_inbox_is_empty(const struct mg_scheduler *scheduler);
+void mg_inbox_finish(struct mg_scheduler *scheduler);
+/* A follow-up of `origin`, whose ack waits for it. NULL: no memory. */
+struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct mg_work *origin);
+void mg_work_hold(struct mg_work *work); /* one thing more before the ack */
+void mg_work_release(struct mg_scheduler *scheduler, struct mg_work *work);                 /* may free it */
+void mg_work_settle(struct mg_scheduler *scheduler, struct mg_work *work, enum mg_end end); /* may free it */
+
+/* ---- publish.c, owed.c
+ * ---------------------------------------------------------------------------------------- */
+
+struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
+                               const struct mg_send_spec *spec); /* NULL: no memory */
+void mg_send_list_add(struct mg_send_list *list, struct mg_send *send);
+void mg_send_list_drop(struct mg_send_list *list);
+/* Moves a list into the outbox; the ack of each send's work now waits for it. */
+void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list);
+void mg_outbox_pump(struct mg_scheduler *scheduler);
+void mg_outbox_finish(struct mg_scheduler *scheduler);
+/* An alert that belongs to no order's transition: stored, and published if that is news. `gate` may be NULL.
+ */
+void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
+                    const char *text, bool is_closed, struct mg_gate *gate);
+
+/* Marks an event's statuses as owed, or no longer; the ack of `work` waits for it. */
+void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
+                  uint64_t version, bool is_owed);
+/* The supervisor asks: publish what an order's client is still owed. Settles the work. */
+void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
+/* The status message `body` of an order, on its way to the order's client; NULL: nobody asked, or no memory.
+ */
+struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
+                               const struct mg_order_record *record, uint64_t version, struct mg_slice body);
+void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived);
+void mg_owed_flush(struct mg_scheduler *scheduler);
+void mg_owed_finish(struct mg_scheduler *scheduler);
+
+/* ---- report.c
+ * ------------------------------------------------------------------------------------------------- */
+
+void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work);
+void mg_reports_flush(struct mg_scheduler *scheduler);
+void mg_reports_finish(struct mg_scheduler *scheduler);
+
+/* ---- gates.c
+ * -------------------------------------------------------------------------------------------------- */
+
+struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler,
+                            const char *service); /* NULL: no memory, too many */
+enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct mg_gate *gate, bool is_high);
+void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
+bool mg_gates_is_full(const struct mg_scheduler *scheduler,
+                      bool is_high); /* a served queue has all it may hold */
+void mg_gate_published(struct mg_scheduler *scheduler, struct mg_gate *gate, bool has_arrived);
+void mg_gates_finish(struct mg_scheduler *scheduler);
+
+/* ---- workflows.c
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Reads and checks every *.json of a directory; each mistake goes to stderr with file and pointer. */
+enum mg_class mg_definitions_read(const char *directory, struct mg_definition **ret_definitions,
+                                  struct mg_err *err) MG_MUSTCHECK;
+void mg_definitions_destroy(struct mg_definition *definitions);
+void mg_definitions_store(struct mg_scheduler *scheduler); /* wakes the scheduler when all are in */
+/* From the cache; version 0: the newest, if that was read within the last `max_age_ms`. */
+struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, const char *name, int64_t version,
+                                            int64_t max_age_ms);
+void mg_workflows_fetch(struct mg_want *want);
+void mg_workflows_finish(struct mg_scheduler *scheduler);
+
+/* ---- batch.c
+ * -------------------------------------------------------------------------------------------------- */
+
+void mg_batch_start(struct mg_scheduler *scheduler); /* if there is work and none is in hand */
+void mg_batch_destroy(struct mg_batch *batch);       /* accepts NULL */
+
+#endif

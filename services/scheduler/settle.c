@@ -1,0 +1,136 @@
+/*
+ * Replies. The core's fence decides whether one counts (law 5); here it is read, its result or error is put
+ * into the step's record, and what cannot be a reply to anything of ours goes to the dead letters. Also
+ * settled here: requests that the broker did not take, which reach their step as causes like any other (law
+ * 2).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "batch.h"
+
+bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_work *work = item->work;
+    struct mg_err err = {MG_TRANSIENT, "no memory"};
+    enum mg_class class = MG_TRANSIENT;
+    bool is_reply = work->delivery->type.data == NULL || mg_slice_is(work->delivery->type, "reply");
+    item->reply = mg_arena_alloc(batch->arena, sizeof(*item->reply));
+    if (work->delivery->is_oversized) {
+        class = mg_err_set(&err, MG_BAD_INPUT, "the body is above the limit");
+    } else if (!is_reply) { /* a type that a newer version knows */
+        class = MG_STALE;
+    } else if (item->reply != NULL) {
+        class = mg_reply_parse(work->delivery->body, &batch->scheduler->options->limits, item->reply, &err);
+    }
+    if (class != MG_OK) {
+        if (class == MG_BAD_INPUT) {
+            mg_log(MG_LOG_WARN, "a reply cannot be read", MG_LOG_TEXT("why", err.text));
+        }
+        mg_work_settle(batch->scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE);
+        return false;
+    }
+    char correlation[MG_KEY_SIZE];
+    mg_correlation_write(item->reply->order_id, item->reply->step, item->reply->attempt, item->reply->kind,
+                         correlation);
+    item->order_id = item->reply->order_id;
+    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:reply", correlation));
+    item->wants_event = work->is_again;
+    return true;
+}
+
+/* What the reply leaves in the step's record; before the decision, since the next request may be made of it.
+ */
+static void record_update(const struct mg_reply *reply, struct mg_step_record *record)
+{
+    if (reply->outcome == MG_OUTCOME_DONE) {
+        if (reply->kind != MG_KIND_UNDO) {
+            record->result = reply->result;
+        }
+    } else if (reply->outcome != MG_OUTCOME_ACCEPTED && reply->error_code[0] != '\0') {
+        record->error_code = mg_slice_of(reply->error_code);
+        record->error_text = mg_slice_of(reply->error_text);
+    }
+}
+
+static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
+{
+    const struct mg_reply *reply = item->reply;
+    struct mg_fold *fold = item->fold;
+    const struct mg_step *state = &fold->record->order.steps[step];
+    struct mg_step_record *record = &fold->record->steps[step];
+    struct mg_cause cause = {.kind = MG_CAUSE_REPLY,
+                             .step = step,
+                             .attempt = reply->attempt,
+                             .reply_kind = reply->kind,
+                             .outcome = reply->outcome,
+                             .executed = reply->executed,
+                             .is_service_down = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0,
+                             .retry_after_ms = reply->retry_after_ms};
+    struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
+    if (reply->error_text[0] != '\0') {
+        story.reason = mg_slice_of(reply->error_text);
+    }
+    struct mg_slice result = record->result, error_code = record->error_code, error_text = record->error_text;
+    bool is_awaited = state->attempt == reply->attempt && state->kind == reply->kind;
+    if (is_awaited) {
+        record_update(reply, record);
+    }
+    if (mg_fold_cause(batch, item, &cause, story) == MG_GO) {
+        fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
+    } else {
+        record->result = result;
+        record->error_code = error_code;
+        record->error_text = error_text;
+    }
+}
+
+void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_reply *reply = item->reply;
+    struct mg_fold *fold = item->fold;
+    int step = fold->record == NULL
+                   ? -1
+                   : mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(reply->step));
+    if (step < 0) {
+        mg_metric_add(batch->scheduler->counters.unknown_orders, 1);
+        mg_log(MG_LOG_WARN, "a reply is about an order or step that does not exist",
+               MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step));
+        item->end = MG_END_REJECT;
+    } else if (!mg_fold_is_known(batch, item)) {
+        reply_apply(batch, item, step);
+    }
+}
+
+/* ---- requests that the broker did not take
+ * ------------------------------------------------------------------------------ */
+
+bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_work *work = item->work;
+    char correlation[MG_KEY_SIZE];
+    mg_correlation_write(work->order_id, work->step, work->attempt, work->kind, correlation);
+    item->order_id = work->order_id;
+    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:unpublishable", correlation));
+    item->wants_event = work->is_again;
+    return true;
+}
+
+void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_work *work = item->work;
+    struct mg_fold *fold = item->fold;
+    int step =
+        fold->record == NULL ? -1 : mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(work->step));
+    if (step < 0 || mg_fold_is_known(batch, item)) {
+        return;
+    }
+    struct mg_cause cause = {.kind = MG_CAUSE_UNPUBLISHABLE,
+                             .step = step,
+                             .attempt = work->attempt,
+                             .executed = work->executed,
+                             .retry_after_ms = -1};
+    struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
+    (void)mg_fold_cause(batch, item, &cause, story); /* stale: it has been answered all the same */
+}

@@ -1,0 +1,311 @@
+/*
+ * Definitions by name and version. A version never changes, so it is cached for good (within a bound); which
+ * version is the newest is asked again after a second. At the start the files of --workflows are read,
+ * checked whole, and stored before anything is consumed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scheduler.h"
+
+#define MG_WORKFLOWS_MAX        512  /* parsed definitions kept; the one unused for longest makes room */
+#define MG_NEWEST_MAX           1024 /* names of which the newest version is remembered */
+#define MG_DEFINITION_MAX_BYTES (1024 * 1024) /* 64 steps with generous bodies are a tenth of it */
+#define MG_DEFINITION_RETRY_MS  500
+
+/* ---- the cache
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void entry_destroy(struct mg_workflow_entry *entry)
+{
+    mg_workflow_destroy(entry->workflow);
+    free(entry);
+}
+
+/* Drops the entry that was not used for longest; never one of the batch in hand. */
+static void cache_shrink(struct mg_scheduler *scheduler)
+{
+    struct mg_workflow_entry **oldest = NULL;
+    for (struct mg_workflow_entry **at = &scheduler->workflows; *at != NULL; at = &(*at)->next) {
+        if ((*at)->used_in != scheduler->batch_number &&
+            (oldest == NULL || (*at)->used_in < (*oldest)->used_in)) {
+            oldest = at;
+        }
+    }
+    if (oldest != NULL) {
+        struct mg_workflow_entry *entry = *oldest;
+        *oldest = entry->next;
+        scheduler->workflow_count--;
+        entry_destroy(entry);
+    }
+}
+
+/* Takes the workflow over. */
+static void cache_add(struct mg_scheduler *scheduler, struct mg_workflow *workflow)
+{
+    struct mg_workflow_entry *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        mg_workflow_destroy(workflow);
+        return;
+    }
+    if (scheduler->workflow_count >= MG_WORKFLOWS_MAX) {
+        cache_shrink(scheduler);
+    }
+    entry->workflow = workflow;
+    entry->used_in = scheduler->batch_number;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        entry->gates[i] = mg_gates_of(scheduler, workflow->steps[i].service);
+    }
+    entry->next = scheduler->workflows;
+    scheduler->workflows = entry;
+    scheduler->workflow_count++;
+}
+
+static void newest_note(struct mg_scheduler *scheduler, const char *name, int64_t version)
+{
+    struct mg_newest *newest = scheduler->newest;
+    while (newest != NULL && strcmp(newest->name, name) != 0) {
+        newest = newest->next;
+    }
+    if (newest == NULL) {
+        newest = scheduler->newest_count < MG_NEWEST_MAX ? calloc(1, sizeof(*newest)) : NULL;
+        if (newest == NULL) {
+            return;
+        }
+        snprintf(newest->name, sizeof(newest->name), "%s", name);
+        newest->next = scheduler->newest;
+        scheduler->newest = newest;
+        scheduler->newest_count++;
+    }
+    newest->version = version;
+    newest->read_at_boot_ms = mg_clock_boot_ms();
+}
+
+struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, const char *name, int64_t version,
+                                            int64_t max_age_ms)
+{
+    if (version == 0) {
+        for (const struct mg_newest *newest = scheduler->newest; newest != NULL; newest = newest->next) {
+            if (strcmp(newest->name, name) == 0 &&
+                mg_clock_boot_ms() - newest->read_at_boot_ms <= max_age_ms) {
+                version = newest->version;
+            }
+        }
+    }
+    for (struct mg_workflow_entry *entry = scheduler->workflows; entry != NULL; entry = entry->next) {
+        if (entry->workflow->version == version && strcmp(entry->workflow->name, name) == 0) {
+            entry->used_in = scheduler->batch_number;
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static void on_fetched(void *arg, bool found, int64_t version, struct mg_slice definition,
+                       const struct mg_err *err)
+{
+    struct mg_want *want = arg;
+    struct mg_scheduler *scheduler = want->scheduler;
+    want->outcome = MG_FETCH_UNKNOWN;
+    if (err == NULL && found) {
+        struct mg_workflow *workflow = NULL;
+        struct mg_err why;
+        want->outcome = MG_FETCH_FOUND;
+        if (want->asked == 0) {
+            newest_note(scheduler, want->name, version);
+        }
+        if (mg_workflows_find(scheduler, want->name, version, 0) == NULL) {
+            if (mg_workflow_parse(definition, NULL, &workflow, &why) == MG_OK) {
+                cache_add(scheduler, workflow);
+            } else { /* a newer version stored it */
+                mg_log(MG_LOG_WARN, "a stored workflow cannot be read", MG_LOG_TEXT("workflow", want->name),
+                       MG_LOG_NUMBER("version", version), MG_LOG_TEXT("why", why.text));
+            }
+            bool is_cached = mg_workflows_find(scheduler, want->name, version, 0) != NULL;
+            want->outcome = is_cached ? MG_FETCH_FOUND : MG_FETCH_UNREADABLE;
+        }
+        want->version = version;
+    }
+    want->done(want->arg, want, err);
+}
+
+void mg_workflows_fetch(struct mg_want *want)
+{
+    mg_store_get_workflow(want->scheduler->store, want->name, want->asked, on_fetched, want);
+}
+
+void mg_workflows_finish(struct mg_scheduler *scheduler)
+{
+    while (scheduler->workflows != NULL) {
+        struct mg_workflow_entry *entry = scheduler->workflows;
+        scheduler->workflows = entry->next;
+        entry_destroy(entry);
+    }
+    while (scheduler->newest != NULL) {
+        struct mg_newest *newest = scheduler->newest;
+        scheduler->newest = newest->next;
+        free(newest);
+    }
+    mg_definitions_destroy(scheduler->definitions);
+    scheduler->definitions = NULL;
+}
+
+/* ---- files
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void on_mistake(void *arg, const char *pointer, const char *text)
+{
+    fprintf(stderr, "%s: %s: %s\n", (const char *)arg, pointer, text);
+}
+
+static enum mg_class file_read(const char *file, struct mg_buf *ret_text, struct mg_err *err)
+{
+    FILE *stream = fopen(file, "rb");
+    if (stream == NULL) {
+        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: %s", file, strerror(errno));
+    }
+    char piece[8192];
+    size_t len;
+    while ((len = fread(piece, 1, sizeof(piece), stream)) > 0) {
+        mg_buf_append(ret_text, piece, len);
+    }
+    bool is_broken = ferror(stream) != 0;
+    fclose(stream);
+    if (is_broken || ret_text->failed) {
+        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: not readable, or above %d bytes", file,
+                          MG_DEFINITION_MAX_BYTES);
+    }
+    return MG_OK;
+}
+
+static enum mg_class definition_read(char *file, struct mg_definition **list, struct mg_err *err)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, MG_DEFINITION_MAX_BYTES);
+    struct mg_workflow *workflow = NULL;
+    enum mg_class class = file_read(file, &text, err);
+    if (class == MG_OK) {
+        struct mg_mistakes mistakes = {on_mistake, file};
+        class = mg_workflow_parse(mg_buf_slice(&text), &mistakes, &workflow, err);
+        if (class != MG_OK) {
+            mg_err_prefix(err, "%s", file);
+        }
+    }
+    mg_buf_finish(&text);
+    struct mg_definition *definition = class == MG_OK ? calloc(1, sizeof(*definition)) : NULL;
+    if (definition == NULL) {
+        mg_workflow_destroy(workflow);
+        free(file);
+        return class != MG_OK ? class
+                              : mg_err_set(err, MG_TRANSIENT, "could not read definitions: no memory");
+    }
+    definition->workflow = workflow;
+    definition->file = file;
+    definition->next = *list;
+    *list = definition;
+    return MG_OK;
+}
+
+static int is_definition(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot != NULL && dot != entry->d_name && strcmp(dot, ".json") == 0;
+}
+
+enum mg_class mg_definitions_read(const char *directory, struct mg_definition **ret_definitions,
+                                  struct mg_err *err)
+{
+    struct dirent **names = NULL;
+    int count = scandir(directory, &names, is_definition, alphasort);
+    if (count < 0) {
+        return mg_err_set(err, MG_BAD_INPUT, "could not read the directory of workflows %s: %s", directory,
+                          strerror(errno));
+    }
+    struct mg_definition *list = NULL;
+    enum mg_class worst = MG_OK; /* all files are read, so that all mistakes are told at once */
+    for (int i = 0; i < count; i++) {
+        char *file = NULL;
+        struct mg_err one;
+        enum mg_class class = MG_TRANSIENT;
+        if (asprintf(&file, "%s/%s", directory, names[i]->d_name) >= 0) {
+            class = definition_read(file, &list, &one);
+        } else {
+            (void)mg_err_set(&one, MG_TRANSIENT, "could not read definitions: no memory");
+        }
+        if (class != MG_OK && worst == MG_OK) {
+            worst = class;
+            *err = one;
+        }
+        free(names[i]);
+    }
+    free(names);
+    if (worst != MG_OK) {
+        mg_definitions_destroy(list);
+        return worst;
+    }
+    *ret_definitions = list;
+    return MG_OK;
+}
+
+void mg_definitions_destroy(struct mg_definition *definitions)
+{
+    while (definitions != NULL) {
+        struct mg_definition *next = definitions->next;
+        mg_workflow_destroy(definitions->workflow);
+        free(definitions->file);
+        free(definitions);
+        definitions = next;
+    }
+}
+
+/* ---- from the files into the store
+ * ------------------------------------------------------------------------------- */
+
+static void on_stored(void *arg, const struct mg_err *err)
+{
+    struct mg_scheduler *scheduler = arg;
+    struct mg_definition *definition = scheduler->definitions;
+    scheduler->is_definition_in_hand = false;
+    if (err != NULL && (err->class == MG_PERMANENT || err->class == MG_BAD_INPUT)) {
+        mg_log(MG_LOG_ERROR, "cannot load a workflow", MG_LOG_TEXT("file", definition->file),
+               MG_LOG_TEXT("why", err->text));
+        mg_scheduler_end(scheduler, 2);
+        return;
+    }
+    if (err != NULL) {
+        mg_log(MG_LOG_WARN, "could not load a workflow yet", MG_LOG_TEXT("file", definition->file),
+               MG_LOG_TEXT("why", err->text));
+        mg_timer_start(scheduler->store_retry, MG_DEFINITION_RETRY_MS, 0);
+        return;
+    }
+    scheduler->definitions = definition->next;
+    definition->next = NULL;
+    if (mg_workflows_find(scheduler, definition->workflow->name, definition->workflow->version, 0) == NULL) {
+        cache_add(scheduler, definition->workflow);
+        definition->workflow = NULL;
+    }
+    mg_definitions_destroy(definition);
+    mg_definitions_store(scheduler);
+}
+
+void mg_definitions_store(struct mg_scheduler *scheduler)
+{
+    const struct mg_definition *definition = scheduler->definitions;
+    if (definition == NULL) {
+        if (!scheduler->is_loaded) {
+            scheduler->is_loaded = true;
+            mg_scheduler_wake(scheduler);
+        }
+    } else if (scheduler->is_store_up && !scheduler->is_definition_in_hand &&
+               !mg_timer_is_active(scheduler->store_retry)) {
+        scheduler->is_definition_in_hand = true;
+        mg_store_put_workflow(scheduler->store, definition->workflow->name, definition->workflow->version,
+                              definition->workflow->text, on_stored, scheduler);
+    }
+}
