@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -31,7 +32,7 @@ LAYERS = {
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {
     r"(rabbitmq-c/)?amqp.*\.h": ("common/io/broker*", "common/io/topology*"),
-    r"libpq-fe\.h": ("common/io/store*", "common/io/pg_*"),
+    r"libpq-fe\.h": ("common/io/store*", "common/io/pg_*", "tests/integration/store_*"),
     r"jansson\.h": ("common/wire/json*", "deploy/sample/remote/*"),
     r"curl/.*": ("common/io/http_*curl*", "common/io/http_client*", "common/wire/service*"),
     r"uv\.h": ("common/base/loop*",),
@@ -135,9 +136,9 @@ def commands(build):
     """The compile commands of our own sources, as word lists by file."""
     found = {}
     for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text(encoding="utf-8")):
-        name = os.path.relpath(entry["file"], ROOT)
+        name = os.path.relpath(os.path.realpath(entry["file"]), ROOT)
         if name.split("/", 1)[0] in FOLDERS:
-            found[name] = entry["command"].split()
+            found[entry["file"]] = shlex.split(entry["command"])
     return found
 
 
@@ -161,7 +162,7 @@ def check_warnings(build):
 
 def check_tidy(build):
     def one(name):
-        code, text = run(["clang-tidy", "--quiet", "-p", build, name])
+        code, text = run(["clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", "-p", build, name])
         return text if code else None
     return each(sorted(commands(build)), one)
 
