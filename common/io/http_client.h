@@ -1,10 +1,11 @@
 /*
- * HTTP calls to remote services (libcurl's multi interface on our loop). One call is one try: what is sent is sent
- * once. libcurl by itself re-sends a request whose reused connection died; here a second send within one call is
- * stopped before its first byte and reported as MG_SENT_MAYBE.
+ * HTTP calls to remote services (libcurl's multi interface on our loop). One call is one try: what is sent is
+ * sent once. libcurl by itself re-sends a request whose reused connection died; here a second send within one
+ * call is stopped before its first byte and reported as MG_SENT_MAYBE.
  *
- * No redirects, no proxy or credentials from the environment, http and https only, no automatic decompression. The
- * answer is bounded in bytes; an answer beyond the bound is cut off and reported as broken.
+ * No redirects, no proxy or credentials from the environment, http and https only, no automatic
+ * decompression. The answer is bounded in bytes; an answer beyond the bound is cut off and reported as
+ * broken.
  */
 #ifndef MG_IO_HTTP_CLIENT_H
 #define MG_IO_HTTP_CLIENT_H
@@ -21,22 +22,23 @@ struct mg_http_client;
 struct mg_http_call; /* one call under way */
 
 struct mg_http_client_options {
-    int max_connections;          /* to all hosts together */
+    int max_connections; /* to all hosts together */
     int max_connections_per_host;
-    int64_t connect_timeout_ms;   /* for resolving, TCP and TLS */
-    int64_t idle_connection_ms;   /* a kept connection older than this is not reused; below the server's keep-alive */
-    size_t max_body_bytes;        /* of an answer */
+    int64_t connect_timeout_ms; /* for resolving, TCP and TLS */
+    int64_t idle_connection_ms; /* a kept connection idle for longer is not reused; below the server's
+                                   keep-alive. In whole seconds; below 2 s none is kept */
+    size_t max_body_bytes;      /* of an answer */
     size_t max_header_bytes;
 };
 
 struct mg_http_request {
-    const char *method;           /* "POST" */
-    const char *url;              /* whole; scheme http or https */
-    const char *const *headers;   /* "Name: value", ends with NULL; values hold no control characters */
-    struct mg_slice body;         /* absent: none is sent */
-    int64_t timeout_ms;           /* for the whole call, what is left of complete-by */
+    const char *method;         /* "POST" */
+    const char *url;            /* whole; scheme http or https */
+    const char *const *headers; /* "Name: value", ends with NULL; values hold no control characters */
+    struct mg_slice body;       /* absent: none is sent */
+    int64_t timeout_ms;         /* for the whole call, what is left of complete-by */
     const char *ca_file, *client_cert_file, *client_key_file; /* NULL: the system's, none, none */
-    bool is_fresh;                /* true: never on a reused connection */
+    bool is_fresh;                                            /* true: never on a reused connection */
 };
 
 /* Whether the remote can have seen the request. */
@@ -48,12 +50,12 @@ enum mg_sent {
 
 struct mg_http_answer {
     enum mg_sent sent;
-    int status;             /* 0: none came */
-    struct mg_slice body;   /* valid during the callback */
+    int status;               /* 0: none came */
+    struct mg_slice body;     /* valid during the callback */
     const char *content_type; /* "" if none; valid during the callback */
-    int64_t retry_after_ms; /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
+    int64_t retry_after_ms;   /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
     bool is_timed_out;
-    char reason[160];       /* why it failed, for people; "" if a whole answer came */
+    char reason[160]; /* why it failed, for people; "" if a whole answer came */
 };
 
 typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);
@@ -63,8 +65,9 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
                                     struct mg_http_client **ret_client, struct mg_err *err) MG_MUSTCHECK;
 void mg_http_client_destroy(struct mg_http_client *client); /* calls under way end without a callback */
 
-/* Starts a call; request is copied. `done` is called exactly once, never from within this function, unless the call is
- * cancelled. MG_BAD_INPUT: URL or header cannot be sent. MG_TRANSIENT: no memory or descriptors. */
+/* Starts a call; request is copied. `done` is called exactly once, never from within this function, unless
+ * the call is cancelled. MG_BAD_INPUT: URL or header cannot be sent. MG_TRANSIENT: no memory or descriptors.
+ */
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
                                   mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
                                   struct mg_err *err) MG_MUSTCHECK;
