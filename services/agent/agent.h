@@ -1,0 +1,187 @@
+/*
+ * The agent: takes requests from the queues of its services, calls the remote service over HTTP, and replies.
+ *
+ *   receive.c   a delivery becomes a job, or is refused
+ *   job.c       a job's life, and how its delivery is given back
+ *   serve.c     which waiting job is next; what the breaker's changes mean for those that wait
+ *   call.c      one try: one HTTP call, judged by the clock before and after
+ *   answer.c    the reply is published, and confirmed, before the request is acked
+ *   report.c    what schedulers, /readyz and /metrics are told
+ *   drain.c     the way out
+ *   deadline.c limiter.c breaker.c classify.c   the arithmetic of it, pure
+ *
+ * A job lives from its delivery until the delivery is given back to the broker, whatever the way; it is in
+ * exactly one list of its service, and there are never more of them than both prefetches allow (plus what was
+ * under way when a connection broke, which is the same number again). Nothing of it outlives the process: a
+ * crash means redelivery.
+ */
+#ifndef MG_AGENT_AGENT_H
+#define MG_AGENT_AGENT_H
+
+#include <sys/queue.h>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "breaker.h"
+#include "classify.h"
+#include "deadline.h"
+#include "io/broker.h"
+#include "io/http_client.h"
+#include "io/http_server.h"
+#include "io/topology.h"
+#include "limiter.h"
+#include "wire/request.h"
+
+/* Two queues each, and the broker's interface has room for so many consumers. */
+#define MG_AGENT_SERVICES_MAX (MG_CONSUMERS_MAX / 2)
+#define MG_INSTANCE_MAX       127
+/* Readiness and gauges are looked at this often; schedulers hear of a change at once. */
+#define MG_AGENT_TICK_MS 1000
+
+struct mg_agent_options {
+    struct mg_list service_files;
+    const char *amqp_url;
+    const char *http_address;
+    const char *instance;
+    const char *log_level;
+    int64_t drain_timeout_ms;
+    int64_t concurrency; /* 0: what the service file says */
+    int64_t skew_limit_ms;
+};
+
+enum mg_job_phase {
+    MG_JOB_WAITING, /* for its first try, or for the next after a backoff */
+    MG_JOB_CALLING,
+    MG_JOB_BACKING_OFF,
+    MG_JOB_REPLYING,   /* the reply is on its way to the broker */
+    MG_JOB_REPLY_WAIT, /* the broker did not take it; it will be offered again */
+    MG_JOB_SET_ASIDE,  /* speaks a newer version's words: waits to be given back for another instance */
+};
+
+struct mg_job {
+    TAILQ_ENTRY(mg_job) entry;
+    struct mg_lane *lane;
+    enum mg_job_phase phase;
+    bool is_high;
+    bool is_redelivered;
+    bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
+    struct mg_delivery *delivery;
+    struct mg_arena *arena; /* holds what the request borrows beside the delivery's body */
+    struct mg_request request;
+    struct mg_timer *timer;
+    struct mg_http_call *call; /* while CALLING */
+    int64_t call_budget_ms, call_began_us;
+    uint32_t ticket; /* the breaker's */
+    int try_count;
+    struct mg_verdict_of_try last; /* of the last try; meaningless before the first */
+    char correlation_id[MG_KEY_SIZE];
+    struct mg_buf reply;
+    enum mg_outcome reply_outcome;
+    uint32_t reply_failures;
+};
+
+TAILQ_HEAD(mg_jobs, mg_job);
+
+enum { MG_LINE_NORMAL, MG_LINE_HIGH, MG_LINE_COUNT };
+
+/* One of a service's two queues. */
+struct mg_line {
+    char queue[MG_QUEUE_NAME_SIZE];
+    int consumer;
+    struct mg_jobs waiting;
+    int held;              /* deliveries of this queue that have not been given back */
+    int prefetch;          /* as last asked for */
+    int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while held >= prefetch or not consuming */
+};
+
+#define MG_CALL_DIGITS 6
+
+struct mg_lane_metrics {
+    struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
+    struct mg_metric *call_seconds, *replies[MG_OUTCOME_COUNT];
+    struct mg_metric *late, *malformed, *reply_again, *breaker, *in_flight, *waiting;
+};
+
+/* One service with all that belongs to it. */
+struct mg_lane {
+    struct mg_agent *agent;
+    struct mg_service *service;
+    struct mg_http_client *http;
+    struct mg_limiter limiter;
+    struct mg_breaker breaker;
+    struct mg_line lines[MG_LINE_COUNT];
+    struct mg_jobs begun; /* every job that is not WAITING */
+    struct mg_idle *pump;
+    struct mg_timer *timer; /* the next token, or the end of the breaker's open time */
+    struct mg_lane_metrics metrics;
+};
+
+struct mg_agent {
+    const struct mg_agent_options *options;
+    char instance[MG_INSTANCE_MAX + 1];
+    struct mg_loop *loop;
+    struct mg_metrics *metrics;
+    struct mg_metric *skew_metric;
+    struct mg_broker *broker;
+    struct mg_http_server *http_server;
+    struct mg_skew skew;
+    struct mg_lane lanes[MG_AGENT_SERVICES_MAX];
+    int lane_count;
+    bool is_broker_up, is_draining, was_ready;
+    struct mg_timer *tick_timer, *drain_timer;
+    int64_t ticks, drain_until_ms;
+    bool is_drained;
+    enum mg_log_level log_level;
+};
+
+/* setup.c */
+enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_options *options,
+                            struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_err *err) MG_MUSTCHECK;
+void mg_agent_finish(struct mg_agent *agent); /* accepts half-built ones */
+
+/* receive.c: the broker's callbacks */
+void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
+void mg_agent_on_state(void *arg, bool is_up, const char *reason);
+
+/* job.c */
+enum mg_job_end { MG_JOB_ACK, MG_JOB_REJECT, MG_JOB_REQUEUE };
+struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high,
+                             struct mg_delivery *delivery); /* NULL: no memory */
+void mg_job_finish(struct mg_job *job,
+                   enum mg_job_end end);                /* its delivery goes back as said; the job is gone */
+void mg_job_enqueue(struct mg_job *job, bool is_first); /* into its waiting line, at the end or in front */
+void mg_job_move(struct mg_job *job, enum mg_job_phase phase); /* out of whatever list into the begun ones */
+int64_t mg_job_left_ms(const struct mg_job *job);
+void mg_job_drop_late(struct mg_job *job); /* past complete-by: acked, and not a word about it (P7) */
+void mg_job_put_back(struct mg_job *job);  /* it has not begun and will not begin here */
+void mg_line_hold(struct mg_line *line, int change);
+void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
+
+/* serve.c */
+void mg_lane_pump(void *arg); /* lets out what may go; runs from the lane's idle handle and timer */
+void mg_lane_breaker_changed(struct mg_lane *lane);
+
+/* call.c */
+void mg_job_call(struct mg_job *job); /* a slot, a token and the breaker's leave have been taken */
+void mg_job_cancel_call(struct mg_job *job);
+
+/* answer.c: from here on the job ends by itself */
+void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body);
+void mg_job_answer_not_made(struct mg_job *job, const char *why);
+
+/* report.c */
+void mg_agent_report(struct mg_agent *agent);
+void mg_agent_on_tick(void *arg);
+bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size);
+void mg_lane_measure(struct mg_lane *lane);
+void mg_lane_register_metrics(struct mg_lane *lane);
+
+/* drain.c */
+void mg_agent_drain(void *arg); /* SIGTERM, SIGINT; the second one ends at once */
+void mg_agent_on_drain_timer(void *arg);
+void mg_agent_drain_check(struct mg_agent *agent); /* after each job that ended */
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * The reply: published, confirmed by the broker, and only then is the request acked. A crash in between means
+ * that the request comes again, never that an answer is lost. A reply that the broker does not take is
+ * offered again until complete-by; after that nothing is said, and the request is acked: its attempt is the
+ * scheduler's to judge.
+ */
+#include <string.h>
+
+#include "agent.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "core/backoff.h"
+
+/* Between offers of a reply that was not taken: a broker that fails over needs about a second. */
+#define REPLY_BACKOFF_MS     100
+#define REPLY_BACKOFF_MAX_MS 2000
+/* A reply beside its result: identity, words, and an error text of 255 characters at six bytes each when
+ * escaped. */
+#define REPLY_ROOM_BYTES 8192
+
+static void offer(struct mg_job *job);
+
+static void on_offer_again(void *arg)
+{
+    offer(arg);
+}
+
+static void offer_later(struct mg_job *job, const char *why)
+{
+    int64_t left_ms = mg_job_left_ms(job);
+    if (left_ms <= 0) {
+        mg_job_drop_late(job);
+        return;
+    }
+    if (job->reply_failures == 0) {
+        mg_log(MG_LOG_WARN, "could not publish a reply; offering it again until complete-by",
+               MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
+               MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_TEXT("why", why));
+    }
+    mg_metric_add(job->lane->metrics.reply_again, 1);
+    int64_t wait_ms =
+        mg_backoff_ms(REPLY_BACKOFF_MS, REPLY_BACKOFF_MAX_MS, job->reply_failures++, -1, mg_random_u64());
+    mg_timer_destroy(job->timer);
+    job->timer = mg_timer_create(job->lane->agent->loop, on_offer_again, job);
+    if (job->timer == NULL) {
+        mg_job_finish(job, MG_JOB_REQUEUE); /* no memory: the redelivery makes the same reply again */
+        return;
+    }
+    job->phase = MG_JOB_REPLY_WAIT;
+    mg_timer_start(job->timer, wait_ms < left_ms ? wait_ms : left_ms, 0);
+}
+
+static void on_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct mg_job *job = arg;
+    switch (outcome) {
+    case MG_PUBLISH_CONFIRMED:
+        mg_metric_add(job->lane->metrics.replies[job->reply_outcome], 1);
+        mg_job_finish(job, MG_JOB_ACK);
+        return;
+    case MG_PUBLISH_REFUSED:
+    case MG_PUBLISH_RETURNED:
+    case MG_PUBLISH_UNKNOWN:
+        break;
+    }
+    offer_later(job, mg_publish_outcome_name(outcome));
+}
+
+static void offer(struct mg_job *job)
+{
+    struct mg_agent *agent = job->lane->agent;
+    if (mg_job_left_ms(job) <= 0) {
+        mg_job_drop_late(job);
+        return;
+    }
+    if (!agent->is_broker_up) { /* it would wait in the broker object, where nobody judges its deadline */
+        offer_later(job, "the broker is not available");
+        return;
+    }
+    struct mg_message message = {
+        .exchange = MG_EXCHANGE_REPLIES,
+        .routing_key = MG_QUEUE_REPLIES,
+        .type = "reply",
+        .message_id = job->correlation_id, /* derived: the same reply has the same id, whoever sends it */
+        .correlation_id = job->correlation_id,
+        .traceparent = job->request.traceparent[0] != '\0' ? job->request.traceparent : NULL,
+        .body = mg_buf_slice(&job->reply),
+    };
+    struct mg_err err;
+    job->phase = MG_JOB_REPLYING;
+    if (mg_broker_publish(agent->broker, &message, on_published, job, &err) != MG_OK) {
+        offer_later(job, err.text);
+    }
+}
+
+void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
+{
+    const struct mg_service *service = job->lane->service;
+    const struct mg_request *request = &job->request;
+    if (mg_job_left_ms(job) <= 0) {
+        mg_job_drop_late(job);
+        return;
+    }
+    struct mg_reply reply = {
+        .attempt = request->attempt,
+        .kind = request->kind,
+        .outcome = verdict->outcome,
+        .executed = verdict->executed,
+        .retry_after_ms = verdict->retry_after_ms,
+    };
+    memcpy(reply.order_id, request->order_id, sizeof reply.order_id);
+    memcpy(reply.step, request->step, sizeof reply.step);
+    memcpy(reply.error_code, verdict->code, sizeof reply.error_code);
+    memcpy(reply.error_text, verdict->text, sizeof reply.error_text);
+    if (verdict->outcome == MG_OUTCOME_DONE || verdict->outcome == MG_OUTCOME_ACCEPTED) {
+        reply.result = mg_classify_result(service, answer_body, &reply.is_truncated);
+    }
+    job->reply_outcome = verdict->outcome;
+    mg_buf_finish(&job->reply);
+    mg_buf_init(&job->reply, service->result_max_bytes + REPLY_ROOM_BYTES);
+    mg_reply_write(&reply, &job->reply);
+    mg_job_move(job, MG_JOB_REPLYING);
+    mg_timer_destroy(job->timer);
+    job->timer = NULL;
+    if (job->reply.failed) {
+        mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request goes back",
+               MG_LOG_TEXT("order_id", request->order_id), MG_LOG_TEXT("step", request->step));
+        mg_job_finish(job, MG_JOB_REQUEUE);
+        return;
+    }
+    offer(job);
+}
+
+void mg_job_answer_not_made(struct mg_job *job, const char *why)
+{
+    struct mg_verdict_of_try verdict;
+    mg_classify_not_made(why, &verdict);
+    verdict.executed = mg_classify_fold(job->request.kind, verdict.executed, job->may_have_run);
+    mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
+}

@@ -1,0 +1,111 @@
+/* See breaker.h. */
+#include "breaker.h"
+
+#include <assert.h>
+#include <string.h>
+
+void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *plan)
+{
+    assert(plan->window_ms >= MG_BREAKER_BUCKETS && plan->probes > 0 && plan->unreachable_max > 0);
+    memset(breaker, 0, sizeof *breaker);
+    breaker->plan = *plan;
+    breaker->state = MG_BREAKER_CLOSED;
+}
+
+static void enter(struct mg_breaker *breaker, enum mg_breaker_state state, int64_t now_ms)
+{
+    breaker->state = state;
+    breaker->epoch++;
+    breaker->unreachable_count = 0;
+    breaker->probes_out = 0;
+    breaker->probes_good = 0;
+    breaker->open_until_ms = state == MG_BREAKER_OPEN ? now_ms + breaker->plan.open_ms : 0;
+    memset(breaker->buckets, 0, sizeof breaker->buckets);
+}
+
+bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms)
+{
+    if (breaker->state != MG_BREAKER_OPEN || now_ms < breaker->open_until_ms) {
+        return false;
+    }
+    enter(breaker, MG_BREAKER_HALF_OPEN, now_ms);
+    return true;
+}
+
+bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket)
+{
+    if (breaker->state == MG_BREAKER_OPEN) {
+        return false;
+    }
+    if (breaker->state == MG_BREAKER_HALF_OPEN) {
+        if (breaker->probes_out >= breaker->plan.probes) {
+            return false;
+        }
+        breaker->probes_out++;
+    }
+    *ret_ticket = breaker->epoch;
+    return true;
+}
+
+/* Counts one call; true if the window as it now is calls for opening. */
+static bool window_count(struct mg_breaker *breaker, bool is_failure, int64_t now_ms)
+{
+    int64_t number = now_ms / (breaker->plan.window_ms / MG_BREAKER_BUCKETS);
+    int slot = (int)(number % MG_BREAKER_BUCKETS);
+    if (breaker->buckets[slot].number != number) {
+        breaker->buckets[slot].number = number;
+        breaker->buckets[slot].calls = 0;
+        breaker->buckets[slot].failures = 0;
+    }
+    breaker->buckets[slot].calls++;
+    breaker->buckets[slot].failures += is_failure ? 1 : 0;
+
+    int calls = 0, failures = 0;
+    for (int i = 0; i < MG_BREAKER_BUCKETS; i++) {
+        if (breaker->buckets[i].number > number - MG_BREAKER_BUCKETS) {
+            calls += breaker->buckets[i].calls;
+            failures += breaker->buckets[i].failures;
+        }
+    }
+    return is_failure && calls >= breaker->plan.min_calls && failures >= breaker->plan.failure_ratio * calls;
+}
+
+static bool record_closed(struct mg_breaker *breaker, enum mg_call_health health, int64_t now_ms)
+{
+    breaker->unreachable_count = health == MG_CALL_UNREACHABLE ? breaker->unreachable_count + 1 : 0;
+    bool is_window_bad = window_count(breaker, health != MG_CALL_HEALTHY, now_ms);
+    if (!is_window_bad && breaker->unreachable_count < breaker->plan.unreachable_max) {
+        return false;
+    }
+    enter(breaker, MG_BREAKER_OPEN, now_ms);
+    return true;
+}
+
+static bool record_probe(struct mg_breaker *breaker, enum mg_call_health health, int64_t now_ms)
+{
+    breaker->probes_out--;
+    if (health != MG_CALL_HEALTHY) {
+        enter(breaker, MG_BREAKER_OPEN, now_ms);
+        return true;
+    }
+    breaker->probes_good++;
+    if (breaker->probes_good < breaker->plan.probes) {
+        return false;
+    }
+    enter(breaker, MG_BREAKER_CLOSED, now_ms);
+    return true;
+}
+
+bool mg_breaker_record(struct mg_breaker *breaker, uint32_t ticket, enum mg_call_health health,
+                       int64_t now_ms)
+{
+    if (ticket != breaker->epoch) {
+        return false; /* begun in an earlier state: it must neither close nor re-open this one */
+    }
+    if (health == MG_CALL_VOID) {
+        breaker->probes_out -= breaker->state == MG_BREAKER_HALF_OPEN ? 1 : 0;
+        return false;
+    }
+    return breaker->state == MG_BREAKER_HALF_OPEN ? record_probe(breaker, health, now_ms)
+                                                  : record_closed(breaker, health, now_ms);
+}

@@ -1,0 +1,61 @@
+/*
+ * The circuit breaker of one remote service, as arithmetic: results and the time in, a state out. It calls
+ * nothing, reads no clock and allocates nothing.
+ *
+ * Closed: calls go out and are counted over a sliding window. It opens when the share of failures reaches the
+ * ratio (with at least min_calls in the window), or after so many calls in a row that never reached the
+ * service: those cost the remote nothing and prove enough. Open: no call for open_ms. Half-open: at most
+ * `probes` calls under way; as many successes close it, one failure opens it again.
+ */
+#ifndef MG_AGENT_BREAKER_H
+#define MG_AGENT_BREAKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/reply.h"
+
+enum mg_call_health {
+    MG_CALL_HEALTHY,     /* an answer of a service that works, a refusal included: 4xx is about the request */
+    MG_CALL_FAILING,     /* 408, 429, 5xx, a time-out, a broken answer */
+    MG_CALL_UNREACHABLE, /* nothing was sent: name, connection or TLS */
+    MG_CALL_VOID,        /* says nothing about the service: cancelled, or this process lacked the means */
+};
+
+struct mg_breaker_plan {
+    double failure_ratio;
+    int min_calls;
+    int64_t window_ms, open_ms;
+    int probes;
+    int unreachable_max; /* so many unreachable calls in a row open it */
+};
+
+/* The window moves in tenths: old calls leave it in steps small enough not to matter. */
+#define MG_BREAKER_BUCKETS 10
+
+struct mg_breaker {
+    struct mg_breaker_plan plan;
+    enum mg_breaker_state state;
+    uint32_t epoch; /* rises with every change of state: results of calls from before it do not count */
+    int64_t open_until_ms;
+    int unreachable_count;
+    int probes_out, probes_good;
+    struct {
+        int64_t number; /* time / bucket length */
+        int calls, failures;
+    } buckets[MG_BREAKER_BUCKETS];
+};
+
+void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *plan);
+
+/* Lets an open breaker become half-open when its time is over. True if the state changed. */
+bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms);
+
+/* True if a call may begin; then `ret_ticket` must come back with its result, exactly once. */
+bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket);
+
+/* True if the state changed. */
+bool mg_breaker_record(struct mg_breaker *breaker, uint32_t ticket, enum mg_call_health health,
+                       int64_t now_ms);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * One try: one HTTP call. The deadline is judged before it is prepared, again at the last instant before it
+ * is sent, and during it by a time-out of what is left less a margin. The URL is the service file's base and
+ * a path; nothing in an order chooses a host. The idempotency key is the same in every try, so that the
+ * service can de-duplicate.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "core/backoff.h"
+
+/* Ours: key, traceparent, complete-by, order, step, attempt, accept, content type. */
+#define OWN_HEADERS_MAX 8
+/* A try that would have less than this could not even connect across a network. */
+#define TRY_MIN_MS 20
+
+static void on_backoff_over(void *arg)
+{
+    mg_job_enqueue(arg, true);
+}
+
+static void release(struct mg_job *job, enum mg_call_health health)
+{
+    struct mg_lane *lane = job->lane;
+    mg_limiter_release(&lane->limiter);
+    if (mg_breaker_record(&lane->breaker, job->ticket, health, mg_clock_boot_ms())) {
+        mg_lane_breaker_changed(lane);
+    }
+    mg_idle_arm(lane->pump);
+}
+
+void mg_job_cancel_call(struct mg_job *job)
+{
+    if (job->call == NULL) {
+        return;
+    }
+    mg_http_call_cancel(job->call);
+    job->call = NULL;
+    release(job, MG_CALL_VOID);
+}
+
+/* Milliseconds until the next try; -1: this was the last. */
+static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_of_try *verdict)
+{
+    const struct mg_service *service = job->lane->service;
+    if (verdict->outcome != MG_OUTCOME_TRANSIENT || job->request.is_at_most_once ||
+        job->try_count >= service->tries || job->lane->agent->is_draining ||
+        job->lane->breaker.state != MG_BREAKER_CLOSED) {
+        return -1;
+    }
+    int64_t wait_ms = mg_backoff_ms(service->try_backoff_ms, service->try_max_backoff_ms,
+                                    (uint32_t)job->try_count - 1, verdict->retry_after_ms, mg_random_u64());
+    return mg_deadline_budget_ms(mg_job_left_ms(job) - wait_ms) < TRY_MIN_MS ? -1 : wait_ms;
+}
+
+/* The try is over: another one, or the answer. */
+static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
+{
+    bool may_have_run = verdict->executed != MG_EXECUTED_NO;
+    verdict->executed = mg_classify_fold(job->request.kind, verdict->executed, job->may_have_run);
+    job->may_have_run = job->may_have_run || may_have_run;
+    job->last = *verdict;
+    release(job, verdict->health);
+    int64_t wait_ms = next_try_in_ms(job, verdict);
+    if (wait_ms >= 0 && job->timer == NULL) {
+        job->timer = mg_timer_create(job->lane->agent->loop, on_backoff_over, job);
+    }
+    if (wait_ms < 0 || job->timer == NULL) {
+        mg_job_answer(job, verdict, answer_body);
+        return;
+    }
+    job->phase = MG_JOB_BACKING_OFF;
+    mg_timer_start(job->timer, wait_ms, 0);
+}
+
+static void on_answer(void *arg, const struct mg_http_answer *answer)
+{
+    struct mg_job *job = arg;
+    struct mg_lane *lane = job->lane;
+    job->call = NULL;
+    int digit = answer->sent == MG_SENT_YES && answer->status >= 100 && answer->status < 600
+                    ? answer->status / 100
+                    : 0;
+    mg_metric_add(lane->metrics.calls[digit], 1);
+    mg_metric_observe(lane->metrics.call_seconds, (double)(mg_clock_boot_us() - job->call_began_us) / 1e6);
+
+    struct mg_verdict_of_try verdict;
+    mg_classify_answer(lane->service, job->request.kind, job->request.is_pollable, answer,
+                       job->call_budget_ms, &verdict);
+    mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
+           MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
+           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->try_count),
+           MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict.outcome)),
+           MG_LOG_TEXT("why", verdict.text));
+    conclude(job, &verdict, answer->body);
+}
+
+static bool is_named(const char *header, const char *name)
+{
+    size_t len = strlen(name);
+    return strncasecmp(header, name, len) == 0 && header[len] == ':';
+}
+
+/* False: no memory. What is written lives in the job's arena. */
+static bool write_headers(struct mg_job *job, const char *ret_headers[])
+{
+    const struct mg_request *request = &job->request;
+    const struct mg_service *service = job->lane->service;
+    char complete_by[MG_TIME_TEXT_SIZE];
+    mg_time_format(request->complete_by_ms, complete_by);
+    bool has_content_type = request->content.data == NULL, has_accept = false;
+    int count = 0;
+    for (int i = 0; service->headers[i] != NULL; i++) {
+        ret_headers[count++] = service->headers[i];
+        has_content_type = has_content_type || is_named(service->headers[i], "Content-Type");
+        has_accept = has_accept || is_named(service->headers[i], "Accept");
+    }
+    int own_from = count;
+    ret_headers[count++] = mg_arena_printf(job->arena, "Idempotency-Key: %s", request->idempotency_key);
+    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Complete-By: %s", complete_by);
+    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Order: %s", request->order_id);
+    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Step: %s", request->step);
+    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Attempt: %" PRIu32, request->attempt);
+    if (request->traceparent[0] != '\0') {
+        ret_headers[count++] = mg_arena_printf(job->arena, "traceparent: %s", request->traceparent);
+    }
+    if (!has_accept) {
+        ret_headers[count++] = "Accept: application/json";
+    }
+    if (!has_content_type) {
+        ret_headers[count++] = "Content-Type: application/json";
+    }
+    assert(count <= OWN_HEADERS_MAX + MG_SERVICE_HEADERS_MAX);
+    for (int i = own_from; i < count; i++) {
+        if (ret_headers[i] == NULL) {
+            return false;
+        }
+    }
+    ret_headers[count] = NULL;
+    return true;
+}
+
+static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
+{
+    struct mg_verdict_of_try verdict;
+    mg_classify_not_made(why, &verdict);
+    if (class == MG_BAD_INPUT) {
+        verdict.outcome = MG_OUTCOME_PERMANENT;
+        snprintf(verdict.code, sizeof verdict.code, "unsendable");
+    }
+    conclude(job, &verdict, (struct mg_slice){NULL, 0});
+}
+
+void mg_job_call(struct mg_job *job)
+{
+    struct mg_lane *lane = job->lane;
+    const struct mg_service *service = lane->service;
+    const char *headers[OWN_HEADERS_MAX + MG_SERVICE_HEADERS_MAX + 1];
+    mg_job_move(job, MG_JOB_CALLING);
+    assert(!job->request.is_at_most_once || (job->try_count == 0 && !job->is_redelivered));
+    job->try_count++;
+
+    char *method = mg_arena_text(job->arena, job->request.method);
+    char *url = mg_arena_printf(job->arena, "%s%.*s", service->url, (int)job->request.path.len,
+                                job->request.path.data);
+    if (method == NULL || url == NULL || !write_headers(job, headers)) {
+        not_sent(job, MG_TRANSIENT, "no memory for the call");
+        return;
+    }
+    struct mg_http_request request = {
+        .method = method,
+        .url = url,
+        .headers = headers,
+        .body = job->request.content,
+        .ca_file = service->ca_file,
+        .client_cert_file = service->client_cert_file,
+        .client_key_file = service->client_key_file,
+        .is_fresh = service->is_fresh_connection || job->request.is_at_most_once,
+    };
+    request.timeout_ms = mg_deadline_budget_ms(mg_job_left_ms(job));
+    if (request.timeout_ms <= 0) {
+        release(job, MG_CALL_VOID);
+        mg_job_drop_late(job);
+        return;
+    }
+    if (service->try_timeout_ms > 0 && service->try_timeout_ms < request.timeout_ms) {
+        request.timeout_ms = service->try_timeout_ms;
+    }
+    job->call_budget_ms = request.timeout_ms;
+    job->call_began_us = mg_clock_boot_us();
+    struct mg_err err;
+    enum mg_class class = mg_http_client_call(lane->http, &request, on_answer, job, &job->call, &err);
+    if (class != MG_OK) {
+        job->call = NULL;
+        not_sent(job, class, err.text);
+    }
+}

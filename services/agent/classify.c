@@ -1,0 +1,118 @@
+/* See classify.h. */
+#include "classify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fill(struct mg_verdict_of_try *verdict, enum mg_outcome outcome, enum mg_executed executed,
+                 enum mg_call_health health, const char *code, const char *text)
+{
+    verdict->outcome = outcome;
+    verdict->executed = executed;
+    verdict->health = health;
+    verdict->retry_after_ms = -1;
+    snprintf(verdict->code, sizeof verdict->code, "%s", code);
+    snprintf(verdict->text, sizeof verdict->text, "%s", text);
+}
+
+static bool is_good(enum mg_outcome outcome)
+{
+    return outcome == MG_OUTCOME_DONE || outcome == MG_OUTCOME_ACCEPTED;
+}
+
+/* 408 and 429 are the service's own word that it cannot keep up; other 4xx are about the request. */
+static enum mg_call_health health_of_status(int status)
+{
+    bool is_failing = status >= 500 || status == 408 || status == 429;
+    return is_failing ? MG_CALL_FAILING : MG_CALL_HEALTHY;
+}
+
+static void classify_whole_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
+                                  const struct mg_http_answer *answer, struct mg_verdict_of_try *verdict)
+{
+    enum mg_outcome outcome;
+    enum mg_executed executed;
+    mg_service_classify(service, kind, answer->status, is_pollable, &outcome, &executed);
+    fill(verdict, outcome, executed, health_of_status(answer->status), "", "");
+    verdict->retry_after_ms = answer->retry_after_ms;
+    if (!is_good(outcome)) {
+        snprintf(verdict->code, sizeof verdict->code, "http_%d", answer->status);
+        snprintf(verdict->text, sizeof verdict->text, "%s answered %d", service->name, answer->status);
+    }
+}
+
+/* Bytes left and no whole answer came. A time-out may pass by itself; a broken answer to a do leaves its
+ * outcome unknown, and the definition says who finds out. Verify only asks, and an undo may be repeated by
+ * contract. */
+static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer,
+                          struct mg_verdict_of_try *verdict)
+{
+    const char *reason = answer->reason[0] != '\0' ? answer->reason : "no whole answer came";
+    if (answer->is_timed_out) {
+        fill(verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "timeout", reason);
+        return;
+    }
+    enum mg_outcome outcome = kind == MG_KIND_DO ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT;
+    fill(verdict, outcome, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer", reason);
+}
+
+void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
+                        const struct mg_http_answer *answer, int64_t budget_ms,
+                        struct mg_verdict_of_try *ret_verdict)
+{
+    switch (answer->sent) {
+    case MG_SENT_YES:
+        classify_whole_answer(service, kind, is_pollable, answer, ret_verdict);
+        return;
+    case MG_SENT_MAYBE:
+        classify_half(kind, answer, ret_verdict);
+        return;
+    case MG_SENT_NO:
+        break;
+    }
+    bool is_hasty = answer->is_timed_out && budget_ms < MG_CONNECT_TIMEOUT_MS;
+    fill(ret_verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, is_hasty ? MG_CALL_FAILING : MG_CALL_UNREACHABLE,
+         MG_ERROR_CODE_BREAKER_OPEN, answer->reason[0] != '\0' ? answer->reason : "nothing could be sent");
+}
+
+void mg_classify_not_made(const char *why, struct mg_verdict_of_try *ret_verdict)
+{
+    fill(ret_verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_VOID, MG_ERROR_CODE_BREAKER_OPEN, why);
+}
+
+void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict)
+{
+    fill(ret_verdict, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_VOID, "redelivered",
+         "the request came a second time and may be sent at most once: an earlier agent may have sent it");
+}
+
+enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before)
+{
+    if (kind == MG_KIND_VERIFY || !may_have_run_before || executed != MG_EXECUTED_NO) {
+        return executed;
+    }
+    return MG_EXECUTED_MAYBE;
+}
+
+struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_slice answer_body,
+                                   bool *ret_is_truncated)
+{
+    struct mg_slice absent = {NULL, 0};
+    *ret_is_truncated = false;
+    if (answer_body.data == NULL || answer_body.len == 0) {
+        return absent;
+    }
+    struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
+    limits.max_bytes = service->answer_max_bytes;
+    struct mg_err err;
+    if (mg_json_check(answer_body, &limits, &err) != MG_OK) {
+        return absent; /* it said 2xx: the step is done, and there is nothing later steps could refer to */
+    }
+    struct mg_slice result =
+        mg_json_find(answer_body, service->result_pointer ? service->result_pointer : "");
+    if (result.len > service->result_max_bytes) {
+        *ret_is_truncated = true;
+        return absent;
+    }
+    return result;
+}

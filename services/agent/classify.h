@@ -1,0 +1,49 @@
+/*
+ * What one HTTP call, or the lack of one, means: for the order (outcome, executed), for the breaker, and
+ * whether a quick second try makes sense. Pure; the service file's rules come first, then the defaults of the
+ * design.
+ */
+#ifndef MG_AGENT_CLASSIFY_H
+#define MG_AGENT_CLASSIFY_H
+
+#include "breaker.h"
+#include "io/http_client.h"
+#include "wire/reply.h"
+#include "wire/service.h"
+
+struct mg_verdict_of_try {
+    enum mg_outcome outcome;
+    enum mg_executed executed;
+    enum mg_call_health health;
+    int64_t retry_after_ms;           /* -1: none */
+    char code[MG_ERROR_CODE_MAX + 1]; /* "" when it went well */
+    char text[MG_ERROR_TEXT_MAX + 1];
+};
+
+/* `budget_ms` is what the call was given: running out of it before a connection stood says little when it was
+ * short. */
+void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
+                        const struct mg_http_answer *answer, int64_t budget_ms,
+                        struct mg_verdict_of_try *ret_verdict);
+
+/* The call was not made, for no fault of the order: nothing was sent, and it costs the step no attempt. */
+void mg_classify_not_made(const char *why, struct mg_verdict_of_try *ret_verdict);
+
+/* An at_most_once request that somebody may have begun before: nobody can tell, and nobody may try. */
+void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict);
+
+/* Law 10: a refusal, or silence before the first byte, proves nothing about an earlier try of the same
+ * request. */
+enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before);
+
+/* For resolving, TCP and TLS: a service that does not take a connection in this time is not there. */
+#define MG_CONNECT_TIMEOUT_MS 3000
+
+/*
+ * The bytes of a good answer that become the result: all of it, or what the service file points at. Absent if
+ * the answer is no JSON or has no such part; `ret_is_truncated` if it is larger than a result may be.
+ */
+struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_slice answer_body,
+                                   bool *ret_is_truncated);
+
+#endif

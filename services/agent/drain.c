@@ -1,0 +1,82 @@
+/*
+ * The way out. Consuming stops, what has not begun goes back, calls under way may finish, are answered,
+ * confirmed and acked; then the process ends. What is not done when the time is over comes again elsewhere,
+ * as after a crash: this code only saves work, it is not needed for being right.
+ */
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* For the last acks and the last report to leave the process. */
+#define FLUSH_MS 200
+
+static bool has_jobs(const struct mg_agent *agent)
+{
+    for (int i = 0; i < agent->lane_count; i++) {
+        const struct mg_lane *lane = &agent->lanes[i];
+        if (!TAILQ_EMPTY(&lane->begun) || !TAILQ_EMPTY(&lane->lines[MG_LINE_NORMAL].waiting) ||
+            !TAILQ_EMPTY(&lane->lines[MG_LINE_HIGH].waiting)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void mg_agent_on_drain_timer(void *arg)
+{
+    struct mg_agent *agent = arg;
+    if (has_jobs(agent) && mg_clock_boot_ms() >= agent->drain_until_ms) {
+        mg_log(MG_LOG_WARN, "drain time-out: what is still under way will be redelivered", MG_LOG_NONE);
+    }
+    mg_loop_stop(agent->loop);
+}
+
+void mg_agent_drain_check(struct mg_agent *agent)
+{
+    if (agent->is_draining && !agent->is_drained && !has_jobs(agent)) {
+        agent->is_drained = true;
+        mg_timer_start(agent->drain_timer, FLUSH_MS, 0);
+    }
+}
+
+static void drain_lane(struct mg_lane *lane)
+{
+    struct mg_job *job, *next;
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        mg_line_consume(lane, &lane->lines[i], 0);
+    }
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        for (job = TAILQ_FIRST(&lane->lines[i].waiting); job != NULL; job = next) {
+            next = TAILQ_NEXT(job, entry);
+            mg_job_put_back(job);
+        }
+    }
+    struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+        next =
+            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_SET_ASIDE) {
+            mg_job_put_back(job);
+        }
+    }
+}
+
+void mg_agent_drain(void *arg)
+{
+    struct mg_agent *agent = arg;
+    if (agent->is_draining) {
+        mg_log(MG_LOG_WARN, "asked to stop twice: stopping at once", MG_LOG_NONE);
+        mg_loop_stop(agent->loop);
+        return;
+    }
+    mg_log(MG_LOG_INFO, "stopping: finishing the calls under way", MG_LOG_NONE);
+    agent->is_draining = true;
+    agent->was_ready = false;
+    agent->drain_until_ms = mg_clock_boot_ms() + agent->options->drain_timeout_ms;
+    mg_timer_start(agent->drain_timer, agent->options->drain_timeout_ms, 0);
+    mg_agent_report(agent);
+    for (int i = 0; i < agent->lane_count; i++) {
+        drain_lane(&agent->lanes[i]);
+    }
+    mg_agent_drain_check(agent);
+}

@@ -1,0 +1,143 @@
+/*
+ * The life of a job: made from a delivery, moved between the lists of its service, ended by giving the
+ * delivery back. Ending it cancels whatever still runs for it, so that nothing can call back into memory that
+ * is gone.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery)
+{
+    struct mg_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return NULL;
+    }
+    job->lane = lane;
+    job->is_high = is_high;
+    job->delivery = delivery;
+    job->is_redelivered = delivery->is_redelivered;
+    job->phase = MG_JOB_SET_ASIDE;
+    /* A path unescaped, and the URL and headers of each try: less than what came, twice over. */
+    job->arena = mg_arena_create(2 * MG_REQUEST_LIMITS.max_bytes);
+    if (job->arena == NULL) {
+        free(job);
+        return NULL;
+    }
+    mg_buf_init(&job->reply, 0);
+    TAILQ_INSERT_TAIL(&lane->begun, job, entry);
+    return job;
+}
+
+static void job_unlink(struct mg_job *job)
+{
+    struct mg_lane *lane = job->lane;
+    if (job->phase == MG_JOB_WAITING) {
+        TAILQ_REMOVE(&lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL].waiting, job, entry);
+    } else {
+        TAILQ_REMOVE(&lane->begun, job, entry);
+    }
+}
+
+void mg_job_finish(struct mg_job *job, enum mg_job_end end)
+{
+    struct mg_lane *lane = job->lane;
+    struct mg_broker *broker = lane->agent->broker;
+    mg_job_cancel_call(job);
+    job_unlink(job);
+    mg_line_hold(&lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
+    switch (end) {
+    case MG_JOB_ACK:
+        mg_broker_ack(broker, job->delivery);
+        break;
+    case MG_JOB_REJECT:
+        mg_broker_reject(broker, job->delivery);
+        break;
+    case MG_JOB_REQUEUE:
+        mg_broker_requeue(broker, job->delivery);
+        break;
+    }
+    mg_timer_destroy(job->timer);
+    mg_arena_destroy(job->arena);
+    mg_buf_finish(&job->reply);
+    free(job);
+    mg_idle_arm(lane->pump);
+    mg_agent_drain_check(lane->agent);
+}
+
+void mg_job_enqueue(struct mg_job *job, bool is_first)
+{
+    struct mg_line *line = &job->lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+    job_unlink(job);
+    job->phase = MG_JOB_WAITING;
+    if (is_first) {
+        TAILQ_INSERT_HEAD(&line->waiting, job, entry);
+    } else {
+        TAILQ_INSERT_TAIL(&line->waiting, job, entry);
+    }
+    mg_idle_arm(job->lane->pump);
+}
+
+void mg_job_move(struct mg_job *job, enum mg_job_phase phase)
+{
+    assert(phase != MG_JOB_WAITING);
+    job_unlink(job);
+    job->phase = phase;
+    TAILQ_INSERT_TAIL(&job->lane->begun, job, entry);
+}
+
+int64_t mg_job_left_ms(const struct mg_job *job)
+{
+    const struct mg_skew *skew = &job->lane->agent->skew;
+    return job->request.complete_by_ms - mg_skew_now_ms(skew, mg_clock_boot_ms(), mg_clock_wall_ms());
+}
+
+void mg_job_drop_late(struct mg_job *job)
+{
+    mg_metric_add(job->lane->metrics.late, 1);
+    mg_log(MG_LOG_INFO, "request dropped in silence: its complete-by has passed",
+           MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
+           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("tries", job->try_count));
+    mg_job_finish(job, MG_JOB_ACK);
+}
+
+/* What has been tried is answered. What may be sent only once is answered too, as long as this process can
+ * still say for certain that it was not: given back it would count as redelivered. The rest is another
+ * instance's. */
+void mg_job_put_back(struct mg_job *job)
+{
+    if (job->phase == MG_JOB_SET_ASIDE) {
+        mg_job_finish(job, MG_JOB_REQUEUE);
+    } else if (job->try_count > 0) {
+        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+    } else if (job->request.is_at_most_once) {
+        mg_job_answer_not_made(job, "the agent stopped before the call");
+    } else {
+        mg_job_finish(job, MG_JOB_REQUEUE);
+    }
+}
+
+void mg_line_hold(struct mg_line *line, int change)
+{
+    line->held += change;
+    if (line->held >= line->prefetch) {
+        line->room_since_ms = INT64_MAX;
+    } else if (line->room_since_ms == INT64_MAX) {
+        line->room_since_ms = mg_clock_boot_ms();
+    }
+}
+
+void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch)
+{
+    line->prefetch = prefetch;
+    line->room_since_ms = INT64_MAX;
+    mg_line_hold(line, 0);
+    if (prefetch == 0) {
+        mg_broker_pause(lane->agent->broker, line->consumer);
+    } else {
+        mg_broker_resume(lane->agent->broker, line->consumer, prefetch);
+    }
+}

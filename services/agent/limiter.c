@@ -1,0 +1,77 @@
+/* See limiter.h. */
+#include "limiter.h"
+
+#include <assert.h>
+
+/* A burst of a tenth of a second smooths the grain of timers and is no burst to the remote. */
+#define BURST_S 0.1
+
+void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms)
+{
+    assert(concurrency > 0 && rate_per_s >= 0);
+    double burst = rate_per_s * BURST_S;
+    *limiter = (struct mg_limiter){
+        .concurrency = concurrency,
+        .rate_per_s = rate_per_s,
+        .tokens_max = burst > 1 ? burst : 1,
+        .refilled_ms = now_ms,
+    };
+    limiter->tokens = limiter->tokens_max;
+}
+
+int64_t mg_limiter_wait_ms(struct mg_limiter *limiter, int64_t now_ms)
+{
+    if (limiter->in_flight >= limiter->concurrency) {
+        return -1;
+    }
+    if (limiter->rate_per_s <= 0) {
+        return 0;
+    }
+    limiter->tokens += limiter->rate_per_s * (double)(now_ms - limiter->refilled_ms) / 1000.0;
+    limiter->refilled_ms = now_ms;
+    if (limiter->tokens > limiter->tokens_max) {
+        limiter->tokens = limiter->tokens_max;
+    }
+    if (limiter->tokens >= 1) {
+        return 0;
+    }
+    return (int64_t)((1 - limiter->tokens) * 1000.0 / limiter->rate_per_s) + 1;
+}
+
+void mg_limiter_take(struct mg_limiter *limiter)
+{
+    assert(limiter->in_flight < limiter->concurrency);
+    limiter->in_flight++;
+    if (limiter->rate_per_s > 0) {
+        limiter->tokens -= 1;
+    }
+}
+
+void mg_limiter_release(struct mg_limiter *limiter)
+{
+    assert(limiter->in_flight > 0);
+    limiter->in_flight--;
+}
+
+bool mg_limiter_next_is_high(struct mg_limiter *limiter, bool has_high, bool has_normal)
+{
+    assert(has_high || has_normal);
+    if (!has_high || (has_normal && limiter->high_run >= MG_HIGH_RUN_MAX)) {
+        limiter->high_run = 0;
+        return false;
+    }
+    limiter->high_run += has_normal ? 1 : 0;
+    return true;
+}
+
+uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter)
+{
+    int prefetch = limiter->concurrency;
+    if (limiter->rate_per_s > 0 && limiter->rate_per_s < prefetch) {
+        prefetch = (int)limiter->rate_per_s;
+    }
+    if (prefetch < 1) {
+        return 1;
+    }
+    return prefetch > UINT16_MAX ? UINT16_MAX : (uint16_t)prefetch;
+}

@@ -1,0 +1,236 @@
+/*
+ * Requests as they come: parsed, weighed and put in line, or refused. Bytes that are no request of this
+ * service go to the dead-letter exchange, never away. Words of a newer version are left for an instance that
+ * knows them. A request that comes again while its first delivery is still being worked on here joins that
+ * work instead of doubling it.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* A newer request is kept for so long before it goes back, so that it does not spin between instances that do
+ * not know it; and after so many deliveries nobody seems to, and the operator hears of it as a dead letter.
+ */
+#define SET_ASIDE_MS             1000
+#define SET_ASIDE_DELIVERIES_MAX 15
+
+static void refuse(struct mg_job *job, const char *why)
+{
+    mg_metric_add(job->lane->metrics.malformed, 1);
+    mg_log(MG_LOG_WARN, "request refused and dead-lettered", MG_LOG_TEXT("service", job->lane->service->name),
+           MG_LOG_TEXT("message_id", job->delivery->message_id.data ? job->delivery->message_id.data : ""),
+           MG_LOG_TEXT("why", why));
+    mg_job_finish(job, MG_JOB_REJECT);
+}
+
+static bool is_other_type(const struct mg_delivery *delivery)
+{
+    return delivery->type.data != NULL && delivery->type.len > 0 && !mg_slice_is(delivery->type, "request");
+}
+
+static void on_set_aside_over(void *arg)
+{
+    mg_job_finish(arg, MG_JOB_REQUEUE);
+}
+
+static void set_aside(struct mg_job *job)
+{
+    if (job->delivery->delivery_count >= SET_ASIDE_DELIVERIES_MAX) {
+        refuse(job, "a newer version's request that no running instance knows");
+        return;
+    }
+    mg_log(MG_LOG_INFO, "request of a newer version left for another instance",
+           MG_LOG_TEXT("service", job->lane->service->name));
+    job->timer = mg_timer_create(job->lane->agent->loop, on_set_aside_over, job);
+    if (job->timer == NULL || job->lane->agent->is_draining) {
+        mg_job_finish(job, MG_JOB_REQUEUE);
+        return;
+    }
+    mg_timer_start(job->timer, SET_ASIDE_MS, 0);
+}
+
+static void name_reply(struct mg_job *job)
+{
+    const struct mg_request *request = &job->request;
+    struct mg_slice given = job->delivery->correlation_id;
+    if (given.data != NULL && given.len > 0 && given.len < sizeof job->correlation_id) {
+        memcpy(job->correlation_id, given.data, given.len);
+        job->correlation_id[given.len] = '\0';
+        return;
+    }
+    mg_correlation_write(request->order_id, request->step, request->attempt, request->kind,
+                         job->correlation_id);
+}
+
+static bool is_same(const struct mg_request *a, const struct mg_request *b)
+{
+    return a->attempt == b->attempt && a->kind == b->kind && strcmp(a->order_id, b->order_id) == 0 &&
+           strcmp(a->step, b->step) == 0;
+}
+
+static struct mg_job *find_twin(struct mg_lane *lane, const struct mg_job *newcomer)
+{
+    struct mg_job *job;
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        TAILQ_FOREACH(job, &lane->lines[i].waiting, entry)
+        {
+            if (is_same(&job->request, &newcomer->request)) {
+                return job;
+            }
+        }
+    }
+    TAILQ_FOREACH(job, &lane->begun, entry)
+    {
+        if (job != newcomer && job->phase != MG_JOB_SET_ASIDE && is_same(&job->request, &newcomer->request)) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+/* The older job goes on with the newer delivery: it is the one whose ack the broker still wants. What the old
+ * delivery lent goes with it, so the request is taken over as well. */
+static void join(struct mg_job *twin, struct mg_job *newcomer)
+{
+    struct mg_delivery *old_delivery = twin->delivery;
+    struct mg_arena *old_arena = twin->arena;
+    bool was_high = twin->is_high;
+    if (twin->phase == MG_JOB_WAITING) {
+        mg_job_move(twin, MG_JOB_BACKING_OFF); /* its line may be another now */
+    }
+    twin->delivery = newcomer->delivery;
+    twin->arena = newcomer->arena;
+    twin->request = newcomer->request;
+    twin->is_high = newcomer->is_high;
+    twin->is_redelivered = true;
+    twin->may_have_run = true;
+    twin->last.executed = mg_classify_fold(twin->request.kind, twin->last.executed, true);
+    newcomer->delivery = old_delivery;
+    newcomer->arena = old_arena;
+    newcomer->is_high = was_high;
+    mg_job_finish(newcomer, MG_JOB_ACK); /* of an earlier connection: this only frees it */
+}
+
+static void admit(struct mg_job *job)
+{
+    struct mg_agent *agent = job->lane->agent;
+    if (mg_job_left_ms(job) <= 0) {
+        mg_job_drop_late(job);
+        return;
+    }
+    if (job->request.is_at_most_once && job->is_redelivered) {
+        struct mg_verdict_of_try verdict;
+        mg_classify_redelivered(&verdict);
+        mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
+        return;
+    }
+    mg_job_enqueue(job, false);
+    if (agent->is_draining) {
+        mg_job_put_back(job);
+    }
+}
+
+static void receive(struct mg_job *job, bool is_fresh)
+{
+    struct mg_lane *lane = job->lane;
+    struct mg_agent *agent = lane->agent;
+    struct mg_delivery *delivery = job->delivery;
+    struct mg_err err;
+    if (delivery->is_oversized) {
+        refuse(job, "its body is above the limit of the broker's interface");
+        return;
+    }
+    enum mg_class class = is_other_type(delivery)
+                              ? MG_STALE
+                              : mg_request_parse(delivery->body, job->arena, &job->request, &err);
+    if (class == MG_STALE) {
+        set_aside(job);
+        return;
+    }
+    if (class == MG_TRANSIENT) {
+        mg_job_finish(job, MG_JOB_REQUEUE); /* no memory here: perhaps elsewhere, or later */
+        return;
+    }
+    if (class != MG_OK) {
+        refuse(job, err.text);
+        return;
+    }
+    if (strcmp(job->request.service, lane->service->name) != 0) {
+        refuse(job, "it is for another service than its queue");
+        return;
+    }
+    int64_t wall_ms = mg_clock_wall_ms();
+    mg_skew_note(&agent->skew, mg_clock_boot_ms(), wall_ms, job->request.sent_at_ms, is_fresh);
+    name_reply(job);
+    struct mg_job *twin = job->is_redelivered ? find_twin(lane, job) : NULL;
+    if (twin == NULL) {
+        job->may_have_run = job->is_redelivered;
+        admit(job);
+        return;
+    }
+    bool was_waiting = twin->phase == MG_JOB_WAITING;
+    join(twin, job);
+    if (was_waiting) {
+        admit(twin);
+    }
+}
+
+void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
+{
+    struct mg_agent *agent = arg;
+    assert(delivery->consumer >= 0 && delivery->consumer < agent->lane_count * MG_LINE_COUNT);
+    struct mg_lane *lane = &agent->lanes[delivery->consumer / MG_LINE_COUNT];
+    int line_index = delivery->consumer % MG_LINE_COUNT;
+    struct mg_line *line = &lane->lines[line_index];
+    bool is_fresh = !delivery->is_redelivered && line->room_since_ms != INT64_MAX &&
+                    line->room_since_ms + MG_SKEW_ROOM_MS <= delivery->arrived_boot_ms;
+
+    struct mg_job *job = mg_job_create(lane, line_index == MG_LINE_HIGH, delivery);
+    if (job == NULL) {
+        mg_log(MG_LOG_ERROR, "could not take a request: no memory",
+               MG_LOG_TEXT("service", lane->service->name));
+        mg_broker_requeue(agent->broker, delivery);
+        return;
+    }
+    mg_line_hold(line, 1);
+    receive(job, is_fresh);
+}
+
+/* Down may mean that every delivery in hand is void and has been given to others: what has not begun is
+ * theirs. */
+static void put_back_all_waiting(struct mg_lane *lane)
+{
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        struct mg_job *job = TAILQ_FIRST(&lane->lines[i].waiting);
+        while (job != NULL) {
+            struct mg_job *next = TAILQ_NEXT(job, entry);
+            mg_job_put_back(job);
+            job = next;
+        }
+    }
+}
+
+void mg_agent_on_state(void *arg, bool is_up, const char *reason)
+{
+    struct mg_agent *agent = arg;
+    agent->is_broker_up = is_up;
+    if (!is_up) {
+        mg_log(MG_LOG_WARN, "broker not available", MG_LOG_TEXT("why", reason));
+        for (int i = 0; i < agent->lane_count; i++) {
+            put_back_all_waiting(&agent->lanes[i]);
+        }
+        return;
+    }
+    mg_log(MG_LOG_INFO, "broker connected", MG_LOG_NUMBER("services", agent->lane_count));
+    for (int i = 0; i < agent->lane_count; i++) {
+        for (int k = 0; k < MG_LINE_COUNT; k++) {
+            struct mg_line *line = &agent->lanes[i].lines[k];
+            line->room_since_ms = INT64_MAX; /* a backlog may come now */
+            mg_line_hold(line, 0);
+        }
+    }
+    mg_agent_report(agent);
+}

@@ -1,0 +1,168 @@
+/*
+ * What others learn of this agent: service reports to the schedulers (on change, and often enough that
+ * silence means something), /readyz and the metrics. Reports are advice, sent once and never repeated: the
+ * next one is newer.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+static const char *const call_labels[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+static void on_report_published(void *arg, enum mg_publish_outcome outcome)
+{
+    (void)arg;
+    (void)outcome; /* in five seconds there is a newer one */
+}
+
+/* Work can be done right. Not asked about the broker: without it no report goes out. */
+static bool is_sound(const struct mg_agent *agent, char *ret_reason, size_t size)
+{
+    int64_t ahead_ms;
+    if (agent->is_draining) {
+        snprintf(ret_reason, size, "stopping");
+        return false;
+    }
+    if (mg_skew_measure(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms) &&
+        (ahead_ms > agent->skew.limit_ms || ahead_ms < -agent->skew.limit_ms)) {
+        snprintf(ret_reason, size,
+                 "this machine's clock is %" PRId64 " ms %s of the database's; synchronise it",
+                 ahead_ms > 0 ? ahead_ms : -ahead_ms, ahead_ms > 0 ? "ahead" : "behind");
+        return false;
+    }
+    ret_reason[0] = '\0';
+    return true;
+}
+
+/* An open breaker does not make the agent unready: it is the remote that is away, and taking this process out
+ * of service would mend nothing. The schedulers hear of it, and the metric shows it. */
+bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size)
+{
+    const struct mg_agent *agent = arg;
+    if (!mg_broker_is_up(agent->broker, ret_reason, size)) {
+        return false;
+    }
+    return is_sound(agent, ret_reason, size);
+}
+
+static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
+{
+    struct mg_agent *agent = lane->agent;
+    struct mg_service_report report = {
+        .breaker = lane->breaker.state,
+        .is_ready = is_ready,
+        .in_flight = lane->limiter.in_flight,
+        .concurrency = lane->limiter.concurrency,
+    };
+    memcpy(report.service, lane->service->name, sizeof report.service);
+    snprintf(report.instance, sizeof report.instance, "%s", agent->instance);
+    snprintf(report.reason, sizeof report.reason, "%s", reason);
+    struct mg_buf body;
+    struct mg_err err;
+    mg_buf_init(&body, sizeof report * 6 + 512); /* every character escaped, and the names of the members */
+    mg_service_report_write(&report, &body);
+    struct mg_message message = {
+        .exchange = MG_EXCHANGE_REPLIES,
+        .routing_key = MG_QUEUE_REPLIES,
+        .type = "service_report",
+        .body = mg_buf_slice(&body),
+    };
+    if (body.failed || mg_broker_publish(agent->broker, &message, on_report_published, NULL, &err) != MG_OK) {
+        mg_log(MG_LOG_DEBUG, "service report not sent", MG_LOG_TEXT("service", lane->service->name));
+    }
+    mg_buf_finish(&body);
+}
+
+void mg_agent_report(struct mg_agent *agent)
+{
+    if (!agent->is_broker_up) {
+        return;
+    }
+    char reason[MG_ERROR_TEXT_MAX + 1];
+    bool is_ready = is_sound(agent, reason, sizeof reason);
+    for (int i = 0; i < agent->lane_count; i++) {
+        report_lane(&agent->lanes[i], is_ready, reason);
+    }
+}
+
+void mg_agent_on_tick(void *arg)
+{
+    struct mg_agent *agent = arg;
+    char reason[MG_ERROR_TEXT_MAX + 1];
+    bool is_ready = is_sound(agent, reason, sizeof reason);
+    int64_t ahead_ms;
+    if (mg_skew_measure(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms)) {
+        mg_metric_set(agent->skew_metric, (double)ahead_ms / 1000.0);
+    }
+    if (is_ready != agent->was_ready) {
+        mg_log(is_ready ? MG_LOG_INFO : MG_LOG_WARN, is_ready ? "ready again" : "not ready",
+               MG_LOG_TEXT("why", reason));
+    }
+    agent->ticks++;
+    if (is_ready != agent->was_ready ||
+        agent->ticks % (MG_SERVICE_REPORT_PERIOD_MS / MG_AGENT_TICK_MS) == 0) {
+        agent->was_ready = is_ready;
+        mg_agent_report(agent);
+    }
+    for (int i = 0; i < agent->lane_count; i++) {
+        mg_lane_measure(&agent->lanes[i]);
+    }
+}
+
+void mg_lane_measure(struct mg_lane *lane)
+{
+    int waiting = 0;
+    struct mg_job *job;
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        TAILQ_FOREACH(job, &lane->lines[i].waiting, entry)
+        {
+            waiting++;
+        }
+    }
+    mg_metric_set(lane->metrics.waiting, waiting);
+    mg_metric_set(lane->metrics.in_flight, lane->limiter.in_flight);
+    mg_metric_set(lane->metrics.breaker, lane->breaker.state);
+}
+
+static struct mg_metric *series(struct mg_lane *lane, enum mg_metric_type type, const char *name,
+                                const char *label, const char *value, const char *help)
+{
+    char labels[MG_NAME_MAX + 64];
+    if (label == NULL) {
+        snprintf(labels, sizeof labels, "service=\"%s\"", lane->service->name);
+    } else {
+        snprintf(labels, sizeof labels, "service=\"%s\",%s=\"%s\"", lane->service->name, label, value);
+    }
+    return mg_metrics_series(lane->agent->metrics, type, name, labels, help);
+}
+
+void mg_lane_register_metrics(struct mg_lane *lane)
+{
+    struct mg_lane_metrics *metrics = &lane->metrics;
+    for (int i = 0; i < MG_CALL_DIGITS; i++) {
+        metrics->calls[i] = series(lane, MG_COUNTER, "makegood_agent_calls_total", "status", call_labels[i],
+                                   "HTTP calls that ended, by status; none: no whole answer came");
+    }
+    for (int i = 0; i < MG_OUTCOME_COUNT; i++) {
+        metrics->replies[i] = series(lane, MG_COUNTER, "makegood_agent_replies_total", "outcome",
+                                     mg_outcome_name((enum mg_outcome)i), "replies confirmed by the broker");
+    }
+    metrics->call_seconds =
+        series(lane, MG_HISTOGRAM, "makegood_agent_call_seconds", NULL, NULL, "duration of HTTP calls");
+    metrics->late = series(lane, MG_COUNTER, "makegood_agent_late_total", NULL, NULL,
+                           "requests dropped in silence because their complete-by had passed");
+    metrics->malformed = series(lane, MG_COUNTER, "makegood_agent_malformed_total", NULL, NULL,
+                                "messages dead-lettered because they are no request of this service");
+    metrics->reply_again = series(lane, MG_COUNTER, "makegood_agent_reply_again_total", NULL, NULL,
+                                  "replies that the broker did not take and that were offered again");
+    metrics->breaker = series(lane, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
+                              "circuit breaker: 0 closed, 1 open, 2 half-open");
+    metrics->in_flight =
+        series(lane, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "HTTP calls under way");
+    metrics->waiting =
+        series(lane, MG_GAUGE, "makegood_agent_waiting", NULL, NULL, "requests in hand that wait for a call");
+}

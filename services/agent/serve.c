@@ -1,0 +1,126 @@
+/*
+ * Which waiting job goes out next: high before normal without starving it, within the limiter's slots and
+ * tokens, and with the breaker's leave. When the breaker opens, consuming stops, and what waits here is
+ * answered as not made, so that the schedulers park its steps and no attempt is burnt. Half-open lets the
+ * schedulers' requests in again, a few.
+ */
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+static struct mg_job *next_waiting(struct mg_lane *lane)
+{
+    struct mg_job *high = TAILQ_FIRST(&lane->lines[MG_LINE_HIGH].waiting);
+    struct mg_job *normal = TAILQ_FIRST(&lane->lines[MG_LINE_NORMAL].waiting);
+    if (high == NULL && normal == NULL) {
+        return NULL;
+    }
+    return mg_limiter_next_is_high(&lane->limiter, high != NULL, normal != NULL) ? high : normal;
+}
+
+static bool has_waiting(const struct mg_lane *lane)
+{
+    return !TAILQ_EMPTY(&lane->lines[MG_LINE_HIGH].waiting) ||
+           !TAILQ_EMPTY(&lane->lines[MG_LINE_NORMAL].waiting);
+}
+
+/* A try of it that failed says more than that the next one was not made. */
+static void answer_unserved(struct mg_job *job)
+{
+    if (job->try_count > 0) {
+        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+    } else {
+        mg_job_answer_not_made(job, "the circuit breaker is open");
+    }
+}
+
+static void answer_all_unserved(struct mg_lane *lane)
+{
+    struct mg_job *job, *next;
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        for (job = TAILQ_FIRST(&lane->lines[i].waiting); job != NULL; job = next) {
+            next = TAILQ_NEXT(job, entry);
+            answer_unserved(job);
+        }
+    }
+    struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+        next =
+            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        if (job->phase == MG_JOB_BACKING_OFF) {
+            answer_unserved(job);
+        }
+    }
+}
+
+void mg_lane_breaker_changed(struct mg_lane *lane)
+{
+    uint16_t prefetch = 0;
+    switch (lane->breaker.state) {
+    case MG_BREAKER_OPEN:
+        mg_timer_start(lane->timer, lane->breaker.plan.open_ms, 0);
+        break;
+    case MG_BREAKER_HALF_OPEN:
+        prefetch = (uint16_t)lane->breaker.plan.probes;
+        break;
+    case MG_BREAKER_CLOSED:
+        prefetch = mg_limiter_prefetch(&lane->limiter);
+        break;
+    }
+    mg_log(prefetch == 0 ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
+           MG_LOG_TEXT("service", lane->service->name),
+           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)));
+    if (!lane->agent->is_draining) {
+        for (int i = 0; i < MG_LINE_COUNT; i++) {
+            mg_line_consume(lane, &lane->lines[i], prefetch);
+        }
+    }
+    if (lane->breaker.state == MG_BREAKER_OPEN) {
+        answer_all_unserved(lane);
+    }
+    mg_agent_report(lane->agent);
+    mg_idle_arm(lane->pump);
+}
+
+/* False: nothing more can go out now. */
+static bool serve_one(struct mg_lane *lane, int64_t now_ms)
+{
+    if (!has_waiting(lane)) {
+        return false;
+    }
+    int64_t wait_ms = mg_limiter_wait_ms(&lane->limiter, now_ms);
+    if (wait_ms != 0) {
+        if (wait_ms > 0) {
+            mg_timer_start(lane->timer, wait_ms, 0);
+        }
+        return false;
+    }
+    struct mg_job *job = next_waiting(lane);
+    if (mg_job_left_ms(job) <= 0) {
+        mg_job_drop_late(job);
+        return true;
+    }
+    if (!mg_breaker_admit(&lane->breaker, &job->ticket)) {
+        return false;
+    }
+    mg_limiter_take(&lane->limiter);
+    mg_job_call(job);
+    return true;
+}
+
+void mg_lane_pump(void *arg)
+{
+    struct mg_lane *lane = arg;
+    int64_t now_ms = mg_clock_boot_ms();
+    if (mg_breaker_tick(&lane->breaker, now_ms)) {
+        mg_lane_breaker_changed(lane);
+    }
+    if (lane->breaker.state == MG_BREAKER_OPEN) {
+        answer_all_unserved(lane); /* deliveries that were on their way when consuming stopped */
+        mg_timer_start(lane->timer, lane->breaker.open_until_ms - now_ms, 0);
+    } else {
+        while (serve_one(lane, now_ms)) {
+        }
+    }
+    mg_lane_measure(lane);
+}

@@ -1,0 +1,53 @@
+/*
+ * A broker and an HTTP client behind the agent's interfaces that do nothing by themselves: they write down
+ * what the agent did, in order, and the test says what comes back.
+ */
+#ifndef MG_TESTS_AGENT_FAKES_H
+#define MG_TESTS_AGENT_FAKES_H
+
+#include "io/broker.h"
+#include "io/http_client.h"
+
+#define FAKE_MAX 64
+
+struct fake_publish {
+    char type[32], correlation_id[256], routing_key[128];
+    char body[4096];
+    mg_published_fn *done;
+    void *arg;
+    bool is_open; /* its outcome has not been told */
+};
+
+struct fake_call {
+    char method[16], url[512], headers[2048], body[2048];
+    int64_t timeout_ms;
+    bool is_fresh, is_open, is_cancelled;
+    mg_http_done_fn *done;
+    void *arg;
+};
+
+struct fakes {
+    /* One letter for each thing done, in order: c call, r reply published, a ack, x reject, q requeue, p
+     * pause, u resume. Service reports are counted, not written here. */
+    char story[256];
+    struct fake_publish replies[FAKE_MAX];
+    int reply_count;
+    struct fake_call calls[FAKE_MAX];
+    int call_count;
+    int report_count;
+    char last_report[4096];
+    int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
+    bool is_publish_full;           /* mg_broker_publish takes nothing */
+    struct mg_broker_options broker;
+};
+extern struct fakes fakes;
+
+void fakes_reset(void);
+/* Tells the outcome of the newest reply that is still open. */
+void fakes_confirm(enum mg_publish_outcome outcome);
+/* Ends the given call. */
+void fakes_answer(int call, const struct mg_http_answer *answer);
+void fakes_deliver(int consumer, const char *body, bool is_redelivered, uint32_t delivery_count);
+void fakes_deliver_typed(int consumer, const char *type, const char *body, uint32_t delivery_count);
+
+#endif

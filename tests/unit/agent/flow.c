@@ -1,0 +1,171 @@
+/* See flow.h. */
+#include "flow.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "core/key.h"
+
+#define PATIENCE_MS 10000
+
+struct mg_agent flow_agent;
+static struct mg_agent_options options;
+static struct mg_loop *loop;
+
+void flow_start(const char *members)
+{
+    struct mg_err err;
+    char text[1024], path[] = "/tmp/makegood-test-service-XXXXXX";
+    int len = snprintf(text, sizeof text,
+                       "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1/base\",\"try_backoff\":\"1ms\","
+                       "\"try_max_backoff\":\"2ms\"%s}",
+                       members);
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, (size_t)len), len);
+    close(fd);
+
+    fakes_reset();
+    mg_log_open("test", "test", MG_LOG_ERROR);
+    memset(&options, 0, sizeof options);
+    options.service_files.items[0] = path;
+    options.service_files.count = 1;
+    options.amqp_url = "amqp://127.0.0.1";
+    options.http_address = "";
+    options.instance = "test";
+    options.drain_timeout_ms = 300;
+    options.skew_limit_ms = 2000;
+    ck_assert_msg(mg_agent_load(&flow_agent, &options, &err) == MG_OK, "%s", err.text);
+    unlink(path);
+    loop = mg_loop_create();
+    ck_assert_msg(mg_agent_start(&flow_agent, loop, &err) == MG_OK, "%s", err.text);
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+}
+
+void flow_finish(void)
+{
+    mg_agent_finish(&flow_agent);
+    mg_loop_destroy(loop);
+}
+
+void flow_deliver(const struct flow_request *wanted)
+{
+    struct mg_request request = {
+        .attempt = 3,
+        .kind = wanted->kind,
+        .is_at_most_once = wanted->is_at_most_once,
+        .is_pollable = true,
+        .request = mg_slice_of("{\"method\":\"POST\",\"path\":\"/charges\",\"body\":{\"sum\":14.00}}"),
+        .traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    };
+    int64_t now_ms = mg_clock_wall_ms();
+    request.sent_at_ms = now_ms - wanted->sent_ago_ms;
+    request.complete_by_ms = now_ms + (wanted->left_ms == 0 ? 10000 : wanted->left_ms);
+    snprintf(request.order_id, sizeof request.order_id, "%s", wanted->order_id ? wanted->order_id : "o1");
+    snprintf(request.step, sizeof request.step, "charge");
+    snprintf(request.service, sizeof request.service, "%s", wanted->service ? wanted->service : "payment");
+    mg_key_write(request.order_id, request.step, wanted->kind, 0, request.idempotency_key);
+    mg_key_write(request.order_id, request.step, MG_KIND_DO, 0, request.do_key);
+    struct mg_buf body;
+    mg_buf_init(&body, 65536);
+    mg_request_write(&request, &body);
+    ck_assert(!body.failed);
+    fakes_deliver(wanted->consumer, body.data, wanted->is_redelivered, wanted->is_redelivered ? 1 : 0);
+    mg_buf_finish(&body);
+}
+
+/* --- waiting --- */
+
+struct wait {
+    const char *story;
+    int calls, replies;
+    int64_t until_ms;
+    bool is_met;
+};
+
+static void wait_look(void *arg)
+{
+    struct wait *wait = arg;
+    wait->is_met = (wait->story == NULL || strcmp(wait->story, fakes.story) == 0) &&
+                   fakes.call_count >= wait->calls && fakes.reply_count >= wait->replies;
+    if (wait->is_met || mg_clock_boot_ms() >= wait->until_ms) {
+        mg_loop_stop(loop);
+    }
+}
+
+static bool wait_for(struct wait *wait, int64_t for_ms)
+{
+    wait->until_ms = mg_clock_boot_ms() + for_ms;
+    struct mg_timer *timer = mg_timer_create(loop, wait_look, wait);
+    mg_timer_start(timer, 1, 1);
+    mg_loop_run(loop);
+    mg_timer_destroy(timer);
+    return wait->is_met;
+}
+
+void flow_wait_story(const char *story)
+{
+    struct wait wait = {.story = story};
+    ck_assert_msg(wait_for(&wait, PATIENCE_MS), "story is \"%s\", not \"%s\"", fakes.story, story);
+}
+
+void flow_wait_calls(int count)
+{
+    struct wait wait = {.calls = count};
+    ck_assert_msg(wait_for(&wait, PATIENCE_MS), "%d calls, not %d; story \"%s\"", fakes.call_count, count,
+                  fakes.story);
+}
+
+void flow_wait_replies(int count)
+{
+    struct wait wait = {.replies = count};
+    ck_assert_msg(wait_for(&wait, PATIENCE_MS), "%d replies, not %d; story \"%s\"", fakes.reply_count, count,
+                  fakes.story);
+}
+
+void flow_linger(int64_t ms)
+{
+    struct wait wait = {.calls = INT32_MAX};
+    (void)wait_for(&wait, ms);
+}
+
+/* --- answers and replies --- */
+
+void flow_answer_status(int call, int status, const char *body)
+{
+    struct mg_http_answer answer = {.sent = MG_SENT_YES,
+                                    .status = status,
+                                    .body = mg_slice_of(body),
+                                    .content_type = "application/json",
+                                    .retry_after_ms = -1};
+    fakes_answer(call, &answer);
+}
+
+void flow_answer_unreachable(int call)
+{
+    struct mg_http_answer answer = {
+        .sent = MG_SENT_NO, .content_type = "", .retry_after_ms = -1, .reason = "connection refused"};
+    fakes_answer(call, &answer);
+}
+
+void flow_answer_broken(int call)
+{
+    struct mg_http_answer answer = {
+        .sent = MG_SENT_MAYBE, .content_type = "", .retry_after_ms = -1, .reason = "connection reset"};
+    fakes_answer(call, &answer);
+}
+
+const struct mg_reply *flow_reply(int number)
+{
+    static struct mg_reply reply;
+    struct mg_err err;
+    ck_assert_int_lt(number, fakes.reply_count);
+    enum mg_class class =
+        mg_reply_parse(mg_slice_of(fakes.replies[number].body), &MG_JSON_LIMITS_DEFAULT, &reply, &err);
+    ck_assert_msg(class == MG_OK, "%s", err.text);
+    return &reply;
+}

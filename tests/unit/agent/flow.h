@@ -1,0 +1,43 @@
+/*
+ * An agent of one service on the real loop, with the fakes behind it. Consumer 0 is the normal queue, 1 the
+ * high one.
+ */
+#ifndef MG_TESTS_AGENT_FLOW_H
+#define MG_TESTS_AGENT_FLOW_H
+
+#include "agent.h"
+#include "fakes.h"
+
+extern struct mg_agent flow_agent;
+
+/* `members` are further members of the service file, ", \"tries\": 1". */
+void flow_start(const char *members);
+void flow_finish(void);
+
+struct flow_request {
+    const char *order_id; /* NULL: "o1" */
+    enum mg_kind kind;
+    int64_t left_ms; /* until complete-by; 0: 10 s */
+    int64_t sent_ago_ms;
+    bool is_at_most_once, is_redelivered;
+    const char *service; /* NULL: "payment" */
+    int consumer;
+};
+void flow_deliver(const struct flow_request *request);
+
+/* Runs the loop until `story` is as given; fails after some seconds. */
+void flow_wait_story(const char *story);
+/* Runs the loop until so many calls or replies have been made. */
+void flow_wait_calls(int count);
+void flow_wait_replies(int count);
+/* Runs the loop for a moment in which something that must not happen could. */
+void flow_linger(int64_t ms);
+
+void flow_answer_status(int call, int status, const char *body);
+void flow_answer_unreachable(int call);
+void flow_answer_broken(int call);
+
+/* The reply with this number, parsed. Lives until the next. */
+const struct mg_reply *flow_reply(int number);
+
+#endif

@@ -1,0 +1,167 @@
+/* The breaker: what opens it, what closes it, and which results no longer count. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "breaker.h"
+
+static const struct mg_breaker_plan plan = {
+    .failure_ratio = 0.5,
+    .min_calls = 10,
+    .window_ms = 10000,
+    .open_ms = 5000,
+    .probes = 2,
+    .unreachable_max = 3,
+};
+static struct mg_breaker breaker;
+
+static void setup(void)
+{
+    mg_breaker_init(&breaker, &plan);
+}
+
+static bool call(enum mg_call_health health, int64_t now_ms)
+{
+    uint32_t ticket;
+    ck_assert(mg_breaker_admit(&breaker, &ticket));
+    return mg_breaker_record(&breaker, ticket, health, now_ms);
+}
+
+START_TEST(failures_below_min_calls_do_not_open_it)
+{
+    for (int i = 0; i < 9; i++) {
+        ck_assert(!call(MG_CALL_FAILING, 1000));
+    }
+    ck_assert_int_eq(breaker.state, MG_BREAKER_CLOSED);
+    ck_assert(call(MG_CALL_FAILING, 1000));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
+}
+END_TEST
+
+START_TEST(it_opens_at_the_ratio_and_not_below)
+{
+    for (int i = 0; i < 10; i++) {
+        ck_assert(!call(MG_CALL_HEALTHY, 1000));
+    }
+    for (int i = 0; i < 9; i++) {
+        ck_assert(!call(MG_CALL_FAILING, 1000));
+    }
+    ck_assert(call(MG_CALL_FAILING, 1000));
+}
+END_TEST
+
+START_TEST(calls_older_than_the_window_do_not_count)
+{
+    for (int i = 0; i < 9; i++) {
+        ck_assert(!call(MG_CALL_FAILING, 1000));
+    }
+    ck_assert(!call(MG_CALL_FAILING, 12000));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_CLOSED);
+}
+END_TEST
+
+START_TEST(unreachable_calls_in_a_row_open_it_at_once)
+{
+    ck_assert(!call(MG_CALL_UNREACHABLE, 1));
+    ck_assert(!call(MG_CALL_UNREACHABLE, 2));
+    ck_assert(!call(MG_CALL_HEALTHY, 3));
+    ck_assert(!call(MG_CALL_UNREACHABLE, 4));
+    ck_assert(!call(MG_CALL_UNREACHABLE, 5));
+    ck_assert(call(MG_CALL_UNREACHABLE, 6));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
+}
+END_TEST
+
+static void open_it(int64_t now_ms)
+{
+    for (int i = 0; i < 3; i++) {
+        call(MG_CALL_UNREACHABLE, now_ms);
+    }
+    ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
+}
+
+START_TEST(open_admits_nothing_until_its_time_is_over)
+{
+    uint32_t ticket;
+    open_it(1000);
+    ck_assert(!mg_breaker_admit(&breaker, &ticket));
+    ck_assert(!mg_breaker_tick(&breaker, 5999));
+    ck_assert(!mg_breaker_admit(&breaker, &ticket));
+    ck_assert(mg_breaker_tick(&breaker, 6000));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_HALF_OPEN);
+}
+END_TEST
+
+START_TEST(half_open_admits_only_probes_and_closes_after_as_many_successes)
+{
+    uint32_t first, second, third;
+    open_it(1000);
+    mg_breaker_tick(&breaker, 6000);
+    ck_assert(mg_breaker_admit(&breaker, &first));
+    ck_assert(mg_breaker_admit(&breaker, &second));
+    ck_assert(!mg_breaker_admit(&breaker, &third));
+    ck_assert(!mg_breaker_record(&breaker, first, MG_CALL_HEALTHY, 6001));
+    ck_assert(mg_breaker_admit(&breaker, &third));
+    ck_assert(mg_breaker_record(&breaker, second, MG_CALL_HEALTHY, 6002));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_CLOSED);
+}
+END_TEST
+
+START_TEST(a_failed_probe_opens_it_again_for_the_whole_time)
+{
+    open_it(1000);
+    mg_breaker_tick(&breaker, 6000);
+    ck_assert(call(MG_CALL_FAILING, 6100));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
+    ck_assert(!mg_breaker_tick(&breaker, 11099));
+    ck_assert(mg_breaker_tick(&breaker, 11100));
+}
+END_TEST
+
+START_TEST(a_void_probe_gives_its_place_back_and_says_nothing)
+{
+    uint32_t ticket;
+    open_it(1000);
+    mg_breaker_tick(&breaker, 6000);
+    for (int i = 0; i < 10; i++) {
+        ck_assert(mg_breaker_admit(&breaker, &ticket));
+        ck_assert(!mg_breaker_record(&breaker, ticket, MG_CALL_VOID, 6100));
+    }
+    ck_assert_int_eq(breaker.state, MG_BREAKER_HALF_OPEN);
+}
+END_TEST
+
+START_TEST(a_result_from_before_the_opening_neither_closes_nor_reopens)
+{
+    uint32_t old_good, old_bad;
+    ck_assert(mg_breaker_admit(&breaker, &old_good));
+    ck_assert(mg_breaker_admit(&breaker, &old_bad));
+    open_it(1000);
+    mg_breaker_tick(&breaker, 6000);
+    ck_assert(!mg_breaker_record(&breaker, old_good, MG_CALL_HEALTHY, 6001));
+    ck_assert(!mg_breaker_record(&breaker, old_bad, MG_CALL_FAILING, 6001));
+    ck_assert_int_eq(breaker.state, MG_BREAKER_HALF_OPEN);
+    ck_assert_int_eq(breaker.probes_out, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent breaker");
+    TCase *tcase = tcase_create("breaker");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, failures_below_min_calls_do_not_open_it);
+    tcase_add_test(tcase, it_opens_at_the_ratio_and_not_below);
+    tcase_add_test(tcase, calls_older_than_the_window_do_not_count);
+    tcase_add_test(tcase, unreachable_calls_in_a_row_open_it_at_once);
+    tcase_add_test(tcase, open_admits_nothing_until_its_time_is_over);
+    tcase_add_test(tcase, half_open_admits_only_probes_and_closes_after_as_many_successes);
+    tcase_add_test(tcase, a_failed_probe_opens_it_again_for_the_whole_time);
+    tcase_add_test(tcase, a_void_probe_gives_its_place_back_and_says_nothing);
+    tcase_add_test(tcase, a_result_from_before_the_opening_neither_closes_nor_reopens);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,179 @@
+/* What an HTTP answer, or the lack of one, means. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "classify.h"
+
+static struct mg_service *service;
+static struct mg_verdict_of_try verdict;
+
+static void setup(void)
+{
+    struct mg_err err;
+    struct mg_slice text = mg_slice_of("{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1\","
+                                       "\"result\":{\"max_bytes\":1024,\"pointer\":\"/receipt\"}}");
+    ck_assert_msg(mg_service_parse(text, NULL, &service, &err) == MG_OK, "%s", err.text);
+}
+
+static void teardown(void)
+{
+    mg_service_destroy(service);
+}
+
+static void answered(enum mg_kind kind, int status)
+{
+    struct mg_http_answer answer = {
+        .sent = MG_SENT_YES, .status = status, .content_type = "", .retry_after_ms = -1};
+    mg_classify_answer(service, kind, true, &answer, 9000, &verdict);
+}
+
+static void broke(enum mg_kind kind, enum mg_sent sent, bool is_timed_out, int64_t budget_ms)
+{
+    struct mg_http_answer answer = {.sent = sent,
+                                    .content_type = "",
+                                    .retry_after_ms = -1,
+                                    .is_timed_out = is_timed_out,
+                                    .reason = "it broke"};
+    mg_classify_answer(service, kind, true, &answer, budget_ms, &verdict);
+}
+
+static void expect(enum mg_outcome outcome, enum mg_executed executed, enum mg_call_health health,
+                   const char *code)
+{
+    ck_assert_str_eq(mg_outcome_name(verdict.outcome), mg_outcome_name(outcome));
+    ck_assert_str_eq(mg_executed_name(verdict.executed), mg_executed_name(executed));
+    ck_assert_int_eq(verdict.health, health);
+    ck_assert_str_eq(verdict.code, code);
+}
+
+START_TEST(statuses_mean_what_the_contract_says)
+{
+    answered(MG_KIND_DO, 200);
+    expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
+    answered(MG_KIND_DO, 202);
+    expect(MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_CALL_HEALTHY, "");
+    answered(MG_KIND_DO, 422);
+    expect(MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, MG_CALL_HEALTHY, "http_422");
+    answered(MG_KIND_DO, 302);
+    expect(MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, MG_CALL_HEALTHY, "http_302");
+    answered(MG_KIND_DO, 409);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_HEALTHY, "http_409");
+    answered(MG_KIND_DO, 429);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "http_429");
+    answered(MG_KIND_DO, 503);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "http_503");
+    answered(MG_KIND_VERIFY, 404);
+    expect(MG_OUTCOME_ABSENT, MG_EXECUTED_NO, MG_CALL_HEALTHY, "http_404");
+    answered(MG_KIND_UNDO, 410);
+    expect(MG_OUTCOME_ABSENT, MG_EXECUTED_NO, MG_CALL_HEALTHY, "http_410");
+}
+END_TEST
+
+START_TEST(nothing_sent_is_proof_that_nothing_happened_and_costs_nothing)
+{
+    broke(MG_KIND_DO, MG_SENT_NO, false, 9000);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, MG_ERROR_CODE_BREAKER_OPEN);
+    ck_assert_str_eq(verdict.text, "it broke");
+}
+END_TEST
+
+START_TEST(a_connection_that_had_no_time_says_little_about_the_service)
+{
+    broke(MG_KIND_DO, MG_SENT_NO, true, 50);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_FAILING, MG_ERROR_CODE_BREAKER_OPEN);
+    broke(MG_KIND_DO, MG_SENT_NO, true, MG_CONNECT_TIMEOUT_MS);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, MG_ERROR_CODE_BREAKER_OPEN);
+}
+END_TEST
+
+START_TEST(a_broken_answer_to_a_do_leaves_its_outcome_unknown)
+{
+    broke(MG_KIND_DO, MG_SENT_MAYBE, false, 9000);
+    expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+    broke(MG_KIND_UNDO, MG_SENT_MAYBE, false, 9000);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+    broke(MG_KIND_VERIFY, MG_SENT_MAYBE, false, 9000);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+    broke(MG_KIND_DO, MG_SENT_MAYBE, true, 9000);
+    expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "timeout");
+}
+END_TEST
+
+START_TEST(a_good_status_with_a_body_cut_off_is_not_done)
+{
+    struct mg_http_answer answer = {.sent = MG_SENT_MAYBE,
+                                    .status = 200,
+                                    .content_type = "",
+                                    .retry_after_ms = -1,
+                                    .reason = "too large"};
+    mg_classify_answer(service, MG_KIND_DO, true, &answer, 9000, &verdict);
+    expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+}
+END_TEST
+
+START_TEST(a_refusal_proves_nothing_about_an_earlier_try)
+{
+    ck_assert_int_eq(mg_classify_fold(MG_KIND_DO, MG_EXECUTED_NO, false), MG_EXECUTED_NO);
+    ck_assert_int_eq(mg_classify_fold(MG_KIND_DO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(mg_classify_fold(MG_KIND_UNDO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(mg_classify_fold(MG_KIND_DO, MG_EXECUTED_YES, true), MG_EXECUTED_YES);
+    ck_assert_int_eq(mg_classify_fold(MG_KIND_VERIFY, MG_EXECUTED_NO, true), MG_EXECUTED_NO);
+}
+END_TEST
+
+START_TEST(the_result_is_the_part_pointed_at_digit_for_digit)
+{
+    bool is_truncated;
+    struct mg_slice result =
+        mg_classify_result(service, mg_slice_of("{\"receipt\": {\"sum\": 14.00}, \"x\": 1}"), &is_truncated);
+    ck_assert(mg_slice_is(result, "{\"sum\": 14.00}"));
+    ck_assert(!is_truncated);
+}
+END_TEST
+
+START_TEST(what_is_no_json_or_has_no_such_part_gives_no_result)
+{
+    bool is_truncated = true;
+    static const char *const bodies[] = {"", "<html>", "{\"receipt\":1,\"receipt\":2}", "{\"other\":1}",
+                                         "{\"receipt\":"};
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        ck_assert_ptr_null(mg_classify_result(service, mg_slice_of(bodies[i]), &is_truncated).data);
+        ck_assert(!is_truncated);
+    }
+}
+END_TEST
+
+START_TEST(a_result_above_the_limit_is_cut_and_says_so)
+{
+    char body[3000];
+    bool is_truncated;
+    memset(body, 'a', sizeof body);
+    memcpy(body, "{\"receipt\":\"", 12);
+    memcpy(body + sizeof body - 3, "\"}", 3);
+    ck_assert_ptr_null(mg_classify_result(service, mg_slice_of(body), &is_truncated).data);
+    ck_assert(is_truncated);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent classify");
+    TCase *tcase = tcase_create("classify");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, statuses_mean_what_the_contract_says);
+    tcase_add_test(tcase, nothing_sent_is_proof_that_nothing_happened_and_costs_nothing);
+    tcase_add_test(tcase, a_connection_that_had_no_time_says_little_about_the_service);
+    tcase_add_test(tcase, a_broken_answer_to_a_do_leaves_its_outcome_unknown);
+    tcase_add_test(tcase, a_good_status_with_a_body_cut_off_is_not_done);
+    tcase_add_test(tcase, a_refusal_proves_nothing_about_an_earlier_try);
+    tcase_add_test(tcase, the_result_is_the_part_pointed_at_digit_for_digit);
+    tcase_add_test(tcase, what_is_no_json_or_has_no_such_part_gives_no_result);
+    tcase_add_test(tcase, a_result_above_the_limit_is_cut_and_says_so);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,463 @@
+/*
+ * The agent's flow from delivery to ack: what is called, what is said, in which order, and when nothing is
+ * said at all.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+static void setup(void)
+{
+    flow_start("");
+}
+
+static void expect_reply(int number, enum mg_outcome outcome, enum mg_executed executed, const char *code)
+{
+    const struct mg_reply *reply = flow_reply(number);
+    ck_assert_str_eq(mg_outcome_name(reply->outcome), mg_outcome_name(outcome));
+    ck_assert_str_eq(mg_executed_name(reply->executed), mg_executed_name(executed));
+    ck_assert_str_eq(reply->error_code, code);
+}
+
+/* Catches: a call or a reply that loses what the remote or the scheduler needs. */
+START_TEST(a_request_is_called_and_answered_as_the_contract_says)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    const struct fake_call *call = &fakes.calls[0];
+    ck_assert_str_eq(call->method, "POST");
+    ck_assert_str_eq(call->url, "http://127.0.0.1:1/base/charges");
+    ck_assert_str_eq(call->body, "{\"sum\":14.00}");
+    ck_assert_ptr_nonnull(strstr(call->headers, "Idempotency-Key: o1.charge.do\n"));
+    ck_assert_ptr_nonnull(strstr(call->headers, "X-Makegood-Order: o1\n"));
+    ck_assert_ptr_nonnull(strstr(call->headers, "X-Makegood-Step: charge\n"));
+    ck_assert_ptr_nonnull(strstr(call->headers, "X-Makegood-Attempt: 3\n"));
+    ck_assert_ptr_nonnull(strstr(call->headers, "X-Makegood-Complete-By: 2"));
+    ck_assert_ptr_nonnull(strstr(call->headers, "Content-Type: application/json\n"));
+    ck_assert_ptr_nonnull(strstr(call->headers, "traceparent: 00-0af7651916cd43dd8448eb211c80319c"));
+    ck_assert_int_le(call->timeout_ms, 9750);
+    ck_assert_int_ge(call->timeout_ms, 9000);
+    flow_answer_status(0, 201, "{\"id\": 7.50}");
+    flow_wait_replies(1);
+    ck_assert_str_eq(fakes.replies[0].type, "reply");
+    ck_assert_str_eq(fakes.replies[0].routing_key, "scheduler.replies");
+    ck_assert_str_eq(fakes.replies[0].correlation_id, "o1.charge.3.do");
+    expect_reply(0, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
+    ck_assert(mg_slice_is(flow_reply(0)->result, "{\"id\": 7.50}"));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("cra");
+}
+END_TEST
+
+/* Catches: a request acked before its reply is safe, by which a crash loses the answer. */
+START_TEST(the_request_is_acked_only_after_the_reply_is_confirmed)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 200, "{}");
+    flow_linger(50);
+    ck_assert_str_eq(fakes.story, "cr");
+    fakes_confirm(MG_PUBLISH_REFUSED);
+    flow_wait_replies(2);
+    ck_assert_str_eq(fakes.story, "crr");
+    fakes_confirm(MG_PUBLISH_UNKNOWN);
+    flow_wait_replies(3);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("crrra");
+}
+END_TEST
+
+START_TEST(a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    flow_answer_status(0, 200, "{}");
+    flow_linger(50);
+    ck_assert_int_eq(fakes.reply_count, 0);
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("cra");
+}
+END_TEST
+
+START_TEST(a_full_publish_window_delays_the_reply)
+{
+    fakes.is_publish_full = true;
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 200, "{}");
+    flow_linger(20);
+    fakes.is_publish_full = false;
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("cra");
+}
+END_TEST
+
+/* --- deadlines --- */
+
+/* Catches: a call, or even an error message, after complete-by (P7). */
+START_TEST(a_late_request_is_dropped_in_silence)
+{
+    flow_deliver(&(struct flow_request){.left_ms = -1, .sent_ago_ms = 10000});
+    flow_linger(30);
+    ck_assert_str_eq(fakes.story, "a");
+    ck_assert_int_eq((int)mg_metric_value(flow_agent.lanes[0].metrics.late), 1);
+}
+END_TEST
+
+START_TEST(an_answer_after_complete_by_is_kept_silent)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 60});
+    flow_wait_calls(1);
+    flow_linger(80);
+    flow_answer_status(0, 200, "{}");
+    flow_linger(20);
+    ck_assert_str_eq(fakes.story, "ca");
+}
+END_TEST
+
+START_TEST(a_reply_that_nobody_takes_ends_in_silence_at_complete_by)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 100});
+    flow_wait_calls(1);
+    flow_answer_status(0, 200, "{}");
+    flow_wait_replies(1);
+    flow_linger(120);
+    fakes_confirm(MG_PUBLISH_REFUSED);
+    flow_linger(30);
+    ck_assert_str_eq(fakes.story, "cra");
+}
+END_TEST
+
+START_TEST(a_request_that_expires_while_it_waits_for_a_slot_is_not_called)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "long"});
+    flow_deliver(&(struct flow_request){.order_id = "late", .left_ms = 40});
+    flow_linger(60);
+    flow_answer_status(0, 200, "{}");
+    flow_linger(20);
+    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert_str_eq(fakes.story, "cra");
+}
+END_TEST
+
+/* --- tries --- */
+
+START_TEST(a_transient_failure_is_tried_again_with_the_same_key)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 503, "");
+    flow_wait_calls(2);
+    ck_assert_ptr_nonnull(strstr(fakes.calls[1].headers, "Idempotency-Key: o1.charge.do\n"));
+    flow_answer_status(1, 200, "{}");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
+}
+END_TEST
+
+START_TEST(after_the_last_try_the_failure_is_answered)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    for (int i = 0; i < 3; i++) {
+        flow_wait_calls(i + 1);
+        flow_answer_status(i, 503, "");
+    }
+    flow_wait_replies(1);
+    ck_assert_int_eq(fakes.call_count, 3);
+    expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, "http_503");
+}
+END_TEST
+
+/* Catches: a step whose first try executed being taken for one that did nothing, and never undone. */
+START_TEST(a_refusal_after_a_try_that_may_have_run_is_still_maybe)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 500, "");
+    flow_wait_calls(2);
+    flow_answer_status(1, 422, "{}");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
+}
+END_TEST
+
+START_TEST(a_refusal_of_a_redelivered_request_is_maybe_too)
+{
+    flow_deliver(&(struct flow_request){.is_redelivered = true});
+    flow_wait_calls(1);
+    flow_answer_status(0, 422, "{}");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
+}
+END_TEST
+
+START_TEST(a_first_refusal_proves_that_nothing_happened)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 422, "{}");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
+}
+END_TEST
+
+START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_broken(0);
+    flow_wait_replies(1);
+    ck_assert_int_eq(fakes.call_count, 1);
+    expect_reply(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, "broken_answer");
+}
+END_TEST
+
+/* --- at most once --- */
+
+START_TEST(at_most_once_has_one_try_on_a_fresh_connection)
+{
+    flow_deliver(&(struct flow_request){.is_at_most_once = true});
+    flow_wait_calls(1);
+    ck_assert(fakes.calls[0].is_fresh);
+    flow_answer_status(0, 503, "");
+    flow_wait_replies(1);
+    flow_linger(20);
+    ck_assert_int_eq(fakes.call_count, 1);
+}
+END_TEST
+
+/* Catches: a second execution of what may run once only. */
+START_TEST(at_most_once_redelivered_is_answered_unknown_without_a_call)
+{
+    flow_deliver(&(struct flow_request){.is_at_most_once = true, .is_redelivered = true});
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("ra");
+    expect_reply(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, "redelivered");
+}
+END_TEST
+
+START_TEST(at_most_once_that_has_not_begun_when_the_agent_stops_is_answered_not_made)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "running"});
+    flow_deliver(&(struct flow_request){.order_id = "once", .is_at_most_once = true});
+    flow_wait_calls(1);
+    mg_agent_drain(&flow_agent);
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_ERROR_CODE_BREAKER_OPEN);
+    ck_assert_str_eq(flow_reply(0)->order_id, "once");
+}
+END_TEST
+
+/* --- deliveries that are wrong, new, or come twice --- */
+
+START_TEST(malformed_or_misdirected_requests_are_dead_lettered)
+{
+    fakes_deliver(0, "{\"v\":1}", false, 0);
+    fakes_deliver(0, "not JSON", false, 0);
+    flow_deliver(&(struct flow_request){.service = "inventory"});
+    flow_linger(20);
+    ck_assert_str_eq(fakes.story, "xxx");
+}
+END_TEST
+
+START_TEST(words_of_a_newer_version_are_left_for_another_instance)
+{
+    fakes_deliver_typed(0, "request_batch", "{}", 0);
+    flow_linger(50);
+    ck_assert_str_eq(fakes.story, "");
+    flow_wait_story("q");
+    fakes_deliver_typed(0, "request_batch", "{}", 15);
+    flow_wait_story("qx");
+}
+END_TEST
+
+/* Catches: two calls for one attempt under way in one process after a reconnect. */
+START_TEST(a_redelivery_joins_the_call_that_is_under_way)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_deliver(&(struct flow_request){.is_redelivered = true});
+    flow_linger(20);
+    ck_assert_int_eq(fakes.call_count, 1);
+    flow_answer_status(0, 200, "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("cara");
+    ck_assert_int_eq(flow_agent.lanes[0].lines[0].held, 0);
+}
+END_TEST
+
+START_TEST(what_waits_when_the_broker_goes_away_is_given_up)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "running"});
+    flow_deliver(&(struct flow_request){.order_id = "waiting"});
+    flow_wait_calls(1);
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    ck_assert_str_eq(fakes.story, "cq");
+}
+END_TEST
+
+/* --- order of service --- */
+
+START_TEST(high_waits_before_normal)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "first"});
+    flow_wait_calls(1);
+    flow_deliver(&(struct flow_request){.order_id = "normal"});
+    flow_deliver(&(struct flow_request){.order_id = "high", .consumer = 1});
+    flow_answer_status(0, 200, "{}");
+    flow_wait_calls(2);
+    ck_assert_ptr_nonnull(strstr(fakes.calls[1].headers, "X-Makegood-Order: high\n"));
+}
+END_TEST
+
+/* --- breaker --- */
+
+static void open_breaker(void)
+{
+    flow_deliver(&(struct flow_request){.order_id = "down"});
+    for (int i = 0; i < 3; i++) {
+        flow_wait_calls(i + 1);
+        flow_answer_unreachable(i);
+    }
+    ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_OPEN);
+}
+
+/* Catches: attempts burnt against a service that is down. */
+START_TEST(an_open_breaker_stops_consuming_and_parks_what_is_in_hand)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "down"});
+    flow_deliver(&(struct flow_request){.order_id = "held"});
+    int reports = fakes.report_count;
+    for (int i = 0; i < 3; i++) {
+        flow_wait_calls(i + 1);
+        flow_answer_unreachable(i);
+    }
+    flow_wait_replies(2);
+    expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_ERROR_CODE_BREAKER_OPEN);
+    expect_reply(1, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_ERROR_CODE_BREAKER_OPEN);
+    ck_assert_int_eq(fakes.prefetch[0], 0);
+    ck_assert_int_eq(fakes.prefetch[1], 0);
+    ck_assert_int_gt(fakes.report_count, reports);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"open\""));
+    flow_deliver(&(struct flow_request){.order_id = "on-its-way"});
+    flow_wait_replies(3);
+    expect_reply(2, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_ERROR_CODE_BREAKER_OPEN);
+    ck_assert_int_eq(fakes.call_count, 3);
+}
+END_TEST
+
+START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":8,\"breaker\":{\"open_for\":\"50ms\"}");
+    open_breaker();
+    flow_linger(70);
+    ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_HALF_OPEN);
+    ck_assert_int_eq(fakes.prefetch[0], 1);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"half_open\""));
+    flow_deliver(&(struct flow_request){.order_id = "probe"});
+    flow_deliver(&(struct flow_request){.order_id = "next", .consumer = 1});
+    flow_wait_calls(4);
+    flow_linger(20);
+    ck_assert_int_eq(fakes.call_count, 4);
+    flow_answer_status(3, 200, "{}");
+    flow_wait_calls(5);
+    ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(fakes.prefetch[0], 8);
+    ck_assert_int_eq(fakes.prefetch[1], 8);
+}
+END_TEST
+
+/* --- the way out --- */
+
+START_TEST(draining_gives_back_what_has_not_begun_and_finishes_what_has)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "running"});
+    flow_deliver(&(struct flow_request){.order_id = "waiting"});
+    flow_wait_calls(1);
+    mg_agent_drain(&flow_agent);
+    ck_assert_str_eq(fakes.story, "cppq");
+    flow_deliver(&(struct flow_request){.order_id = "on-its-way"});
+    ck_assert_str_eq(fakes.story, "cppqq");
+    flow_answer_status(0, 200, "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("cppqqra");
+    ck_assert(flow_agent.is_drained);
+}
+END_TEST
+
+START_TEST(what_is_not_done_at_the_end_is_given_back)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    mg_agent_finish(&flow_agent);
+    ck_assert_str_eq(fakes.story, "cq");
+    ck_assert(fakes.calls[0].is_cancelled);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        a_request_is_called_and_answered_as_the_contract_says,
+        the_request_is_acked_only_after_the_reply_is_confirmed,
+        a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back,
+        a_full_publish_window_delays_the_reply,
+        a_late_request_is_dropped_in_silence,
+        an_answer_after_complete_by_is_kept_silent,
+        a_reply_that_nobody_takes_ends_in_silence_at_complete_by,
+        a_request_that_expires_while_it_waits_for_a_slot_is_not_called,
+        a_transient_failure_is_tried_again_with_the_same_key,
+        after_the_last_try_the_failure_is_answered,
+        a_refusal_after_a_try_that_may_have_run_is_still_maybe,
+        a_refusal_of_a_redelivered_request_is_maybe_too,
+        a_first_refusal_proves_that_nothing_happened,
+        a_broken_answer_is_unknown_and_not_sent_again,
+        at_most_once_has_one_try_on_a_fresh_connection,
+        at_most_once_redelivered_is_answered_unknown_without_a_call,
+        at_most_once_that_has_not_begun_when_the_agent_stops_is_answered_not_made,
+        malformed_or_misdirected_requests_are_dead_lettered,
+        words_of_a_newer_version_are_left_for_another_instance,
+        a_redelivery_joins_the_call_that_is_under_way,
+        what_waits_when_the_broker_goes_away_is_given_up,
+        high_waits_before_normal,
+        an_open_breaker_stops_consuming_and_parks_what_is_in_hand,
+        a_half_open_breaker_probes_and_a_success_closes_it,
+        draining_gives_back_what_has_not_begun_and_finishes_what_has,
+        what_is_not_done_at_the_end_is_given_back,
+    };
+    Suite *suite = suite_create("agent flow");
+    TCase *tcase = tcase_create("flow");
+    tcase_add_checked_fixture(tcase, setup, flow_finish);
+    tcase_set_timeout(tcase, 30);
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        tcase_add_test(tcase, tests[i]);
+    }
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
