@@ -38,11 +38,18 @@ static struct place place_of(struct mg_slice text, size_t offset)
     return place;
 }
 
-static enum mg_class refuse_at(struct mg_slice text, size_t offset, struct mg_err *err, const char *what,
-                               int limit)
+static enum mg_class refuse_at(struct mg_slice text, size_t offset, struct mg_err *err, const char *what)
 {
     struct place place = place_of(text, offset);
-    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s %d", place.line, place.column, what, limit);
+    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column, what);
+}
+
+static enum mg_class refuse_limit(struct mg_slice text, size_t offset, struct mg_err *err, const char *what,
+                                  int limit)
+{
+    struct place place = place_of(text, offset);
+    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s; up to %d are allowed", place.line,
+                      place.column, what, limit);
 }
 
 /* Counts containers and their children without judging the syntax. */
@@ -54,8 +61,7 @@ static enum mg_class check_limits(struct mg_slice text, const struct mg_json_lim
 
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
-        if (c == '\0')
-            return refuse_at(text, i, err, "a NUL byte; JSON text has none, NUL bytes allowed:", 0);
+        if (c == '\0') return refuse_at(text, i, err, "a NUL byte; JSON text has none");
         if (is_in_string) {
             if (c == '\\') i++;
             if (c == '"') is_in_string = false;
@@ -69,12 +75,10 @@ static enum mg_class check_limits(struct mg_slice text, const struct mg_json_lim
         if (is_container_fresh) depth++;
         if (is_close) depth--;
         if (depth > limits->max_depth) {
-            return refuse_at(text, i, err, "nested too deeply; objects and arrays may be nested up to",
-                             limits->max_depth);
+            return refuse_limit(text, i, err, "too many levels of objects and arrays", limits->max_depth);
         }
         if (members > limits->max_members) {
-            return refuse_at(text, i, err,
-                             "too many members and elements; allowed in one text:", limits->max_members);
+            return refuse_limit(text, i, err, "too many members and elements", limits->max_members);
         }
     }
     return MG_OK;

@@ -28,6 +28,9 @@ void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const cha
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args); /* cut is better than none */
     va_end(args);
+    for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    }
     if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE)) {
         faults->class =
             mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : "(the whole)", text);
@@ -329,7 +332,7 @@ double mg_json_get_number(const struct mg_json_object *object, const char *name,
     double number = strtod(text, NULL);
     if (n >= (int)sizeof text || !(number > above) || !(number <= max)) {
         mg_json_member_fault(object, MG_BAD_INPUT, name,
-                             "%s is not allowed; it must be above %g and up to %g", text, above, max);
+                             "%s is not allowed; it must be above %.15g and up to %.15g", text, above, max);
         return absent;
     }
     return number;

@@ -85,7 +85,10 @@ static const char *url_fault(CURLU *url, const char *text)
                    (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
     curl_free(scheme);
     if (!is_http) return "only http and https are spoken; write \"https://host/base\"";
-    if (!has_part(url, CURLUPART_HOST)) return "the URL has no host; write \"https://host/base\"";
+    const char *behind =
+        strstr(text, "://"); /* libcurl would take one slash or three, and "api" of "https:///api" as host */
+    if (behind == NULL || behind[3] == '/' || !has_part(url, CURLUPART_HOST))
+        return "the URL has no host; write \"https://host/base\"";
     if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD)) {
         return "no user or password in the URL, it would show in logs; use \"headers\" with a value from a "
                "file";
