@@ -1,0 +1,25 @@
+/* What the pg*.c files share and nobody else sees: libpq's connection and results, and what SQLSTATEs mean.
+ */
+#ifndef MG_IO_PG_LIBPQ_H
+#define MG_IO_PG_LIBPQ_H
+
+#include <libpq-fe.h>
+
+#include "io/pg.h"
+
+struct mg_rows {
+    PGresult *result;
+};
+
+/* Connects and blocks meanwhile (name resolution does in any case). Never NULL but for want of memory; the
+ * caller asks PQstatus. An empty `dsn` means the PG* environment. */
+PGconn *mg_pg_connect(const char *dsn, const char *name);
+/* Whether libpq can read the string; it connects to nothing. */
+enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err) MG_MUSTCHECK;
+
+enum mg_pg_fault mg_pg_fault_of(const char *sqlstate);
+enum mg_class mg_pg_class_of(enum mg_pg_fault fault);
+/* libpq's message in one line, without its "ERROR:" and the newline at its end. */
+void mg_pg_message(const char *message, char *ret_text, size_t size);
+
+#endif

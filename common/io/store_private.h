@@ -1,0 +1,55 @@
+/* What the store*.c files share: the store itself, and the jobs that answer its callers. */
+#ifndef MG_IO_STORE_PRIVATE_H
+#define MG_IO_STORE_PRIVATE_H
+
+#include "io/pg.h"
+
+/* One call of a caller. Listed in its store, so that destroying the store frees what was not yet answered.
+ * The first member of each call's own struct. */
+struct mg_store_job {
+    struct mg_store_job *prev, *next;
+    struct mg_store *store;
+    void (*finish)(struct mg_store_job *job); /* frees what hangs on it; NULL: nothing does */
+};
+
+struct mg_store {
+    struct mg_loop *loop;
+    struct mg_store_options options;
+    struct mg_pg *pg;
+    struct mg_timer *recheck;
+    struct mg_store_job *jobs;
+    enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
+    char reason[320];  /* why it is down */
+    char refused[320]; /* what was last told to on_refused */
+    /* Leadership of this very session; gone with it. */
+    uint64_t lead_epoch; /* 0: does not lead */
+    char lead_holder[128];
+};
+
+/* Zeroed memory of `size` bytes that begins with a job. Never NULL: see call_new in pg.c. */
+void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job));
+/* Takes the job off its store's list, before its caller is answered: the callback may destroy the store. */
+void mg_store_job_detach(struct mg_store_job *job);
+void mg_store_job_destroy(struct mg_store_job *job); /* frees a detached job */
+
+/* Sends if the store is up; else `fn` hears why it is not. */
+void mg_store_send(struct mg_store *store, const struct mg_pg_statement *statements, int count, mg_pg_fn *fn,
+                   void *arg);
+/* The same for one statement; `params` (may be NULL) is finished here. */
+void mg_store_send_one(struct mg_store *store, const struct mg_sql *sql, struct mg_pg_params *params,
+                       mg_pg_fn *fn, void *arg);
+
+/* A job whose caller only wants to know that it is done. */
+struct mg_store_done_job {
+    struct mg_store_job base;
+    mg_store_done_fn *done;
+    void *arg;
+};
+struct mg_store_done_job *mg_store_done_job_create(struct mg_store *store, mg_store_done_fn *done, void *arg);
+void mg_store_done_job_answer(void *job, const struct mg_pg_answer *answer);
+
+/* "could not <what>: <why>" with the answer's class. */
+const struct mg_err *mg_store_error(const struct mg_pg_answer *answer, const char *what,
+                                    struct mg_err *ret_err);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * The supervisor's look at what is due: one statement that finds, says what to ask, and pushes wake_at
+ * forward. It changes no order: wake_at is a hint, and whether a deadline has passed is decided by the
+ * scheduler's compare-and-set.
+ *
+ * Rows that somebody is writing are skipped; rows that were written while the statement ran are left for the
+ * next sweep, because their steps would be of another moment. So a wake_at is only moved by one who saw the
+ * order whole.
+ */
+#include <stdlib.h>
+
+#include "io/store_private.h"
+
+/* An open order that waits for a person alone (a doubted step) is looked at again after this. */
+#define LOOK_AGAIN "interval '60 seconds'"
+/* What the brake holds back: soon, but behind what else is due. */
+#define HELD_BACK "interval '1 second'"
+/* A status is owed by its event from the commit on in the worst case; its scheduler gets this long to send
+ * it. */
+#define OWED_REST "interval '1 second'"
+
+/* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
+ */
+static const struct mg_sql SWEEP = {
+    "sweep",
+    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is
+       swept. */
+    " leader AS ("
+    "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = c.now FROM clock c"
+    "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
+    " locked AS MATERIALIZED ("
+    "  SELECT order_id, version FROM order_process"
+    "  WHERE wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
+    /* The same version in the statement's snapshot, from which the steps are read, too. */
+    " candidate AS MATERIALIZED ("
+    "  SELECT p.order_id, p.version, p.seq, p.process_state, CASE WHEN p.goal = 'processed'"
+    "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
+    "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
+    " open_step AS MATERIALIZED ("
+    "  SELECT s.order_id, s.step, s.attempt, s.state, s.state IN ('running', 'undo_running') AS is_running,"
+    "   CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline"
+    "  FROM candidate c JOIN order_step s ON s.order_id = c.order_id"
+    "  WHERE s.state NOT IN ('done', 'failed', 'skipped', 'undone', 'undo_failed')),"
+    " found AS MATERIALIZED ("
+    "  SELECT order_id, CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, deadline"
+    "  FROM open_step WHERE deadline <= (SELECT now FROM clock)"
+    "  UNION ALL"
+    "  SELECT order_id, 'expired', '', 0, complete_by FROM candidate WHERE complete_by <= (SELECT now FROM "
+    "clock)"
+    "  UNION ALL"
+    "  SELECT order_id, 'nudge', '', 0, NULL FROM candidate c WHERE NOT EXISTS ("
+    "   SELECT FROM open_step s WHERE s.order_id = c.order_id"
+    "   AND (s.is_running OR s.deadline IS NOT NULL OR s.state = 'unknown'))),"
+    " graced AS MATERIALIZED ("
+    "  SELECT *, ask IN ('overdue', 'expired') AS is_braked, ask IN ('overdue', 'expired') AND $6::bigint > 0"
+    "   AND deadline > " MG_SQL_TIME("$5::bigint") " AND deadline <= " MG_SQL_TIME(
+        "$6::bigint") " AS is_graced"
+                      "  FROM found),"
+                      " judged AS MATERIALIZED ("
+                      "  SELECT *, is_braked AND NOT is_graced AND row_number() OVER ("
+                      "   PARTITION BY is_braked AND NOT is_graced ORDER BY deadline) > $7::bigint AS "
+                      "is_held_back FROM graced),"
+                      " next AS MATERIALIZED ("
+                      "  SELECT c.order_id, coalesce(least("
+                      "    (SELECT min(s.deadline) FROM open_step s WHERE s.order_id = c.order_id AND "
+                      "s.deadline > k.now),"
+                      "    CASE WHEN c.complete_by > k.now THEN c.complete_by END,"
+                      "    (SELECT min(k.now + CASE WHEN j.is_held_back THEN " HELD_BACK
+                      "      ELSE $4::bigint * interval '1 millisecond' END) FROM judged j WHERE j.order_id "
+                      "= c.order_id)),"
+                      "   k.now + " LOOK_AGAIN ") AS wake_at"
+                      "  FROM candidate c CROSS JOIN clock k),"
+                      " pushed AS ("
+                      "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = "
+                      "n.order_id),"
+                      " owing AS MATERIALIZED ("
+                      "  SELECT e.order_id, min(e.version) AS version FROM order_event e CROSS JOIN clock k"
+                      "  WHERE e.owed AND e.at <= k.now - " OWED_REST " AND EXISTS (SELECT FROM leader)"
+                      "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at <= k.now - $4::bigint * interval "
+                      "'1 millisecond')"
+                      "  GROUP BY e.order_id ORDER BY e.order_id LIMIT $3::bigint),"
+                      " remembered AS ("
+                      "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"
+                      "  WHERE e.order_id = o.order_id AND e.owed),"
+                      " asked AS ("
+                      "  SELECT c.order_id, j.ask, j.step, j.attempt, c.version, c.seq, j.deadline,"
+                      "   j.ask = 'nudge' AND c.process_state <> 'pending' AS is_stuck"
+                      "  FROM judged j JOIN candidate c USING (order_id) WHERE NOT j.is_graced AND NOT "
+                      "j.is_held_back"
+                      "  UNION ALL"
+                      "  SELECT o.order_id, 'owed', '', 0, o.version, p.seq, NULL, false"
+                      "  FROM owing o JOIN order_process p USING (order_id))"
+                      " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS(
+                          "k.now") ","
+                                   "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
+                                   "(SELECT count(*) FROM locked),"
+                                   "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS(
+                                       "a.deadline") ", a.is_stuck"
+                                                     " FROM clock k LEFT JOIN asked a ON true ORDER BY "
+                                                     "a.deadline"};
+enum {
+    COLUMN_IS_LEADER,
+    COLUMN_NOW,
+    COLUMN_OVERDUE,
+    COLUMN_LOCKED,
+    COLUMN_ORDER_ID,
+    COLUMN_ASK,
+    COLUMN_STEP,
+    COLUMN_ATTEMPT,
+    COLUMN_VERSION,
+    COLUMN_SEQ,
+    COLUMN_DEADLINE,
+    COLUMN_IS_STUCK
+};
+
+struct sweep_job {
+    struct mg_store_job base;
+    int limit;
+    struct mg_due *dues;
+    mg_store_sweep_fn *done;
+    void *arg;
+};
+
+static void finish_sweep(struct mg_store_job *base)
+{
+    free(((struct sweep_job *)base)->dues);
+}
+
+static bool fill_due(const struct mg_rows *rows, int row, struct mg_due *due)
+{
+    struct mg_slice ask = mg_rows_value(rows, row, COLUMN_ASK);
+    if (ask.data == NULL || !mg_cause_parse(ask.data, ask.len, &due->ask)) return false;
+    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof due->order_id);
+    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof due->step);
+    due->attempt = (uint32_t)mg_rows_int(rows, row, COLUMN_ATTEMPT);
+    due->version = (uint64_t)mg_rows_int(rows, row, COLUMN_VERSION);
+    due->seq = (uint64_t)mg_rows_int(rows, row, COLUMN_SEQ);
+    due->due_at_ms = mg_rows_int(rows, row, COLUMN_DEADLINE);
+    due->is_stuck = mg_rows_bool(rows, row, COLUMN_IS_STUCK);
+    return true;
+}
+
+static void on_swept(void *arg, const struct mg_pg_answer *reply)
+{
+    struct sweep_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err == NULL) {
+        const struct mg_rows *rows = reply->rows[0];
+        int count = mg_rows_count(rows);
+        job->dues = calloc((size_t)count, sizeof *job->dues);
+        if (job->dues == NULL) {
+            (void)mg_err_set(&err, MG_TRANSIENT, "could not sweep: no memory");
+            job->done(job->arg, NULL, &err);
+        } else {
+            struct mg_sweep_answer answer = {
+                .is_leader = mg_rows_bool(rows, 0, COLUMN_IS_LEADER),
+                .now_ms = mg_rows_int(rows, 0, COLUMN_NOW),
+                .dues = job->dues,
+                .overdue_total = mg_rows_int(rows, 0, COLUMN_OVERDUE),
+                .is_full = mg_rows_int(rows, 0, COLUMN_LOCKED) >= job->limit,
+            };
+            for (int row = 0; row < count; row++) {
+                if (fill_due(rows, row, &job->dues[answer.due_count])) answer.due_count++;
+            }
+            job->done(job->arg, &answer, NULL);
+        }
+    } else {
+        job->done(job->arg, NULL, mg_store_error(reply, "sweep", &err));
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
+                    void *arg)
+{
+    struct sweep_job *job = mg_store_job_create(store, sizeof *job, finish_sweep);
+    job->limit = options->limit;
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)options->epoch);
+    mg_pg_add_text(&params, mg_slice_of(options->holder));
+    mg_pg_add_int(&params, options->limit);
+    mg_pg_add_int(&params, options->ask_again_ms);
+    mg_pg_add_int(&params, options->grace_after_ms);
+    mg_pg_add_int(&params, options->grace_before_ms);
+    mg_pg_add_int(&params, options->overdue_limit);
+    mg_store_send_one(store, &SWEEP, &params, on_swept, job);
+}

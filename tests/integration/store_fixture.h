@@ -1,0 +1,75 @@
+/*
+ * What the tests of the store share: a database of the test program's own (made, migrated and dropped by
+ * store_main), a store on a loop that runs until a condition holds, and orders that are easy to make.
+ */
+#ifndef MG_TESTS_STORE_FIXTURE_H
+#define MG_TESTS_STORE_FIXTURE_H
+
+#include <check.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+
+#include "io/store.h"
+
+#define STORE_WAIT_MS     15000 /* no test waits longer for anything that should happen */
+#define STORE_ARENA_BYTES (64u * 1024 * 1024)
+
+struct rig {
+    struct mg_loop *loop;
+    struct mg_store *store;
+    struct mg_arena *arena;
+    PGconn *admin; /* another session, blocking, for looking and meddling */
+    int answers, ups, downs;
+    struct mg_err err; /* of the last answer; class MG_OK if it had none */
+    char refused[512];
+    bool is_timed_out;
+    /* copies of the last answers */
+    const struct mg_load_answer *loaded;
+    struct mg_sweep_answer sweep;
+    struct mg_due dues[256];
+    struct mg_lead_answer lead;
+    bool is_refused, is_found, is_changed[16];
+    int64_t version;
+    char text[4096];
+    int row_count;
+    uint64_t owed_versions[8];
+    char owed_statuses[8][256];
+    int owed_count;
+};
+
+/* Runs the suite in a fresh, migrated database named after `name`, and drops it. */
+int store_main(Suite *suite, const char *name);
+const char *store_dsn(void);
+/* A DSN of the test's server for another database. */
+void store_dsn_of(const char *database, char *ret_dsn, size_t size);
+const char *store_migrations(void); /* the folder */
+
+void rig_open(struct rig *rig);  /* without a store */
+void rig_start(struct rig *rig); /* with one that is up, and empty tables */
+void rig_start_with(struct rig *rig, struct mg_store_options options, bool waits_until_up);
+void rig_finish(struct rig *rig);
+void rig_wait(struct rig *rig,
+              bool (*is_done)(const struct rig *rig)); /* fails the test if it does not come */
+bool rig_is_up(const struct rig *rig);
+bool rig_is_refused(const struct rig *rig);
+void rig_admin(struct rig *rig, const char *sql);        /* must succeed */
+const char *rig_value(struct rig *rig, const char *sql); /* first value as text; "" if NULL or no row */
+
+/* Each sends, waits for the answer and keeps it in the rig. */
+void rig_load(struct rig *rig, const struct mg_load *loads, int count);
+struct mg_order_record *rig_load_one(struct rig *rig, const char *order_id);
+void rig_commit(struct rig *rig, struct mg_order_write *writes, int count);
+void rig_sweep(struct rig *rig, const struct mg_sweep_options *options);
+void rig_lead(struct rig *rig, const char *holder);
+void rig_done(void *arg, const struct mg_err *err); /* a mg_store_done_fn */
+void rig_wait_answer(struct rig *rig);              /* for one more than there were */
+
+/* A new order, pending, with one step "reserve" that has no row yet. */
+void order_make(struct mg_order_record *record, const char *order_id);
+/* A write of it, with one event of `cause`. */
+struct mg_order_write write_make(const struct mg_order_record *record, uint64_t expected_version,
+                                 struct mg_event_record *event, const char *cause);
+/* Stores a new order whose step 0 is as given (if `step` is not NULL). */
+void order_store(struct rig *rig, struct mg_order_record *record, const struct mg_step *step);
+
+#endif

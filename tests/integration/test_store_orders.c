@@ -1,0 +1,434 @@
+/*
+ * Writing and reading orders: every field comes back as it went, the version guard holds, a row that cannot
+ * be stored stands alone, and what a cause did can be found again.
+ */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_start(&rig);
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+static void assert_slice(struct mg_slice actual, struct mg_slice expected)
+{
+    ck_assert_int_eq(actual.data == NULL, expected.data == NULL);
+    if (expected.data == NULL) return;
+    ck_assert_uint_eq(actual.len, expected.len);
+    ck_assert_int_eq(memcmp(actual.data, expected.data, actual.len), 0);
+}
+
+static void fill_step(struct mg_order_record *record, int index)
+{
+    record->order.steps[index] = (struct mg_step){
+        .state = MG_STEP_UNDO_WAITING,
+        .kind = MG_KIND_UNDO,
+        .reason = MG_REASON_REPLY_TRANSIENT,
+        .is_maybe = true,
+        .is_undo_dispatched = index % 2 == 0,
+        .is_refused = index % 2 == 1,
+        .is_accepted = true,
+        .attempt = UINT32_MAX,
+        .failure_count = 3,
+        .cool_down_count = 2,
+        .generation = 7,
+        .complete_by_ms = 1700000000001 + index,
+        .due_at_ms = 1700000000002,
+        .quiet_at_ms = 1700000000003,
+        .finish_by_ms = 1700000000999,
+    };
+    struct mg_step_record *more = &record->steps[index];
+    more->cause = mg_slice_of("reply.x.1.do");
+    more->result = mg_slice_of("{\"a\": 1.00, \"t\":\"\xc3\xa4\\\"{},NULL\"}");
+    more->has_do_digest = true;
+    more->has_undo_digest = index % 2 == 0;
+    memset(more->do_digest, 0xfe, sizeof more->do_digest);
+    if (more->has_undo_digest) memset(more->undo_digest, 0x01, sizeof more->undo_digest);
+    more->error_code = mg_slice_of("http_503");
+    more->error_text = mg_slice_of("");
+    snprintf(record->step_names[index], sizeof record->step_names[index], "step-%d", index);
+    snprintf(record->services[index], sizeof record->services[index], "service-%d", index);
+}
+
+static void assert_same(const struct mg_order_record *a, const struct mg_order_record *b)
+{
+    ck_assert_str_eq(a->order_id, b->order_id);
+    ck_assert_int_eq(memcmp(&a->order, &b->order, sizeof a->order), 0);
+    ck_assert_str_eq(a->workflow, b->workflow);
+    ck_assert_int_eq(a->workflow_version, b->workflow_version);
+    ck_assert_int_eq(a->revision, b->revision);
+    ck_assert_int_eq(memcmp(a->digest, b->digest, sizeof a->digest), 0);
+    ck_assert_int_eq(a->is_high, b->is_high);
+    ck_assert_int_eq(a->wants_step_status, b->wants_step_status);
+    assert_slice(a->payload, b->payload);
+    assert_slice(a->reply_to, b->reply_to);
+    assert_slice(a->correlation_id, b->correlation_id);
+    assert_slice(a->traceparent, b->traceparent);
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        const struct mg_step_record *x = &a->steps[i], *y = &b->steps[i];
+        ck_assert_str_eq(a->step_names[i], b->step_names[i]);
+        ck_assert_str_eq(a->services[i], b->services[i]);
+        assert_slice(x->cause, y->cause);
+        assert_slice(x->result, y->result);
+        assert_slice(x->error_code, y->error_code);
+        assert_slice(x->error_text, y->error_text);
+        ck_assert_int_eq(x->has_do_digest, y->has_do_digest);
+        ck_assert_int_eq(x->has_undo_digest, y->has_undo_digest);
+        ck_assert_int_eq(memcmp(x->do_digest, y->do_digest, sizeof x->do_digest), 0);
+        ck_assert_int_eq(memcmp(x->undo_digest, y->undo_digest, sizeof x->undo_digest), 0);
+    }
+}
+
+static void fill_order(struct mg_order_record *record)
+{
+    record->order.state = MG_ORDER_COMPENSATING;
+    record->order.goal = MG_GOAL_CANCELLED;
+    record->order.reason = MG_REASON_OPERATOR;
+    record->order.seq = 5;
+    record->order.generation = 2;
+    record->order.failure_count = 11;
+    record->order.complete_by_ms = 1700000000123;
+    record->order.wake_at_ms = 1700000000456;
+    record->reply_to = mg_slice_of("amq.gen-x");
+    record->correlation_id = mg_slice_of("");
+    record->traceparent = mg_slice_of("00-abc-def-01");
+    record->is_high = record->wants_step_status = true;
+    memset(record->digest, 0x5a, sizeof record->digest);
+    record->order.step_count = MG_STEPS_MAX;
+    for (int i = 0; i < MG_STEPS_MAX; i++)
+        fill_step(record, i);
+}
+
+/* Catches a column that is forgotten, swapped or rounded. */
+START_TEST(every_field_comes_back_as_it_was_written)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    fill_order(&record);
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 0, &event, "m-1");
+    write.changed_steps = UINT64_MAX;
+    rig_commit(&rig, &write, 1);
+    ck_assert_msg(write.result == MG_WRITE_DONE, "%s%s", rig.err.text, write.text);
+    assert_same(rig_load_one(&rig, "o-1"), &record);
+    ck_assert_str_eq(rig_value(&rig, "SELECT locked_by FROM order_process"), "test:1");
+}
+END_TEST
+
+/* Catches an update that leaves something behind, or changes steps that it was not told of. */
+START_TEST(an_update_replaces_what_it_names_and_only_that)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    fill_order(&record);
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 0, &event, "m-1");
+    write.changed_steps = 3;
+    rig_commit(&rig, &write, 1);
+    record.order.version = 2;
+    record.order.state = MG_ORDER_PROCESSED;
+    record.order.wake_at_ms = record.order.complete_by_ms = 0;
+    record.revision = 2;
+    record.payload = mg_slice_of("{\"price\":15.00}");
+    record.reply_to = (struct mg_slice){NULL, 0};
+    record.order.steps[0] = (struct mg_step){.state = MG_STEP_DONE};
+    record.steps[0] = (struct mg_step_record){0};
+    record.order.steps[1].attempt = 77; /* not named below: must not reach the table */
+    write = write_make(&record, 1, &event, "c-2");
+    write.changed_steps = 1;
+    write.is_payload_changed = true;
+    rig_commit(&rig, &write, 1);
+    ck_assert_msg(write.result == MG_WRITE_DONE, "%s%s", rig.err.text, write.text);
+    const struct mg_order_record *loaded = rig_load_one(&rig, "o-1");
+    ck_assert_int_eq(loaded->order.state, MG_ORDER_PROCESSED);
+    ck_assert_int_eq(loaded->order.wake_at_ms, 0);
+    assert_slice(loaded->payload, record.payload);
+    assert_slice(loaded->reply_to, record.reply_to);
+    assert_slice(loaded->steps[0].result, (struct mg_slice){NULL, 0});
+    ck_assert(!loaded->steps[0].has_do_digest);
+    ck_assert_int_eq(memcmp(&loaded->order.steps[0], &record.order.steps[0], sizeof record.order.steps[0]),
+                     0);
+    ck_assert_uint_eq(loaded->order.steps[1].attempt, UINT32_MAX);
+    ck_assert_int_eq(loaded->order.step_count, 2);
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(payload, ' ' ORDER BY revision) FROM orders"),
+                     "{\"price\":14.00} {\"price\":15.00}");
+}
+END_TEST
+
+/* Law 4. Catches two deciders that both win, and rows that follow a guard that did not hold. */
+START_TEST(a_stale_version_writes_nothing_at_all)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    record.order.version = 2;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+    struct mg_alert_write alert = {
+        .alert = MG_ALERT_ORDER_ERROR, .subject = "o-1", .order_id = "o-1", .text = mg_slice_of("x")};
+    write = write_make(&record, 1, &event, "r-2");
+    write.changed_steps = 1;
+    write.is_payload_changed = true;
+    record.revision = 2;
+    write.alerts = &alert;
+    write.alert_count = 1;
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_int_eq(write.result, MG_WRITE_CONFLICT);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'r-2'"), "0");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_step"), "0");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_alert"), "0");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM orders"), "1");
+}
+END_TEST
+
+START_TEST(an_order_that_exists_is_not_inserted_again)
+{
+    static struct mg_order_record records[2];
+    order_make(&records[0], "o-1");
+    order_store(&rig, &records[0], NULL);
+    order_make(&records[0], "o-1");
+    order_make(&records[1], "o-0");
+    struct mg_event_record events[2];
+    struct mg_order_write writes[2] = {write_make(&records[0], 0, &events[0], "again"),
+                                       write_make(&records[1], 0, &events[1], "new")};
+    rig_commit(&rig, writes, 2);
+    ck_assert_int_eq(writes[0].result, MG_WRITE_CONFLICT);
+    ck_assert_int_eq(writes[1].result, MG_WRITE_DONE);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'again'"), "0");
+}
+END_TEST
+
+/* Catches a batch that one bad row takes down, and a bad row that is stored in part. */
+START_TEST(a_row_that_cannot_be_stored_stands_alone)
+{
+    enum { COUNT = 9, BAD = 5 };
+    static struct mg_order_record records[COUNT];
+    struct mg_event_record events[COUNT];
+    struct mg_order_write writes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", COUNT - i);
+        order_make(&records[i], order_id);
+        writes[i] = write_make(&records[i], 0, &events[i], "m");
+    }
+    records[BAD].payload = (struct mg_slice){"{\"a\":\"\0\"}", 9}; /* a NUL byte: no text of PostgreSQL's */
+    rig_commit(&rig, writes, COUNT);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, i == BAD ? MG_WRITE_POISONED : MG_WRITE_DONE);
+    }
+    ck_assert_msg(strstr(writes[BAD].text, "22021") != NULL, "%s", writes[BAD].text);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_process"), "8");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event"), "8");
+}
+END_TEST
+
+/* Law 3. Catches a redelivered cause that does not find what it did. */
+START_TEST(what_a_cause_did_is_found_again)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    record.order.version = 3;
+    struct mg_event_record events[2];
+    struct mg_order_write write = write_make(&record, 1, &events[0], "r-1");
+    (void)write_make(&record, 1, &events[1], "r-2");
+    events[0].version = 2;
+    events[0].step = mg_slice_of("reserve");
+    events[0].attempt = 4;
+    events[0].reason = mg_slice_of("the service refused");
+    events[0].transitions = mg_slice_of("[{\"to\": \"done\"}]");
+    events[0].statuses = mg_slice_of("[{\"seq\":1,  \"x\":1.00}]");
+    events[0].is_owed = true;
+    write.event_count = 2;
+    rig_commit(&rig, &write, 1);
+    ck_assert_msg(write.result == MG_WRITE_DONE, "%s%s", rig.err.text, write.text);
+    struct mg_load loads[] = {{"o-1", mg_slice_of("r-1")},
+                              {"o-none", mg_slice_of("r-1")},
+                              {"o-1", mg_slice_of("r-9")},
+                              {"o-1", {NULL, 0}},
+                              {"o-1", mg_slice_of("m-1")}};
+    rig_load(&rig, loads, 5);
+    const struct mg_loaded *orders = rig.loaded->orders;
+    ck_assert(orders[1].record == NULL && orders[1].event == NULL && orders[2].event == NULL &&
+              orders[3].event == NULL);
+    ck_assert(orders[0].record != NULL && orders[0].record == orders[2].record &&
+              orders[0].record == orders[4].record);
+    ck_assert_uint_eq(orders[4].event->version, 1);
+    const struct mg_event_record *event = orders[0].event;
+    ck_assert_uint_eq(event->version, 2);
+    ck_assert_int_eq(event->cause_kind, MG_CAUSE_REPLY);
+    ck_assert_uint_eq(event->attempt, 4);
+    ck_assert(event->is_owed);
+    assert_slice(event->cause, events[0].cause);
+    assert_slice(event->by, events[0].by);
+    assert_slice(event->step, events[0].step);
+    assert_slice(event->reason, events[0].reason);
+    assert_slice(event->transitions, events[0].transitions);
+    assert_slice(event->statuses, events[0].statuses);
+    ck_assert_int_gt(rig.loaded->now_ms, 1700000000000);
+}
+END_TEST
+
+/* Catches a sweep's work undone by a commit, and an index written without need. */
+START_TEST(a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    record.order.wake_at_ms = 2000000005000;
+    order_store(&rig, &record, NULL);
+    static const int64_t WANTED[] = {2000000009000, 2000000001000, 2000000003000, 0, 2000000009000};
+    static const int64_t STORED[] = {2000000005000, 2000000001000, 2000000001000, 0, 2000000009000};
+    for (int i = 0; i < 5; i++) {
+        record.order.version++;
+        record.order.wake_at_ms = WANTED[i];
+        struct mg_event_record event;
+        struct mg_order_write write = write_make(&record, record.order.version - 1, &event, "r");
+        rig_commit(&rig, &write, 1);
+        ck_assert_int_eq(write.result, MG_WRITE_DONE);
+        ck_assert_int_eq(rig_load_one(&rig, "o-1")->order.wake_at_ms, STORED[i]);
+    }
+}
+END_TEST
+
+START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    struct mg_alert_write alerts[] = {
+        {MG_ALERT_ORDER_ERROR, false, "o-1", "o-1", mg_slice_of("first")},
+        {MG_ALERT_UNDO_FAILED, false, "o-1.reserve", "o-1", mg_slice_of("second")},
+        {MG_ALERT_ORDER_ERROR, true, "o-1", "o-1", {NULL, 0}},
+        {MG_ALERT_UNPUBLISHABLE, false, "inventory", "", mg_slice_of("third")},
+    };
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 0, &event, "m");
+    write.alerts = alerts;
+    write.alert_count = 4;
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT string_agg(code || ' ' || subject || ' ' || coalesce(order_id, '-'), ','"
+                        " ORDER BY code) FROM operator_alert WHERE closed_at IS NULL"),
+        "undo_failed o-1.reserve o-1,unpublishable inventory -");
+    record.order.version = 2;
+    write = write_make(&record, 1, &event, "r");
+    alerts[0] = (struct mg_alert_write){MG_ALERT_UNDO_FAILED, true, "o-1.reserve", "o-1", {NULL, 0}};
+    write.alerts = alerts;
+    write.alert_count = 1;
+    rig_commit(&rig, &write, 1);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_alert WHERE closed_at IS NULL"), "1");
+}
+END_TEST
+
+static void on_owed(void *arg, const struct mg_order_record *record, const struct mg_event_record *events,
+                    int count, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->is_found = record != NULL;
+    at->owed_count = count;
+    for (int i = 0; i < count && i < 8; i++) {
+        at->owed_versions[i] = events[i].version;
+        snprintf(at->owed_statuses[i], sizeof at->owed_statuses[i], "%.*s", (int)events[i].statuses.len,
+                 events[i].statuses.data);
+    }
+    rig_done(at, err);
+}
+
+START_TEST(owed_statuses_are_read_oldest_first_until_they_are_settled)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 0, &event, "m");
+    event.statuses = mg_slice_of("[1]");
+    event.is_owed = true;
+    rig_commit(&rig, &write, 1);
+    record.order.version = 2;
+    write = write_make(&record, 1, &event, "r");
+    event.statuses = mg_slice_of("[2]");
+    rig_commit(&rig, &write, 1);
+    struct mg_owed mark = {"o-1", 2, true};
+    mg_store_mark_owed(rig.store, &mark, 1, rig_done, &rig);
+    rig_wait_answer(&rig);
+    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert(rig.is_found);
+    ck_assert_int_eq(rig.owed_count, 2);
+    ck_assert_uint_eq(rig.owed_versions[0], 1);
+    ck_assert_str_eq(rig.owed_statuses[1], "[2]");
+    struct mg_owed settled[] = {{"o-1", 2, false}, {"o-1", 1, false}};
+    mg_store_mark_owed(rig.store, settled, 2, rig_done, &rig);
+    rig_wait_answer(&rig);
+    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert(rig.is_found);
+    ck_assert_int_eq(rig.owed_count, 0);
+}
+END_TEST
+
+/* Catches statements that stop to hold when a batch is as large as a batch may be. */
+START_TEST(a_large_batch_goes_through_in_one_piece)
+{
+    enum { COUNT = 300 };
+    static struct mg_order_record records[COUNT];
+    static struct mg_event_record events[COUNT];
+    static struct mg_order_write writes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%03d", (i * 7) % COUNT);
+        order_make(&records[i], order_id);
+        records[i].order.steps[0].state = MG_STEP_RUNNING;
+        writes[i] = write_make(&records[i], 0, &events[i], "m");
+        writes[i].changed_steps = 1;
+    }
+    rig_commit(&rig, writes, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_int_eq(writes[i].result, MG_WRITE_DONE);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_step WHERE state = 'running'"), "300");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(DISTINCT xmin::text) FROM order_process"), "1");
+}
+END_TEST
+
+START_TEST(an_empty_batch_is_answered_too)
+{
+    rig_commit(&rig, NULL, 0);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    rig_load(&rig, NULL, 0);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_int_gt(rig.loaded->now_ms, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store: orders");
+    TCase *test = tcase_create("orders");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, every_field_comes_back_as_it_was_written);
+    tcase_add_test(test, an_update_replaces_what_it_names_and_only_that);
+    tcase_add_test(test, a_stale_version_writes_nothing_at_all);
+    tcase_add_test(test, an_order_that_exists_is_not_inserted_again);
+    tcase_add_test(test, a_row_that_cannot_be_stored_stands_alone);
+    tcase_add_test(test, what_a_cause_did_is_found_again);
+    tcase_add_test(test, a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none);
+    tcase_add_test(test, alerts_go_with_the_order_and_the_last_word_counts);
+    tcase_add_test(test, owed_statuses_are_read_oldest_first_until_they_are_settled);
+    tcase_add_test(test, a_large_batch_goes_through_in_one_piece);
+    tcase_add_test(test, an_empty_batch_is_answered_too);
+    suite_add_tcase(suite, test);
+    return store_main(suite, "orders");
+}
