@@ -72,7 +72,8 @@ void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery);  /* to the dead-letter exchange */
 void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery); /* only when draining */
 
-/* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here stay. */
+/* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here stay.
+ * Resuming one that consumes, with another prefetch, gives it that prefetch. */
 void mg_broker_pause(struct mg_broker *broker, int consumer);
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch);
 

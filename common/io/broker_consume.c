@@ -153,6 +153,7 @@ static bool consume_start(struct mg_broker *broker, int index)
     amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
                                     .consumer_tag = amqp_cstring_bytes(tag)};
     slot->state = MG_CONSUMER_STARTING;
+    slot->prefetch_told = slot->prefetch;
     return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
            mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
 }
@@ -175,7 +176,9 @@ static void consume_next(struct mg_broker *broker)
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
         bool is_on = slot->state == MG_CONSUMER_ON;
-        if (is_on == slot->is_wanted) continue;
+        /* A prefetch cannot be changed under a consumer: the old one is stopped, and a new one started. */
+        bool is_outdated = is_on && slot->prefetch_told != slot->prefetch;
+        if (is_on == slot->is_wanted && !is_outdated) continue;
         if (!is_on && slot->not_before_boot_ms > now) {
             mg_timer_start(broker->reconsume, slot->not_before_boot_ms - now, 0);
             continue;

@@ -24,6 +24,7 @@ enum mg_consumer_state {
 struct mg_consumer_slot {
     char *queue; /* the private one's: NULL until the broker has named it */
     uint16_t prefetch;
+    uint16_t prefetch_told; /* of the consumer that is on */
     bool is_private, is_wanted;
     bool is_awaited; /* the broker is not up until it consumes: after a connect, after a cancel by the broker
                       */
