@@ -1,6 +1,7 @@
 /*
- * Borrowed text (`struct mg_slice`), a bounded growing buffer (`struct mg_buf`), and an arena whose memory lives
- * exactly as long as one batch. "Who frees it?" has one answer: whoever owns the arena, when the batch is settled.
+ * Borrowed text (`struct mg_slice`), a bounded growing buffer (`struct mg_buf`), and an arena whose memory
+ * lives exactly as long as one batch. "Who frees it?" has one answer: whoever owns the arena, when the batch
+ * is settled.
  */
 #ifndef MG_BASE_BUF_H
 #define MG_BASE_BUF_H
@@ -22,8 +23,9 @@ bool mg_slice_equal(struct mg_slice a, struct mg_slice b);
 bool mg_slice_is(struct mg_slice a, const char *text);
 
 /*
- * Grows up to `max` bytes. An append that does not fit, or for which there is no memory, sets `failed` and leaves the
- * content as it was; the caller checks once, at the end. `data` is always NUL-terminated after the first append.
+ * Grows up to `max` bytes. An append that does not fit, or for which there is no memory, sets `failed` and
+ * leaves the content as it was; the caller checks once, at the end. `data` is always NUL-terminated after the
+ * first append.
  */
 struct mg_buf {
     char *data;
@@ -46,11 +48,12 @@ struct mg_slice mg_buf_slice(const struct mg_buf *buf);
 
 /* Allocation in blocks, freed all at once. Never returns memory that is not zeroed. */
 struct mg_arena;
-struct mg_arena *mg_arena_create(size_t max_bytes); /* NULL: no memory */
-void mg_arena_destroy(struct mg_arena *arena);      /* accepts NULL */
-void *mg_arena_alloc(struct mg_arena *arena, size_t size);             /* NULL: no memory, or above max_bytes */
-struct mg_slice mg_arena_copy(struct mg_arena *arena, struct mg_slice); /* NUL-terminated copy; absent: no memory or absent */
-char *mg_arena_text(struct mg_arena *arena, struct mg_slice);           /* the same as a C string; NULL likewise */
+struct mg_arena *mg_arena_create(size_t max_bytes);        /* NULL: no memory */
+void mg_arena_destroy(struct mg_arena *arena);             /* accepts NULL */
+void *mg_arena_alloc(struct mg_arena *arena, size_t size); /* NULL: no memory, or above max_bytes */
+struct mg_slice mg_arena_copy(struct mg_arena *arena,
+                              struct mg_slice); /* NUL-terminated copy; absent: no memory or absent */
+char *mg_arena_text(struct mg_arena *arena, struct mg_slice); /* the same as a C string; NULL likewise */
 char *mg_arena_printf(struct mg_arena *arena, const char *format, ...) MG_PRINTF(2, 3);
 
 #endif

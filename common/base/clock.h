@@ -1,6 +1,6 @@
 /*
- * The machine's clocks. No deadline of an order is judged by them: that is the database clock's office. They measure
- * durations and stamp logs. The simulator links its own implementation.
+ * The machine's clocks. No deadline of an order is judged by them: that is the database clock's office. They
+ * measure durations and stamp logs. The simulator links its own implementation.
  */
 #ifndef MG_BASE_CLOCK_H
 #define MG_BASE_CLOCK_H

@@ -1,11 +1,12 @@
 /*
- * Options of an executable: flags over environment over file. One table per executable declares each option with its
- * type, default, limits and help; `--help`, `--version`, `--print-config` and `--check-config` come from it.
+ * Options of an executable: flags over environment over file. One table per executable declares each option
+ * with its type, default, limits and help; `--help`, `--version`, `--print-config` and `--check-config` come
+ * from it.
  *
- * The file (`--config FILE`, or MAKEGOOD_CONFIG) has lines `name = value`; `#` at the start of a line or after a blank
- * starts a comment. An option marked secret is never printed, and its value may also be read from a file, whose last
- * line feed is not part of it: `--amqp-url-file F` / MAKEGOOD_AMQP_URL_FILE / `amqp-url-file = F`. An environment
- * variable that is empty counts as not set.
+ * The file (`--config FILE`, or MAKEGOOD_CONFIG) has lines `name = value`; `#` at the start of a line or
+ * after a blank starts a comment. An option marked secret is never printed, and its value may also be read
+ * from a file, whose last line feed is not part of it: `--amqp-url-file F` / MAKEGOOD_AMQP_URL_FILE /
+ * `amqp-url-file = F`. An environment variable that is empty counts as not set.
  */
 #ifndef MG_BASE_CONFIG_H
 #define MG_BASE_CONFIG_H
@@ -21,7 +22,8 @@ enum mg_option_type {
     MG_OPTION_INTEGER,  /* int64_t, within min..max */
     MG_OPTION_DURATION, /* int64_t milliseconds, within min..max; written "250ms", "10s", … */
     MG_OPTION_FLAG,     /* bool; --name or --name=false on the command line */
-    MG_OPTION_LIST,     /* struct mg_list; may be given several times, or comma-separated in environment and file */
+    MG_OPTION_LIST, /* struct mg_list; may be given several times, or comma-separated in environment and file
+                     */
 };
 
 #define MG_LIST_MAX 64 /* more entries than any option of ours has use for */
@@ -31,23 +33,23 @@ struct mg_list {
 };
 
 struct mg_option {
-    const char *name;          /* "sweep-period": flag --sweep-period, file sweep-period, environment MAKEGOOD_SWEEP_PERIOD;
-                                  "output|o": on the command line also as -o VALUE */
+    const char *name; /* "sweep-period": flag --sweep-period, file sweep-period, environment
+                         MAKEGOOD_SWEEP_PERIOD; "output|o": on the command line also as -o VALUE */
     enum mg_option_type type;
-    void *target;              /* where the value goes, of the type named above; texts live as long as the config */
+    void *target; /* where the value goes, of the type named above; texts live as long as the config */
     const char *default_value; /* as one would write it; NULL: absent ("" , 0, false, empty list) */
     int64_t min, max;          /* for integers and durations; max 0: no limits */
     bool is_secret;
-    const char *value_name;    /* shown in --help: "DIR", "N", "DURATION" */
-    const char *help;          /* what it does and, for a limit, its reason; one sentence */
+    const char *value_name; /* shown in --help: "DIR", "N", "DURATION" */
+    const char *help;       /* what it does and, for a limit, its reason; one sentence */
 };
 
 struct mg_program {
-    const char *name;      /* "makegood-scheduler" */
-    const char *summary;   /* one sentence for --help */
-    const char *usage;     /* words after the name in the usage line, "[options]" */
+    const char *name;                /* "makegood-scheduler" */
+    const char *summary;             /* one sentence for --help */
+    const char *usage;               /* words after the name in the usage line, "[options]" */
     const struct mg_option *options; /* ends with name NULL */
-    bool stop_at_word;               /* the first word ends the reading of options; all behind it goes to ret_words */
+    bool stop_at_word; /* the first word ends the reading of options; all behind it goes to ret_words */
 };
 
 struct mg_config;
@@ -58,12 +60,12 @@ enum mg_config_action {
     MG_CONFIG_EXIT,  /* --help, --version or --print-config has been answered on stdout: exit 0 */
 };
 
-/* Reads all sources into the options' targets. Words that are no options are left in `ret_words` (argv order; NULL: no
- * word is allowed); `stop_at_word` is there so that a verb can have its own options.
- * MG_BAD_INPUT: unknown option, bad value, unreadable file; the message names the source and what would be right. */
-enum mg_class mg_config_load(const struct mg_program *program, int argc, char **argv, struct mg_config **ret_config,
-                             enum mg_config_action *ret_action, struct mg_list *ret_words,
-                             struct mg_err *err) MG_MUSTCHECK;
+/* Reads all sources into the options' targets. Words that are no options are left in `ret_words` (argv order;
+ * NULL: no word is allowed); `stop_at_word` is there so that a verb can have its own options. MG_BAD_INPUT:
+ * unknown option, bad value, unreadable file; the message names the source and what would be right. */
+enum mg_class mg_config_load(const struct mg_program *program, int argc, char **argv,
+                             struct mg_config **ret_config, enum mg_config_action *ret_action,
+                             struct mg_list *ret_words, struct mg_err *err) MG_MUSTCHECK;
 void mg_config_destroy(struct mg_config *config); /* wipes secrets; accepts NULL */
 void mg_config_print_help(const struct mg_program *program, FILE *out);
 

@@ -1,9 +1,11 @@
 /*
- * Errors are values that carry a class; the class alone decides what the handler does: retry, refuse, ignore, stop.
+ * Errors are values that carry a class; the class alone decides what the handler does: retry, refuse, ignore,
+ * stop.
  *
- * A function that can fail returns `enum mg_class` (MG_OK is 0) and fills `struct mg_err`, its last parameter.
- * The callee says what it tried on which object and why it failed; callers put context in front as it climbs;
- * whoever handles the error logs it, once. On failure nothing is left half-done and `ret_` values are untouched.
+ * A function that can fail returns `enum mg_class` (MG_OK is 0) and fills `struct mg_err`, its last
+ * parameter. The callee says what it tried on which object and why it failed; callers put context in front as
+ * it climbs; whoever handles the error logs it, once. On failure nothing is left half-done and `ret_` values
+ * are untouched.
  */
 #ifndef MG_BASE_ERR_H
 #define MG_BASE_ERR_H
@@ -25,10 +27,11 @@ struct mg_err {
     char text[MG_ERR_TEXT_MAX];
 };
 
-#define MG_MUSTCHECK __attribute__((warn_unused_result))
+#define MG_MUSTCHECK                  __attribute__((warn_unused_result))
 #define MG_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 
-/* Sets the error and returns its class, so that `return mg_err_set(err, MG_TRANSIENT, …)` reads as one thought. */
+/* Sets the error and returns its class, so that `return mg_err_set(err, MG_TRANSIENT, …)` reads as one
+ * thought. */
 enum mg_class mg_err_set(struct mg_err *err, enum mg_class class, const char *format, ...) MG_PRINTF(3, 4);
 
 /* Puts "context: " in front of the text and returns the class unchanged. */

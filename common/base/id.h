@@ -1,6 +1,6 @@
 /*
- * Identities. They are derived, never drawn, wherever a message is handled (a redelivery must give the same); only the
- * operator's tool draws order ids, once, before its first publish.
+ * Identities. They are derived, never drawn, wherever a message is handled (a redelivery must give the same);
+ * only the operator's tool draws order ids, once, before its first publish.
  */
 #ifndef MG_BASE_ID_H
 #define MG_BASE_ID_H

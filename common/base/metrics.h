@@ -1,6 +1,6 @@
 /*
- * Counters, gauges and histograms of one process, rendered in the Prometheus text format (version 0.0.4). Names are
- * given whole ("makegood_replies_total"); label sets are few and bounded: never an order's id.
+ * Counters, gauges and histograms of one process, rendered in the Prometheus text format (version 0.0.4).
+ * Names are given whole ("makegood_replies_total"); label sets are few and bounded: never an order's id.
  */
 #ifndef MG_BASE_METRICS_H
 #define MG_BASE_METRICS_H
@@ -19,8 +19,8 @@ struct mg_metric; /* one series */
 struct mg_metrics *mg_metrics_create(void);
 void mg_metrics_destroy(struct mg_metrics *metrics);
 /* Finds or makes the series. `labels` as in the text format without braces (`service="payment"`), or NULL.
- * Histograms have fixed buckets from 1 ms to 60 s and take seconds. Never NULL: past MG_METRICS_MAX all further series
- * share one named makegood_metrics_overflow_total. */
+ * Histograms have fixed buckets from 1 ms to 60 s and take seconds. Never NULL: past MG_METRICS_MAX all
+ * further series share one named makegood_metrics_overflow_total. */
 struct mg_metric *mg_metrics_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
                                     const char *labels, const char *help);
 void mg_metric_add(struct mg_metric *metric, double amount);
