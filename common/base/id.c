@@ -17,9 +17,8 @@
 
 #define HOST_MAX  64 /* Linux: HOST_NAME_MAX */
 #define STAT_SIZE 1024
-#define STAT_START_TIME                                                                                      \
-    20 /* proc(5): field 22 of /proc/self/stat, the 20th after the name in parentheses                       \
-        */
+/* proc(5): field 22 of /proc/self/stat is the 20th after the name in parentheses. */
+#define STAT_START_TIME 20
 
 static_assert(sizeof(uuid_t) == 16, "a UUID has 128 bits");
 
