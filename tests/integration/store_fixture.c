@@ -208,6 +208,7 @@ static void answered(struct rig *rig, const struct mg_err *err)
 {
     rig->err = err == NULL ? (struct mg_err){MG_OK, ""} : *err;
     rig->answers++;
+    if (rig->err.class == MG_TRANSIENT) rig->transients++;
     mg_loop_stop(rig->loop);
 }
 

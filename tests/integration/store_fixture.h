@@ -18,9 +18,9 @@ struct rig {
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_arena *arena;
-    PGconn *admin; /* another session, blocking, for looking and meddling */
-    int answers, ups, downs;
-    struct mg_err err; /* of the last answer; class MG_OK if it had none */
+    PGconn *admin;                       /* another session, blocking, for looking and meddling */
+    int answers, ups, downs, transients; /* transients: answers of that class */
+    struct mg_err err;                   /* of the last answer; class MG_OK if it had none */
     char refused[512];
     bool is_timed_out;
     /* copies of the last answers */

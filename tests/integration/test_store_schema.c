@@ -1,0 +1,284 @@
+/* The schema: migrations are applied once, in order, whole or not at all; and the words in it are those of
+ * words.def. */
+#include "store_fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/words.h"
+
+static struct rig rig;
+static char folder[64], database[64], dsn[2048];
+
+static void write_file(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void setup(void)
+{
+    rig_open(&rig);
+    snprintf(folder, sizeof folder, "/tmp/mg-migrations-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    char sql[128];
+    snprintf(database, sizeof database, "mg_migrate_%d", (int)getpid());
+    snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
+    rig_admin(&rig, sql);
+    store_dsn_of(database, dsn, sizeof dsn);
+    write_file("0001_first.sql", "CREATE TABLE a (x int); INSERT INTO a VALUES (1);");
+    write_file("0002_second.sql", "ALTER TABLE a ADD y int;");
+    write_file("README.md", "not SQL");
+    write_file("0003_notes.txt", "not SQL either");
+}
+
+static void teardown(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "DROP DATABASE %s WITH (FORCE)", database);
+    rig_admin(&rig, command);
+    static const char *const FILES[] = {"0001_first.sql", "0002_second.sql", "0003_third.sql", "README.md",
+                                        "0003_notes.txt"};
+    for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", folder, FILES[i]);
+        (void)unlink(path); /* not each test writes each */
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+    rig_finish(&rig);
+}
+
+static char lines[1024];
+
+static void add_line(void *arg, const char *line)
+{
+    (void)arg;
+    size_t len = strlen(lines);
+    snprintf(lines + len, sizeof lines - len, "%s;", line);
+}
+
+static enum mg_class migrate(struct mg_err *err)
+{
+    lines[0] = '\0';
+    return mg_store_migrate(dsn, folder, add_line, NULL, err);
+}
+
+/* A value from the migrated database. */
+static const char *value(const char *sql)
+{
+    PGconn *conn = PQconnectdb(dsn);
+    PGresult *result = PQexec(conn, sql);
+    ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(conn));
+    snprintf(rig.text, sizeof rig.text, "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
+    PQclear(result);
+    PQfinish(conn);
+    return rig.text;
+}
+
+START_TEST(files_are_applied_in_order_and_once)
+{
+    struct mg_err err;
+    ck_assert_msg(migrate(&err) == MG_OK, "%s", err.text);
+    ck_assert_str_eq(lines, "applied 0001_first.sql;applied 0002_second.sql;");
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    ck_assert_str_eq(lines, "the schema is up to date;");
+    ck_assert_str_eq(value("SELECT count(*) FROM a"), "1");
+    write_file("0003_third.sql", "INSERT INTO a VALUES (2, 2);");
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    ck_assert_str_eq(lines, "applied 0003_third.sql;");
+    ck_assert_str_eq(value("SELECT string_agg(version || name, ' ' ORDER BY version) FROM makegood_schema"),
+                     "10001_first.sql 20002_second.sql 30003_third.sql");
+}
+END_TEST
+
+START_TEST(a_file_that_fails_leaves_nothing_of_itself)
+{
+    struct mg_err err;
+    write_file("0003_third.sql", "CREATE TABLE b (x int); INSERT INTO nowhere VALUES (1);");
+    ck_assert_int_ne(migrate(&err), MG_OK);
+    ck_assert_msg(strstr(err.text, "0003_third.sql") != NULL && strstr(err.text, "nowhere") != NULL, "%s",
+                  err.text);
+    ck_assert_str_eq(value("SELECT to_regclass('b') IS NULL AND to_regclass('a') IS NOT NULL"), "t");
+    ck_assert_str_eq(value("SELECT max(version) FROM makegood_schema"), "2");
+}
+END_TEST
+
+/* Catches two histories under one number. */
+START_TEST(an_applied_file_must_not_change)
+{
+    struct mg_err err;
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    write_file("0001_first.sql", "CREATE TABLE a (x bigint);");
+    ck_assert_int_eq(migrate(&err), MG_PERMANENT);
+    ck_assert_msg(strstr(err.text, "0001_first.sql") != NULL, "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_database_that_is_ahead_of_the_folder_is_left_alone)
+{
+    struct mg_err err;
+    write_file("0003_third.sql", "SELECT 1;");
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    char path[256];
+    snprintf(path, sizeof path, "%s/0003_third.sql", folder);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(migrate(&err), MG_PERMANENT);
+    ck_assert_msg(strstr(err.text, "0003_third.sql") != NULL, "%s", err.text);
+}
+END_TEST
+
+static void *migrate_on_thread(void *arg)
+{
+    enum mg_class *class = arg;
+    struct mg_err err;
+    *class = mg_store_migrate(dsn, folder, NULL, NULL, &err);
+    return NULL;
+}
+
+/* Catches a race of two who migrate at once. */
+START_TEST(migrating_at_the_same_time_applies_each_file_once)
+{
+    enum { COUNT = 6 };
+    write_file("0003_third.sql", "SELECT pg_sleep(0.2); INSERT INTO a VALUES (2, 2);");
+    pthread_t threads[COUNT];
+    enum mg_class classes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, migrate_on_thread, &classes[i]), 0);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+        ck_assert_int_eq(classes[i], MG_OK);
+    }
+    ck_assert_str_eq(value("SELECT count(*) FROM a"), "2");
+    ck_assert_str_eq(value("SELECT count(*) FROM makegood_schema"), "3");
+}
+END_TEST
+
+START_TEST(a_folder_without_files_is_bad_input)
+{
+    struct mg_err err;
+    ck_assert_int_eq(mg_store_migrate(dsn, "/nonexistent", NULL, NULL, &err), MG_BAD_INPUT);
+}
+END_TEST
+
+/* ---- words
+ * ------------------------------------------------------------------------------------------------------ */
+
+#define AS_WORD(NAME, word, ...) word " "
+static const struct {
+    const char *domain, *words;
+} DOMAINS[] = {
+    {
+        "makegood_order_state",
+#define MG_ORDER_STATE AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_step_state",
+#define MG_STEP_STATE AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_cause",
+#define MG_CAUSE AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_kind",
+#define MG_KIND AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_goal",
+#define MG_GOAL AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_reason",
+#define MG_REASON AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_alert",
+#define MG_ALERT AS_WORD
+#include "core/words.def"
+    },
+};
+
+/* Catches a word that the core knows and the database refuses, or the other way round. */
+START_TEST(the_schema_has_the_words_of_words_def)
+{
+    struct rig own;
+    rig_open(&own);
+    for (size_t i = 0; i < sizeof DOMAINS / sizeof DOMAINS[0]; i++) {
+        char sql[512];
+        snprintf(
+            sql, sizeof sql,
+            "SELECT string_agg(m[1], ' ' ORDER BY n) || ' ' FROM pg_constraint c,"
+            " regexp_matches(pg_get_constraintdef(c.oid), '''([a-z_]+)''', 'g') WITH ORDINALITY AS r(m, n)"
+            " WHERE c.contypid = '%s'::regtype",
+            DOMAINS[i].domain);
+        ck_assert_str_eq(rig_value(&own, sql), DOMAINS[i].words);
+    }
+    rig_finish(&own);
+}
+END_TEST
+
+START_TEST(the_program_was_written_for_the_newest_file)
+{
+    struct rig own;
+    rig_open(&own);
+    ck_assert_int_eq(atoll(rig_value(&own, "SELECT max(version) FROM makegood_schema")), MG_SCHEMA_VERSION);
+    rig_finish(&own);
+}
+END_TEST
+
+START_TEST(the_pattern_sees_its_own_four_words)
+{
+    static struct mg_order_record record;
+    struct rig own;
+    rig_start(&own);
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", state);
+        order_make(&record, order_id);
+        record.order.state = (enum mg_order_state)state;
+        record.order.failure_count = 3;
+        order_store(&own, &record, NULL);
+    }
+    ck_assert_str_eq(rig_value(&own,
+                               "SELECT string_agg(ProcessState, ' ' ORDER BY OrderID) FROM pattern_process"
+                               " WHERE LockedBy = 'test:1' AND CompleteBy IS NULL AND FailureCount = 3"),
+                     "Pending Processing Processed Processing Processed Processed Error");
+    rig_finish(&own);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store: schema");
+    TCase *migrations = tcase_create("migrations"), *words = tcase_create("words");
+    tcase_set_timeout(migrations, 60);
+    tcase_set_timeout(words, 60);
+    tcase_add_checked_fixture(migrations, setup, teardown);
+    tcase_add_test(migrations, files_are_applied_in_order_and_once);
+    tcase_add_test(migrations, a_file_that_fails_leaves_nothing_of_itself);
+    tcase_add_test(migrations, an_applied_file_must_not_change);
+    tcase_add_test(migrations, a_database_that_is_ahead_of_the_folder_is_left_alone);
+    tcase_add_test(migrations, migrating_at_the_same_time_applies_each_file_once);
+    tcase_add_test(migrations, a_folder_without_files_is_bad_input);
+    tcase_add_test(words, the_schema_has_the_words_of_words_def);
+    tcase_add_test(words, the_program_was_written_for_the_newest_file);
+    tcase_add_test(words, the_pattern_sees_its_own_four_words);
+    suite_add_tcase(suite, migrations);
+    suite_add_tcase(suite, words);
+    return store_main(suite, "schema");
+}

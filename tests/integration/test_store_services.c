@@ -1,0 +1,253 @@
+/* What stands beside the orders: services' gates, alerts, workflow definitions, and the operator's reports.
+ */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_start(&rig);
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+static enum mg_reason gate_of(const char *service)
+{
+    rig_load(&rig, NULL, 0);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    for (int i = 0; i < rig.loaded->service_count; i++) {
+        if (strcmp(rig.loaded->services[i].service, service) == 0) return rig.loaded->services[i].gate;
+    }
+    return MG_REASON_NO_CONSUMER; /* nobody has reported */
+}
+
+static void report_state(const char *instance, const char *breaker, bool is_ready)
+{
+    struct mg_service_state states[] = {
+        {"payment", instance, "half_open", false, 0, 1, ""}, /* outdone by the next of the same batch */
+        {"payment", instance, breaker, is_ready, 3, 8, "because"},
+    };
+    mg_store_put_service_states(rig.store, states, 2, rig_done, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+/* Law 7. Catches requests that are sent into an open breaker, and a service that stays shut by the word of
+ * the dead. */
+START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
+{
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
+    report_state("a", "open", true);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_BREAKER_OPEN);
+    report_state("b", "half_open", true);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_NONE);
+    report_state("b", "closed", false);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
+    rig_admin(
+        &rig,
+        "UPDATE service_state SET reported_at = reported_at - interval '16 seconds' WHERE instance = 'b'");
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_BREAKER_OPEN);
+    rig_admin(&rig, "UPDATE service_state SET reported_at = reported_at - interval '2 hours'");
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
+    report_state("c", "closed", true);
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(instance, ',') FROM service_state"), "c");
+}
+END_TEST
+
+static void on_alerts(void *arg, const bool *is_changed, int count, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    memset(at->is_changed, 0, sizeof at->is_changed);
+    for (int i = 0; i < count; i++)
+        at->is_changed[i] = is_changed[i];
+    rig_done(at, err);
+}
+
+static void write_alerts(const struct mg_alert_write *alerts, int count)
+{
+    mg_store_write_alerts(rig.store, alerts, count, on_alerts, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+/* Catches an alert that is published at every look, or not at all. */
+START_TEST(an_alert_is_new_once_until_it_is_closed)
+{
+    struct mg_alert_write alerts[] = {
+        {MG_ALERT_DEAD_LETTER, false, "dead.letters", "", mg_slice_of("x")},
+        {MG_ALERT_POISONED, false, "m-1", "o-1", mg_slice_of("y")},
+        {MG_ALERT_MASS_EXPIRY, true, "all", "", {NULL, 0}},
+    };
+    write_alerts(alerts, 3);
+    ck_assert(rig.is_changed[0] && rig.is_changed[1] && !rig.is_changed[2]);
+    write_alerts(alerts, 3);
+    ck_assert(!rig.is_changed[0] && !rig.is_changed[1] && !rig.is_changed[2]);
+    alerts[0].is_closed = true;
+    write_alerts(alerts, 1);
+    ck_assert(rig.is_changed[0]);
+    write_alerts(alerts, 1);
+    ck_assert(!rig.is_changed[0]);
+    alerts[0].is_closed = false;
+    write_alerts(alerts, 1);
+    ck_assert(rig.is_changed[0]);
+}
+END_TEST
+
+static void on_changed(void *arg, bool changed, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->is_found = changed;
+    rig_done(at, err);
+}
+
+static bool ack(int64_t alert_id)
+{
+    mg_store_ack_alert(rig.store, alert_id, "anna", on_changed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    return rig.is_found;
+}
+
+START_TEST(an_open_alert_is_acknowledged_once)
+{
+    struct mg_alert_write alert = {MG_ALERT_DEAD_LETTER, false, "dead.letters", "", mg_slice_of("x")};
+    write_alerts(&alert, 1);
+    int64_t id = (int64_t)strtoll(rig_value(&rig, "SELECT max(alert_id) FROM operator_alert"), NULL, 10);
+    ck_assert(!ack(id + 1000));
+    ck_assert(ack(id));
+    ck_assert(!ack(id));
+    ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NULL"), "anna");
+}
+END_TEST
+
+static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,
+                        const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->is_found = found;
+    at->version = version;
+    snprintf(at->text, sizeof at->text, "%.*s", (int)definition.len, found ? definition.data : "");
+    rig_done(at, err);
+}
+
+static void get(int64_t version)
+{
+    mg_store_get_workflow(rig.store, "fulfilment", version, on_workflow, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+}
+
+static enum mg_class put(int64_t version, const char *definition)
+{
+    mg_store_put_workflow(rig.store, "fulfilment", version, mg_slice_of(definition), rig_done, &rig);
+    rig_wait_answer(&rig);
+    return rig.err.class;
+}
+
+START_TEST(a_workflow_version_keeps_its_content)
+{
+    get(0);
+    ck_assert(!rig.is_found);
+    ck_assert_int_eq(put(1, "{\"a\": 1.00}"), MG_OK);
+    ck_assert_int_eq(put(3, "{\"a\": 3}"), MG_OK);
+    ck_assert_int_eq(put(1, "{\"a\": 1.00}"), MG_OK);
+    ck_assert_int_eq(put(1, "{\"a\": 1.0}"), MG_PERMANENT);
+    ck_assert_msg(strstr(rig.err.text, "\"fulfilment\" version 1") != NULL, "%s", rig.err.text);
+    get(0);
+    ck_assert_int_eq(rig.version, 3);
+    get(1);
+    ck_assert(rig.is_found);
+    ck_assert_str_eq(rig.text, "{\"a\": 1.00}");
+    get(2);
+    ck_assert(!rig.is_found);
+}
+END_TEST
+
+static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->row_count = rows == NULL ? -1 : mg_rows_count(rows);
+    at->text[0] = '\0';
+    for (int row = 0; row < at->row_count; row++) {
+        for (int column = 0; column < mg_rows_column_count(rows); column++) {
+            struct mg_slice value = mg_rows_value(rows, row, column);
+            size_t len = strlen(at->text);
+            snprintf(at->text + len, sizeof at->text - len, "%s=%.*s ", mg_rows_column(rows, column),
+                     value.data == NULL ? 1 : (int)value.len, value.data == NULL ? "-" : value.data);
+        }
+    }
+    rig_done(at, err);
+}
+
+static const char *report(enum mg_report which, const char *a, const char *b, const char *c)
+{
+    const char *params[] = {a, b, c};
+    int count = a == NULL ? 0 : b == NULL ? 1 : c == NULL ? 2 : 3;
+    mg_store_report(rig.store, which, params, count, on_rows, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return rig.text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text);
+}
+
+/* Catches a report whose statement the server does not take, and times that are not RFC 3339. */
+START_TEST(each_report_answers)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    record.order.complete_by_ms = 1700000000123;
+    record.order.state = MG_ORDER_PROCESSING;
+    struct mg_step step = {.state = MG_STEP_WAITING, .due_at_ms = 1700000000007};
+    order_store(&rig, &record, &step);
+    report_state("a", "open", true);
+    struct mg_alert_write alert = {MG_ALERT_DEAD_LETTER, false, "dead.letters", "",
+                                   mg_slice_of("look at them")};
+    write_alerts(&alert, 1);
+    ck_assert_int_eq(put(1, "{}"), MG_OK);
+    assert_has(report(MG_REPORT_ORDERS, "processing", "fulfilment", "10"),
+               "complete_by=2023-11-14T22:13:20.123Z");
+    ck_assert_int_eq(rig.row_count, 1);
+    report(MG_REPORT_ORDERS, "error", "", "10");
+    ck_assert_int_eq(rig.row_count, 0);
+    report(MG_REPORT_ORDERS, "", "", "0");
+    ck_assert_int_eq(rig.row_count, 0);
+    assert_has(report(MG_REPORT_ORDER, "o-1", NULL, NULL), "payload={\"price\":14.00}");
+    assert_has(report(MG_REPORT_ORDER_STEPS, "o-1", NULL, NULL), "due_at=2023-11-14T22:13:20.007Z");
+    assert_has(report(MG_REPORT_ORDER_EVENTS, "o-1", NULL, NULL), "cause=m-1");
+    assert_has(report(MG_REPORT_ALERTS, "open", "10", NULL), "text=look at them");
+    assert_has(report(MG_REPORT_ALERTS, "all", "10", NULL), "closed_at=-");
+    assert_has(report(MG_REPORT_WORKFLOWS, NULL, NULL, NULL), "open_orders=0");
+    assert_has(report(MG_REPORT_SERVICES, NULL, NULL, NULL), "breaker=open");
+    assert_has(report(MG_REPORT_LEADER, NULL, NULL, NULL), "epoch=0");
+    assert_has(report(MG_REPORT_COUNTS, NULL, NULL, NULL), "state=processing orders=1");
+    assert_has(report(MG_REPORT_STUCK, NULL, NULL, NULL), "order_id=o-1"); /* open, without wake_at */
+    assert_has(report(MG_REPORT_SETTINGS, NULL, NULL, NULL), "schema_version=1");
+    assert_has(rig.text, "fsync=on synchronous_commit=on in_recovery=f");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store: services");
+    TCase *test = tcase_create("services");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, a_service_is_shut_only_if_all_its_agents_say_so);
+    tcase_add_test(test, an_alert_is_new_once_until_it_is_closed);
+    tcase_add_test(test, an_open_alert_is_acknowledged_once);
+    tcase_add_test(test, a_workflow_version_keeps_its_content);
+    tcase_add_test(test, each_report_answers);
+    suite_add_tcase(suite, test);
+    return store_main(suite, "services");
+}

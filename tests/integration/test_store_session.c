@@ -1,0 +1,288 @@
+/*
+ * The session: what happens to calls when it dies, how it comes back, and which servers it will not use.
+ */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_start(&rig);
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+static void setup_without_store(void)
+{
+    rig_open(&rig);
+}
+
+static void tick(void *arg)
+{
+    mg_loop_stop(((struct rig *)arg)->loop);
+}
+
+/* Lets rig_wait look at a condition that no callback announces. */
+static struct mg_timer *start_ticking(void)
+{
+    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
+    mg_timer_start(timer, 5, 5);
+    return timer;
+}
+
+static bool is_waiting_for_a_lock(const struct rig *at)
+{
+    (void)at;
+    return strcmp(rig_value(&rig,
+                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
+                            " AND datname = current_database() AND wait_event_type = 'Lock'"),
+                  "1") == 0;
+}
+
+static bool was_down(const struct rig *at)
+{
+    return at->downs > 0;
+}
+
+static bool was_down_and_is_up(const struct rig *at)
+{
+    return at->downs > 0 && rig_is_up(at);
+}
+
+#define TERMINATE                                                                                            \
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'store-test'"           \
+    " AND datname = current_database()"
+
+/* Catches a call that is never answered, one answered as done, and a store that does not come back. */
+START_TEST(calls_of_a_session_that_is_killed_are_transient_and_it_comes_back)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "SELECT 1 FROM order_process FOR UPDATE");
+    record.order.version = 2;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    struct mg_timer *timer = start_ticking();
+    mg_store_commit(rig.store, &write, 1, rig_done, &rig);
+    rig_wait(&rig, is_waiting_for_a_lock);
+    rig_admin(&rig, "ROLLBACK; " TERMINATE);
+    rig_wait_answer(&rig);
+    mg_timer_destroy(timer);
+    /* Either the commit had got the lock before the backend died, or it is unknown. */
+    if (rig.err.class != MG_OK) ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    rig_wait(&rig, was_down_and_is_up);
+    const struct mg_order_record *loaded = rig_load_one(&rig, "o-1");
+    if (loaded->order.version == 1) {
+        rig_commit(&rig, &write, 1);
+        ck_assert_int_eq(write.result, MG_WRITE_DONE);
+    }
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'r-1'"), "1");
+}
+END_TEST
+
+START_TEST(a_call_that_hangs_in_the_killed_backend_is_transient)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "SELECT 1 FROM order_process FOR UPDATE");
+    record.order.version = 2;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    struct mg_timer *timer = start_ticking();
+    mg_store_commit(rig.store, &write, 1, rig_done, &rig);
+    mg_store_commit(rig.store, &write, 1, rig_done, &rig); /* one more in the queue behind it */
+    rig_wait(&rig, is_waiting_for_a_lock);
+    rig_admin(&rig, TERMINATE);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    mg_timer_destroy(timer);
+    rig_admin(&rig, "ROLLBACK");
+    rig_wait(&rig, rig_is_up);
+    ck_assert_uint_eq(rig_load_one(&rig, "o-1")->order.version, 1);
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+}
+END_TEST
+
+static void forbidden(void *arg, const struct mg_err *err)
+{
+    (void)arg;
+    (void)err;
+    ck_abort_msg("a destroyed store must not answer");
+}
+
+static bool is_committed(const struct rig *at)
+{
+    (void)at;
+    return strcmp(rig_value(&rig, "SELECT version FROM order_process"), "2") == 0;
+}
+
+/* The answer of COMMIT is lost. Catches a second effect when the decision is run again. */
+START_TEST(a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_what_it_did)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    record.order.version = 2;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    mg_store_commit(rig.store, &write, 1, forbidden, NULL);
+    while (!is_committed(&rig))
+        (void)0; /* the loop stands still, so that the answer stays unread */
+    mg_store_destroy(rig.store);
+    rig_start_with(&rig, (struct mg_store_options){0}, true);
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(write.result, MG_WRITE_CONFLICT);
+    struct mg_load load = {"o-1", mg_slice_of("r-1")};
+    rig_load(&rig, &load, 1);
+    ck_assert(rig.loaded->orders[0].event != NULL);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'r-1'"), "1");
+}
+END_TEST
+
+static void release(void *arg)
+{
+    rig_admin(arg, "COMMIT");
+}
+
+/* Catches a lock time-out that is taken for a poisoned row or handed to the caller at once. */
+START_TEST(a_commit_that_waits_too_long_for_a_lock_is_run_again)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "SELECT 1 FROM order_process FOR UPDATE");
+    struct mg_timer *timer = mg_timer_create(rig.loop, release, &rig);
+    mg_timer_start(timer, 2600, 0); /* lock_timeout is 2 s */
+    record.order.version = 2;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    rig_commit(&rig, &write, 1);
+    mg_timer_destroy(timer);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+}
+END_TEST
+
+/* Catches a queue without end. */
+START_TEST(too_many_calls_are_refused_and_all_are_answered)
+{
+    enum { COUNT = 1100 };
+    for (int i = 0; i < COUNT; i++)
+        mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
+    ck_assert_int_eq(rig.answers, 0); /* never from within the call */
+    for (int i = 0; i < COUNT; i++)
+        rig_wait_answer(&rig);
+    ck_assert_int_gt(rig.transients, 0);
+    ck_assert_int_lt(rig.transients, 100);
+    ck_assert(rig_is_up(&rig));
+    ck_assert_int_eq(rig.downs, 0);
+}
+END_TEST
+
+START_TEST(a_server_that_is_not_there_is_said_once_and_calls_are_transient)
+{
+    rig_start_with(&rig, (struct mg_store_options){.dsn = "host=127.0.0.1 port=1 dbname=x user=x"}, false);
+    rig_wait(&rig, was_down);
+    mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
+    ck_assert_int_eq(rig.answers, 0);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    for (int i = 0; i < 3; i++) {
+        mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
+        rig_wait_answer(&rig);
+    }
+    ck_assert_int_eq(rig.downs, 1);
+    ck_assert_int_eq(rig.ups, 0);
+}
+END_TEST
+
+START_TEST(a_connection_string_that_cannot_be_read_is_bad_input)
+{
+    struct mg_store_options options = {.dsn = "host=x nonsense=1"};
+    struct mg_err err;
+    ck_assert_int_eq(mg_store_create(rig.loop, &options, &rig.store, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "nonsense") != NULL, "%s", err.text);
+    ck_assert_ptr_null(rig.store);
+}
+END_TEST
+
+START_TEST(an_unknown_schema_is_refused_with_what_is_needed_and_taken_when_it_fits)
+{
+    rig_admin(&rig, "UPDATE makegood_schema SET version = version + 90");
+    rig_start_with(&rig, (struct mg_store_options){0}, false);
+    rig_wait(&rig, rig_is_refused);
+    ck_assert_msg(strstr(rig.refused, "version 91") != NULL && strstr(rig.refused, "version 1") != NULL, "%s",
+                  rig.refused);
+    ck_assert(!rig_is_up(&rig));
+    mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    rig_admin(&rig, "UPDATE makegood_schema SET version = version - 90");
+    rig_wait(&rig, rig_is_up);
+}
+END_TEST
+
+START_TEST(a_database_without_schema_is_refused_but_not_by_the_migrating_tool)
+{
+    char dsn[2048];
+    store_dsn_of("template1", dsn, sizeof dsn);
+    rig_start_with(&rig, (struct mg_store_options){.dsn = dsn}, false);
+    rig_wait(&rig, rig_is_refused);
+    ck_assert_msg(strstr(rig.refused, "makegood db migrate") != NULL, "%s", rig.refused);
+    mg_store_destroy(rig.store);
+    rig_start_with(&rig, (struct mg_store_options){.dsn = dsn, .skips_schema_check = true}, true);
+}
+END_TEST
+
+START_TEST(a_server_that_forgets_commits_is_refused_unless_allowed)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "ALTER DATABASE %s SET synchronous_commit = off", PQdb(rig.admin));
+    rig_admin(&rig, sql);
+    rig_start_with(&rig, (struct mg_store_options){0}, false);
+    rig_wait(&rig, rig_is_refused);
+    ck_assert_msg(strstr(rig.refused, "synchronous_commit is off") != NULL, "%s", rig.refused);
+    mg_store_destroy(rig.store);
+    rig_start_with(&rig, (struct mg_store_options){.is_unsafe_durability_allowed = true}, true);
+    snprintf(sql, sizeof sql, "ALTER DATABASE %s RESET synchronous_commit", PQdb(rig.admin));
+    rig_admin(&rig, sql);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store: session");
+    TCase *up = tcase_create("with a session"), *down = tcase_create("without");
+    tcase_set_timeout(up, 60);
+    tcase_set_timeout(down, 60);
+    tcase_add_checked_fixture(up, setup, teardown);
+    tcase_add_checked_fixture(down, setup_without_store, teardown);
+    tcase_add_test(up, calls_of_a_session_that_is_killed_are_transient_and_it_comes_back);
+    tcase_add_test(up, a_call_that_hangs_in_the_killed_backend_is_transient);
+    tcase_add_test(up, a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_what_it_did);
+    tcase_add_test(up, a_commit_that_waits_too_long_for_a_lock_is_run_again);
+    tcase_add_test(up, too_many_calls_are_refused_and_all_are_answered);
+    tcase_add_test(down, a_server_that_is_not_there_is_said_once_and_calls_are_transient);
+    tcase_add_test(down, a_connection_string_that_cannot_be_read_is_bad_input);
+    tcase_add_test(down, an_unknown_schema_is_refused_with_what_is_needed_and_taken_when_it_fits);
+    tcase_add_test(down, a_database_without_schema_is_refused_but_not_by_the_migrating_tool);
+    tcase_add_test(down, a_server_that_forgets_commits_is_refused_unless_allowed);
+    suite_add_tcase(suite, up);
+    suite_add_tcase(suite, down);
+    return store_main(suite, "session");
+}

@@ -1,0 +1,342 @@
+/*
+ * The sweep: what is due is asked for, once; what is not is left and looked at when it will be; and a leader
+ * that is no longer the leader asks nothing and moves nothing.
+ */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ASK_AGAIN_MS 3000
+
+static struct rig rig;
+static struct mg_sweep_options options;
+static int64_t now_ms;
+
+static void setup(void)
+{
+    rig_start(&rig);
+    rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 7, holder = 'me'");
+    options = (struct mg_sweep_options){
+        .epoch = 7, .holder = "me", .limit = 100, .ask_again_ms = ASK_AGAIN_MS, .overdue_limit = 100};
+    rig_load(&rig, NULL, 0);
+    now_ms = rig.loaded->now_ms;
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+/* An order that is looked at now, with one step (if given). */
+static void store_order(const char *order_id, enum mg_order_state state, const struct mg_step *step,
+                        int64_t complete_by_ms)
+{
+    static struct mg_order_record record;
+    order_make(&record, order_id);
+    record.order.state = state;
+    record.order.seq = 4;
+    record.order.complete_by_ms = complete_by_ms;
+    record.order.wake_at_ms = now_ms - 60000;
+    order_store(&rig, &record, step);
+}
+
+static const struct mg_due *find_due(const char *order_id)
+{
+    for (int i = 0; i < rig.sweep.due_count; i++) {
+        if (strcmp(rig.dues[i].order_id, order_id) == 0) return &rig.dues[i];
+    }
+    return NULL;
+}
+
+static int64_t wake_at_ms(const char *order_id)
+{
+    return rig_load_one(&rig, order_id)->order.wake_at_ms;
+}
+
+static void assert_near(int64_t actual_ms, int64_t expected_ms)
+{
+    ck_assert_msg(actual_ms >= expected_ms - 10 && actual_ms <= expected_ms + 2000, "%lld is not near %lld",
+                  (long long)actual_ms, (long long)expected_ms);
+}
+
+/* Catches an attempt that nobody ends, and one that is asked about at every sweep. */
+START_TEST(an_attempt_past_its_complete_by_is_overdue_once)
+{
+    static const enum mg_step_state STATES[] = {MG_STEP_RUNNING, MG_STEP_UNDO_RUNNING};
+    for (int i = 0; i < 2; i++) {
+        struct mg_step step = {.state = STATES[i], .attempt = 3, .complete_by_ms = now_ms - 5};
+        store_order(i == 0 ? "o-1" : "o-2", MG_ORDER_PROCESSING, &step, 0);
+    }
+    rig_sweep(&rig, &options);
+    ck_assert(rig.sweep.is_leader);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+    ck_assert_int_eq(rig.sweep.overdue_total, 2);
+    ck_assert(!rig.sweep.is_full);
+    for (int i = 0; i < 2; i++) {
+        const struct mg_due *due = find_due(i == 0 ? "o-1" : "o-2");
+        ck_assert_int_eq(due->ask, MG_CAUSE_OVERDUE);
+        ck_assert_str_eq(due->step, "reserve");
+        ck_assert_uint_eq(due->attempt, 3);
+        ck_assert_uint_eq(due->version, 1);
+        ck_assert_uint_eq(due->seq, 4);
+        ck_assert_int_eq(due->due_at_ms, now_ms - 5);
+        ck_assert(!due->is_stuck);
+    }
+    assert_near(wake_at_ms("o-1"), rig.sweep.now_ms + ASK_AGAIN_MS);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT max(version) FROM order_process"), "1");
+}
+END_TEST
+
+START_TEST(a_wait_that_is_over_is_due)
+{
+    static const enum mg_step_state STATES[] = {MG_STEP_PENDING, MG_STEP_WAITING, MG_STEP_UNKNOWN,
+                                                MG_STEP_UNDO_PENDING, MG_STEP_UNDO_WAITING};
+    for (int i = 0; i < 5; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        struct mg_step step = {.state = STATES[i], .attempt = 2, .due_at_ms = now_ms - 1};
+        store_order(order_id, MG_ORDER_PROCESSING, &step, 0);
+    }
+    struct mg_step done = {.state = MG_STEP_DONE, .due_at_ms = now_ms - 1};
+    store_order("o-done", MG_ORDER_PROCESSING, &done, 0);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 6);
+    for (int i = 0; i < 5; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        ck_assert_int_eq(find_due(order_id)->ask, MG_CAUSE_DUE);
+        ck_assert_uint_eq(find_due(order_id)->attempt, 2);
+    }
+    ck_assert_int_eq(find_due("o-done")->ask, MG_CAUSE_NUDGE);
+    ck_assert_int_eq(rig.sweep.overdue_total, 0);
+}
+END_TEST
+
+/* Catches a lost push: an order that is never looked at again, or at every sweep. */
+START_TEST(what_is_not_yet_due_is_looked_at_when_it_will_be)
+{
+    struct mg_step running = {.state = MG_STEP_RUNNING, .complete_by_ms = now_ms + 50000};
+    store_order("o-running", MG_ORDER_PROCESSING, &running, now_ms + 90000);
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .due_at_ms = now_ms + 95000};
+    store_order("o-waiting", MG_ORDER_PROCESSING, &waiting, now_ms + 90000);
+    struct mg_step doubted = {.state = MG_STEP_UNKNOWN};
+    store_order("o-doubted", MG_ORDER_PROCESSING, &doubted, 0);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    ck_assert_int_eq(wake_at_ms("o-running"), now_ms + 50000);
+    ck_assert_int_eq(wake_at_ms("o-waiting"), now_ms + 90000);
+    assert_near(wake_at_ms("o-doubted"), rig.sweep.now_ms + 60000);
+}
+END_TEST
+
+START_TEST(an_order_past_its_complete_by_has_expired_while_it_goes_forward)
+{
+    struct mg_step running = {.state = MG_STEP_RUNNING, .complete_by_ms = now_ms + 50000};
+    store_order("o-forward", MG_ORDER_PROCESSING, &running, now_ms - 2);
+    store_order("o-back", MG_ORDER_COMPENSATING, &running, now_ms - 2);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    const struct mg_due *due = find_due("o-forward");
+    ck_assert_int_eq(due->ask, MG_CAUSE_EXPIRED);
+    ck_assert_str_eq(due->step, "");
+    ck_assert_int_eq(due->due_at_ms, now_ms - 2);
+    ck_assert_int_eq(wake_at_ms("o-back"), now_ms + 50000);
+}
+END_TEST
+
+/* Catches an open order that everybody has forgotten. */
+START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
+{
+    struct mg_step pending = {.state = MG_STEP_PENDING};
+    store_order("o-pending", MG_ORDER_PENDING, NULL, 0);
+    store_order("o-stuck", MG_ORDER_PROCESSING, &pending, 0);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+    ck_assert_int_eq(find_due("o-pending")->ask, MG_CAUSE_NUDGE);
+    ck_assert(!find_due("o-pending")->is_stuck);
+    ck_assert_int_eq(find_due("o-stuck")->ask, MG_CAUSE_NUDGE);
+    ck_assert(find_due("o-stuck")->is_stuck);
+}
+END_TEST
+
+START_TEST(owed_statuses_are_asked_for_and_remembered)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    record.order.state = MG_ORDER_PROCESSED; /* terminal: nothing else looks at it */
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "UPDATE order_event SET owed = true, at = at - interval '900 milliseconds'");
+    rig_admin(&rig,
+              "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed, at)"
+              " VALUES ('o-1', 2, 'reply', 'r', 't', 0, true, clock_timestamp() - interval '1 hour')");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_OWED);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-1");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    options.ask_again_ms = 0;
+    rig_admin(&rig, "UPDATE order_event SET at = at - interval '1 second'");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_uint_eq(rig.dues[0].version, 1);
+}
+END_TEST
+
+/* Law 7. Catches a storm of expiries after an outage. */
+START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
+{
+    struct mg_step in_gap = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 5000};
+    struct mg_step before = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 20000};
+    struct mg_step after = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 1000};
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .due_at_ms = now_ms - 5000};
+    store_order("o-gap", MG_ORDER_PROCESSING, &in_gap, now_ms - 6000);
+    store_order("o-before", MG_ORDER_PROCESSING, &before, 0);
+    store_order("o-after", MG_ORDER_PROCESSING, &after, 0);
+    store_order("o-waiting", MG_ORDER_PROCESSING, &waiting, 0);
+    options.grace_after_ms = now_ms - 10000;
+    options.grace_before_ms = now_ms - 3000;
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 3);
+    ck_assert(find_due("o-gap") == NULL);
+    ck_assert(find_due("o-before") != NULL && find_due("o-after") != NULL && find_due("o-waiting") != NULL);
+    ck_assert_int_eq(rig.sweep.overdue_total, 2);
+    assert_near(wake_at_ms("o-gap"), rig.sweep.now_ms + ASK_AGAIN_MS);
+}
+END_TEST
+
+START_TEST(the_brake_holds_back_the_latest_and_nothing_else)
+{
+    for (int i = 0; i < 5; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        struct mg_step step = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 100 + i};
+        store_order(order_id, MG_ORDER_PROCESSING, &step, 0);
+    }
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .due_at_ms = now_ms - 1};
+    store_order("o-waiting", MG_ORDER_PROCESSING, &waiting, 0);
+    options.overdue_limit = 2;
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 3);
+    ck_assert(find_due("o-0") != NULL && find_due("o-1") != NULL && find_due("o-waiting") != NULL);
+    ck_assert_int_eq(rig.sweep.overdue_total, 5);
+    assert_near(wake_at_ms("o-4"), rig.sweep.now_ms + 1000);
+    ck_assert_int_lt(wake_at_ms("o-4"), wake_at_ms("o-0"));
+}
+END_TEST
+
+START_TEST(a_full_sweep_says_so_and_the_next_takes_the_rest)
+{
+    for (int i = 0; i < 5; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        store_order(order_id, MG_ORDER_PENDING, NULL, 0);
+    }
+    options.limit = 3;
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 3);
+    ck_assert(rig.sweep.is_full);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+    ck_assert(!rig.sweep.is_full);
+}
+END_TEST
+
+/* Law 9. Catches a leader that wakes from a pause and goes on as if nothing had been. */
+START_TEST(a_leader_of_an_earlier_epoch_changes_nothing)
+{
+    store_order("o-1", MG_ORDER_PENDING, NULL, 0);
+    int64_t before_ms = wake_at_ms("o-1");
+    options.epoch = 6;
+    rig_sweep(&rig, &options);
+    ck_assert(!rig.sweep.is_leader);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    ck_assert_int_eq(wake_at_ms("o-1"), before_ms);
+    options.epoch = 7;
+    options.holder = "another";
+    rig_sweep(&rig, &options);
+    ck_assert(!rig.sweep.is_leader);
+    ck_assert_str_eq(rig_value(&rig, "SELECT swept_at IS NULL FROM supervisor_leader"), "t");
+}
+END_TEST
+
+static bool is_waiting_for_a_lock(const struct rig *at)
+{
+    (void)at;
+    return strcmp(rig_value(&rig,
+                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
+                            " AND wait_event_type = 'Lock'"),
+                  "1") == 0;
+}
+
+static void tick(void *arg)
+{
+    mg_loop_stop(((struct rig *)arg)->loop);
+}
+
+static void on_swept(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    if (answer != NULL) at->sweep = *answer;
+    rig_done(at, err);
+}
+
+/* Catches a fence that is only looked at: a take-over under way must be waited for (a plain EXISTS lets the
+ * old one pass). */
+START_TEST(a_take_over_under_way_is_waited_for)
+{
+    store_order("o-1", MG_ORDER_PENDING, NULL, 0);
+    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
+    mg_timer_start(timer, 5, 5);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 8, holder = 'other'");
+    mg_store_sweep(rig.store, &options, on_swept, &rig);
+    rig_wait(&rig, is_waiting_for_a_lock);
+    rig_admin(&rig, "COMMIT");
+    rig_wait_answer(&rig);
+    ck_assert(!rig.sweep.is_leader);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    ck_assert_int_eq(wake_at_ms("o-1"), now_ms - 60000);
+    mg_timer_destroy(timer);
+}
+END_TEST
+
+/* Catches a sweep that waits for a commit, or moves wake_at of an order that it has not seen whole. */
+START_TEST(a_row_that_is_being_written_is_left_alone)
+{
+    store_order("o-1", MG_ORDER_PENDING, NULL, 0);
+    store_order("o-2", MG_ORDER_PENDING, NULL, 0);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "UPDATE order_process SET version = 2 WHERE order_id = 'o-1'");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-2");
+    rig_admin(&rig, "COMMIT");
+    ck_assert_int_eq(wake_at_ms("o-1"), now_ms - 60000);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store: sweep");
+    TCase *test = tcase_create("sweep");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, an_attempt_past_its_complete_by_is_overdue_once);
+    tcase_add_test(test, a_wait_that_is_over_is_due);
+    tcase_add_test(test, what_is_not_yet_due_is_looked_at_when_it_will_be);
+    tcase_add_test(test, an_order_past_its_complete_by_has_expired_while_it_goes_forward);
+    tcase_add_test(test, an_open_order_in_which_nothing_moves_is_nudged);
+    tcase_add_test(test, owed_statuses_are_asked_for_and_remembered);
+    tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
+    tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
+    tcase_add_test(test, a_full_sweep_says_so_and_the_next_takes_the_rest);
+    tcase_add_test(test, a_leader_of_an_earlier_epoch_changes_nothing);
+    tcase_add_test(test, a_take_over_under_way_is_waited_for);
+    tcase_add_test(test, a_row_that_is_being_written_is_left_alone);
+    suite_add_tcase(suite, test);
+    return store_main(suite, "sweep");
+}
