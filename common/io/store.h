@@ -164,18 +164,10 @@ struct mg_service_state {
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg);
 
-/* Alerts that belong to no order's transition. `opened` tells for each whether it is new (publish it) or was open. */
+/* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9). `opened` tells for each whether it is new (publish it) or was open. */
 typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, const struct mg_err *err);
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg);
-
-/* The leader's, under its fence: MG_STALE, and nothing written, if (epoch, holder) no longer leads (law 9). */
-struct mg_fence {
-    uint64_t epoch;
-    const char *holder;
-};
-void mg_store_write_leader_alerts(struct mg_store *store, const struct mg_fence *fence, const struct mg_alert_write *alerts,
-                                  int count, mg_store_alerts_fn *done, void *arg);
 
 /* `found` false: no such workflow or version. Version 0: the newest. */
 typedef void mg_store_workflow_fn(void *arg, bool found, int64_t version, struct mg_slice definition,

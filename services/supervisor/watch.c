@@ -81,9 +81,6 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
     struct supervisor *supervisor = arg;
     supervisor->is_writing_alerts = false;
     if (err != NULL) {
-        if (err->class == MG_STALE) {
-            supervisor_lead_lost(supervisor, err->text);
-        }
         return; /* the next period writes them */
     }
     for (int i = 0; i < count; i++) {
@@ -113,10 +110,8 @@ static void alerts_write(void *arg)
                                             .order_id = "",
                                             .text = mg_slice_of(supervisor->seen_text[i])};
     }
-    struct mg_fence fence = {supervisor->epoch, supervisor->holder};
     supervisor->is_writing_alerts = true;
-    mg_store_write_leader_alerts(supervisor->store, &fence, writes, WATCHED_COUNT, alerts_written,
-                                 supervisor);
+    mg_store_write_alerts(supervisor->store, writes, WATCHED_COUNT, alerts_written, supervisor);
 }
 
 void supervisor_watch_start(struct supervisor *supervisor)

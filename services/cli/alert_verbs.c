@@ -1,0 +1,73 @@
+/* `alert list|ack`. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum exit_code verb_alert_list(struct cli *cli)
+{
+    static const char *const columns[] = {"alert_id", "code", "subject", "opened_at",
+                                          "acked_by", "text", NULL};
+    char limit[24];
+    struct table table = {0};
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
+    const char *params[] = {cli->options.is_all ? "all" : "open", limit};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_ALERTS, params, 2, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+    }
+    table_free(&table);
+    return code;
+}
+
+struct acking {
+    bool is_over, is_changed, is_failed;
+    struct mg_err err;
+};
+
+static void alert_acked(void *arg, bool changed, const struct mg_err *err)
+{
+    struct acking *acking = arg;
+    acking->is_over = true;
+    acking->is_changed = changed;
+    if (err != NULL) {
+        acking->is_failed = true;
+        acking->err = *err;
+    }
+}
+
+enum exit_code verb_alert_ack(struct cli *cli)
+{
+    struct acking acking = {.is_over = false};
+    const char *word = cli->words.items[0];
+    char *end = NULL;
+    char by[256];
+    errno = 0;
+    long long alert_id = strtoll(word, &end, 10);
+    if (errno != 0 || *end != '\0' || alert_id <= 0) {
+        return cli_fail(EXIT_USAGE, "%s: expected an alert's number, as alert list shows it", word);
+    }
+    const char *name =
+        cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
+    (void)snprintf(by, sizeof(by), "%.100s: %.140s", name != NULL ? name : "operator", cli->options.reason);
+    enum exit_code code = cli_open_store(cli, false);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    mg_store_ack_alert(cli->store, alert_id, by, alert_acked, &acking);
+    if (!cli_wait(cli, &acking.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time");
+    }
+    if (acking.is_failed) {
+        return cli_fail_err(&acking.err);
+    }
+    if (!acking.is_changed) {
+        return cli_fail(EXIT_NOT_FOUND, "there is no open alert %lld that nobody looks after", alert_id);
+    }
+    (void)printf("alert %lld is acknowledged\n", alert_id);
+    return EXIT_DONE;
+}

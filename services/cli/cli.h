@@ -1,0 +1,104 @@
+/*
+ * The operator's tool `makegood`: noun, then verb. Each verb reads or changes one thing, prints a table or
+ * JSON, and ends with an exit code that a script can tell apart. It changes orders only by commands to the
+ * schedulers, never in the database.
+ */
+#ifndef MG_CLI_H
+#define MG_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/config.h"
+#include "base/loop.h"
+#include "io/broker.h"
+#include "io/store.h"
+
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_ERROR = 1,
+    EXIT_USAGE = 2,
+    EXIT_NOT_FOUND = 3,
+    EXIT_CONFLICT = 4,
+    EXIT_TIMED_OUT = 5,
+    EXIT_UNAVAILABLE = 6,
+};
+
+/* Everything that any verb's options can set. */
+struct cli_options {
+    const char *amqp_url, *pg_dsn, *output;
+    int64_t timeout_ms;
+    const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
+    struct mg_list sets, services;
+    int64_t version, limit;
+    bool waits, is_all, is_mermaid, is_csv;
+};
+
+struct cli {
+    struct cli_options options;
+    struct mg_list words; /* behind noun and verb */
+    bool is_json;
+    struct mg_loop *loop;
+    struct mg_store *store;
+    struct mg_broker *broker;
+    bool is_timed_out;
+    char refusal[512]; /* why the database must not be used; "" if it may */
+};
+
+typedef enum exit_code cli_verb_fn(struct cli *cli);
+
+/* --- session.c
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Runs the loop until `*done`, at most `timeout_ms`; false if it took longer. */
+bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms);
+/* Connects and waits until the other end is ready to use; says on stderr what is wrong if it is not. */
+enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check);
+enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *options);
+void cli_close(struct cli *cli);
+/* One line on stderr, "makegood: …", and the code back: `return cli_fail(EXIT_ERROR, "could not …")`. */
+enum exit_code cli_fail(enum exit_code code, const char *format, ...) MG_PRINTF(2, 3);
+enum exit_code cli_fail_err(const struct mg_err *err);
+/* The whole file, or stdin for "-"; the caller frees *ret_text. */
+enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);
+
+/* --- table.c: rows kept beyond their callback, and printed
+ * ------------------------------------------------------- */
+
+struct table {
+    int row_count, column_count;
+    char **columns; /* names */
+    char **cells;   /* row_count * column_count; NULL: SQL NULL */
+};
+/* Runs a report and waits for its rows. */
+enum exit_code table_read(struct cli *cli, enum mg_report report, const char *const *params, int param_count,
+                          struct table *ret_table);
+void table_free(struct table *table);
+const char *table_cell(const struct table *table, int row,
+                       const char *column); /* "" if NULL or no such column */
+/* Aligned columns with a heading, or a JSON array of objects; `columns` NULL: all, else a NULL-ended choice
+ * for tables. */
+void table_print(const struct cli *cli, const struct table *table, const char *const *columns);
+/* One row as a JSON object; cells of the columns named in `raw` (NULL-ended) are JSON already. */
+void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
+void json_print_text(FILE *out, const char *text);
+
+/* --- verbs
+ * ------------------------------------------------------------------------------------------------------- */
+
+cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watch, verb_order_explain;
+cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,
+    verb_order_cancel;
+cli_verb_fn verb_workflow_check, verb_workflow_load, verb_workflow_list, verb_workflow_states;
+cli_verb_fn verb_alert_list, verb_alert_ack, verb_dead_list, verb_dead_show, verb_dead_requeue,
+    verb_dead_drop;
+cli_verb_fn verb_broker_apply, verb_broker_check, verb_db_migrate, verb_db_status, verb_doctor;
+
+/* explain.c: one line on why the order is where it is; also used by `doctor` and `show`. */
+void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,
+                   const struct table *services);
+/* story.c: the order's events as a timeline. */
+void story_print(FILE *out, const struct table *order, const struct table *steps, const struct table *events);
+
+#endif

@@ -1,0 +1,158 @@
+/* `dead list|show|requeue|drop`: messages that were set aside, in dead.letters or orders.rejected. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "io/topology.h"
+
+/* Looked at in one walk; a queue with more is looked at again. */
+#define WALK_MAX 10000
+
+struct walk {
+    struct cli *cli;
+    enum mg_dead_verb verb; /* for the chosen ones */
+    int chosen;             /* number, from 1; 0: all; -1: none (list) */
+    int at, done;
+    bool is_whole; /* print the body */
+};
+
+static void text_print(const char *name, struct mg_slice text, bool is_json)
+{
+    struct mg_buf buf;
+    if (!is_json) {
+        (void)printf("%-15s %.*s\n", name, (int)text.len, text.data != NULL ? text.data : "");
+        return;
+    }
+    mg_buf_init(&buf, 8 * text.len + 16);
+    mg_buf_append_json(&buf, text);
+    (void)printf(", \"%s\": %s", name, buf.failed || text.data == NULL ? "null" : buf.data);
+    mg_buf_finish(&buf);
+}
+
+static void letter_print_whole(const struct walk *walk, const struct mg_dead_letter *letter)
+{
+    bool is_json = walk->cli->is_json;
+    char died_at[MG_TIME_TEXT_SIZE];
+    mg_time_format(letter->died_at_ms, died_at);
+    (void)printf(is_json ? "{\"number\": %d" : "number          %d\n", walk->at);
+    text_print("queue", letter->queue, is_json);
+    text_print("type", letter->type, is_json);
+    text_print("message_id", letter->message_id, is_json);
+    text_print("correlation_id", letter->correlation_id, is_json);
+    text_print("reason", letter->reason, is_json);
+    text_print("died_at", mg_slice_of(died_at), is_json);
+    text_print("body", letter->body, is_json);
+    (void)printf(is_json ? "}\n" : "");
+}
+
+static void letter_print_line(const struct walk *walk, const struct mg_dead_letter *letter)
+{
+    if (walk->cli->is_json) {
+        letter_print_whole(walk, letter);
+        return;
+    }
+    char died_at[MG_TIME_TEXT_SIZE];
+    mg_time_format(letter->died_at_ms, died_at);
+    if (walk->at == 1) {
+        (void)printf("number  died_at                   queue                     type         reason\n");
+    }
+    (void)printf("%-6d  %-24s  %-24.*s  %-11.*s  %.*s\n", walk->at, letter->died_at_ms != 0 ? died_at : "-",
+                 (int)letter->queue.len, letter->queue.data != NULL ? letter->queue.data : "",
+                 (int)letter->type.len, letter->type.data != NULL ? letter->type.data : "",
+                 (int)letter->reason.len, letter->reason.data != NULL ? letter->reason.data : "");
+}
+
+static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *letter)
+{
+    struct walk *walk = arg;
+    walk->at++;
+    bool is_chosen = walk->chosen == 0 || walk->chosen == walk->at;
+    if (walk->chosen < 0) {
+        letter_print_line(walk, letter);
+        return MG_DEAD_LIST;
+    }
+    if (!is_chosen) {
+        return MG_DEAD_LIST;
+    }
+    walk->done++;
+    if (walk->is_whole) {
+        letter_print_whole(walk, letter);
+    }
+    return walk->verb;
+}
+
+static enum exit_code walk_run(struct walk *walk, int max)
+{
+    struct mg_err err;
+    int count = 0;
+    const char *queue = walk->cli->options.queue;
+    if (strcmp(queue, MG_QUEUE_DEAD) != 0 && strcmp(queue, MG_QUEUE_REJECTED) != 0) {
+        return cli_fail(EXIT_USAGE, "--queue %s: expected %s or %s", queue, MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
+    }
+    if (mg_topology_walk(walk->cli->options.amqp_url, queue, max, letter_pick, walk, &count, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code number_read(const struct cli *cli, int *ret_number)
+{
+    if (cli->words.count == 0) {
+        if (!cli->options.is_all) {
+            return cli_fail(EXIT_USAGE, "say which, by its number in dead list, or --all");
+        }
+        *ret_number = 0;
+        return EXIT_DONE;
+    }
+    char *end = NULL;
+    errno = 0;
+    long number = strtol(cli->words.items[0], &end, 10);
+    if (errno != 0 || *end != '\0' || number < 1 || number > WALK_MAX) {
+        return cli_fail(EXIT_USAGE, "%s: expected a number as dead list shows it", cli->words.items[0]);
+    }
+    *ret_number = (int)number;
+    return EXIT_DONE;
+}
+
+enum exit_code verb_dead_list(struct cli *cli)
+{
+    struct walk walk = {.cli = cli, .verb = MG_DEAD_LIST, .chosen = -1};
+    enum exit_code code = walk_run(&walk, (int)cli->options.limit);
+    if (code == EXIT_DONE && walk.at == 0 && !cli->is_json) {
+        (void)printf("%s is empty\n", cli->options.queue);
+    }
+    return code;
+}
+
+static enum exit_code chosen_run(struct cli *cli, enum mg_dead_verb verb, bool is_whole, const char *done)
+{
+    struct walk walk = {.cli = cli, .verb = verb, .is_whole = is_whole};
+    enum exit_code code = number_read(cli, &walk.chosen);
+    if (code == EXIT_DONE) {
+        code = walk_run(&walk, WALK_MAX);
+    }
+    if (code == EXIT_DONE && walk.done == 0 && walk.chosen > 0) {
+        return cli_fail(EXIT_NOT_FOUND, "there is no message %d in %s", walk.chosen, cli->options.queue);
+    }
+    if (code == EXIT_DONE && done != NULL) {
+        (void)printf("%d %s\n", walk.done, done);
+    }
+    return code;
+}
+
+enum exit_code verb_dead_show(struct cli *cli)
+{
+    return chosen_run(cli, MG_DEAD_LIST, true, NULL);
+}
+
+enum exit_code verb_dead_requeue(struct cli *cli)
+{
+    return chosen_run(cli, MG_DEAD_REQUEUE, false, "requeued");
+}
+
+enum exit_code verb_dead_drop(struct cli *cli)
+{
+    return chosen_run(cli, MG_DEAD_DROP, false, "dropped");
+}

@@ -1,0 +1,182 @@
+/*
+ * `doctor`: everything that an order needs in order to move, checked one by one. A line for each, with what
+ * to do about what is wrong; exit code 1 if anything is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "io/topology.h"
+#include "wire/reply.h"
+
+/* A leader sweeps several times a second; one that has not for so long does not lead. */
+#define LEADER_AGE_MAX_MS 10000
+/* Clocks that differ by more make agents report themselves unready. */
+#define CLOCK_SKEW_MAX_MS 2000
+#define SERVICES_MAX      MG_LIST_MAX
+
+struct doctor {
+    struct cli *cli;
+    int wrong, checked;
+};
+
+static void finding(struct doctor *doctor, bool is_good, const char *what, const char *detail)
+{
+    doctor->checked++;
+    doctor->wrong += !is_good;
+    if (doctor->cli->is_json) {
+        (void)printf("{\"check\": \"%s\", \"ok\": %s, \"detail\": ", what, is_good ? "true" : "false");
+        json_print_text(stdout, detail);
+        (void)printf("}\n");
+    } else {
+        (void)printf("%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
+    }
+}
+
+static void settings_check(struct doctor *doctor)
+{
+    struct table settings = {0};
+    char detail[256];
+    if (table_read(doctor->cli, MG_REPORT_SETTINGS, NULL, 0, &settings) != EXIT_DONE) {
+        finding(doctor, false, "database", "its settings could not be read");
+        return;
+    }
+    const char *fsync_word = table_cell(&settings, 0, "fsync");
+    const char *commit_word = table_cell(&settings, 0, "synchronous_commit");
+    bool is_durable = strcmp(fsync_word, "on") == 0 && strcmp(commit_word, "off") != 0;
+    (void)snprintf(detail, sizeof(detail), "server %s, fsync %s, synchronous_commit %s%s",
+                   table_cell(&settings, 0, "server_version"), fsync_word, commit_word,
+                   is_durable ? "" : ": it may lose what it has confirmed; set both to on");
+    finding(doctor, is_durable, "database", detail);
+
+    (void)snprintf(detail, sizeof(detail),
+                   "version %s, this program needs %d; if they differ: makegood db migrate",
+                   table_cell(&settings, 0, "schema_version"), MG_SCHEMA_VERSION);
+    finding(doctor, strtoll(table_cell(&settings, 0, "schema_version"), NULL, 10) == MG_SCHEMA_VERSION,
+            "schema", detail);
+
+    long long skew_ms = mg_clock_wall_ms() - strtoll(table_cell(&settings, 0, "now_ms"), NULL, 10);
+    (void)snprintf(detail, sizeof(detail), "this machine's differs from the database's by %lld ms", skew_ms);
+    finding(doctor, llabs(skew_ms) <= CLOCK_SKEW_MAX_MS, "clock", detail);
+    table_free(&settings);
+}
+
+static void leader_check(struct doctor *doctor)
+{
+    struct table leader = {0};
+    char detail[256];
+    if (table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == EXIT_DONE && leader.row_count > 0) {
+        long long age_ms = strtoll(table_cell(&leader, 0, "age_ms"), NULL, 10);
+        (void)snprintf(detail, sizeof(detail), "%s leads in epoch %s, seen %lld ms ago",
+                       table_cell(&leader, 0, "holder"), table_cell(&leader, 0, "epoch"), age_ms);
+        finding(doctor, age_ms <= LEADER_AGE_MAX_MS, "supervisor", detail);
+    } else {
+        finding(doctor, false, "supervisor", "none has ever led; start makegood-supervisor");
+    }
+    table_free(&leader);
+}
+
+static void orders_check(struct doctor *doctor)
+{
+    struct table stuck = {0};
+    char detail[256];
+    if (table_read(doctor->cli, MG_REPORT_STUCK, NULL, 0, &stuck) != EXIT_DONE) {
+        finding(doctor, false, "orders", "they could not be read");
+        return;
+    }
+    if (stuck.row_count == 0) {
+        finding(doctor, true, "orders", "every open order has something that will move it");
+    } else {
+        (void)snprintf(detail, sizeof(detail),
+                       "%d open orders have nothing that will move them, the first is %s", stuck.row_count,
+                       table_cell(&stuck, 0, "order_id"));
+        finding(doctor, false, "orders", detail);
+    }
+    table_free(&stuck);
+}
+
+static void alerts_check(struct doctor *doctor)
+{
+    struct table alerts = {0};
+    char detail[256];
+    const char *params[] = {"open", "1000"};
+    if (table_read(doctor->cli, MG_REPORT_ALERTS, params, 2, &alerts) == EXIT_DONE) {
+        (void)snprintf(detail, sizeof(detail), "%d open%s", alerts.row_count,
+                       alerts.row_count > 0 ? "; see makegood alert list" : "");
+        finding(doctor, true, "alerts", detail);
+    }
+    table_free(&alerts);
+}
+
+/* Agents that report, each with its breaker; their services are the queues that must be there. */
+static int services_check(struct doctor *doctor, struct table *services, const char **names)
+{
+    int count = 0;
+    for (int i = 0; i < doctor->cli->options.services.count && count < SERVICES_MAX; i++) {
+        names[count++] = doctor->cli->options.services.items[i];
+    }
+    if (table_read(doctor->cli, MG_REPORT_SERVICES, NULL, 0, services) != EXIT_DONE) {
+        return count;
+    }
+    for (int row = 0; row < services->row_count; row++) {
+        const char *name = table_cell(services, row, "service");
+        const char *breaker = table_cell(services, row, "breaker");
+        char detail[400];
+        if (strtoll(table_cell(services, row, "age_ms"), NULL, 10) > MG_SERVICE_REPORT_VALID_MS) {
+            continue; /* of an agent that has ended */
+        }
+        bool is_good =
+            strcmp(breaker, "closed") == 0 && strcmp(table_cell(services, row, "is_ready"), "t") == 0;
+        (void)snprintf(detail, sizeof(detail), "%s at %s: breaker %s, %s in flight%s%s", name,
+                       table_cell(services, row, "instance"), breaker, table_cell(services, row, "in_flight"),
+                       is_good ? "" : ": ", is_good ? "" : table_cell(services, row, "reason"));
+        finding(doctor, is_good, "agent", detail);
+        bool is_known = false;
+        for (int i = 0; i < count; i++) {
+            is_known = is_known || strcmp(names[i], name) == 0;
+        }
+        if (!is_known && count < SERVICES_MAX) {
+            names[count++] = name;
+        }
+    }
+    return count;
+}
+
+static void line_drop(void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
+}
+
+static void broker_check(struct doctor *doctor, const char *const *services, int service_count)
+{
+    struct mg_err err;
+    enum mg_class class =
+        mg_topology_check(doctor->cli->options.amqp_url, services, service_count, line_drop, NULL, &err);
+    finding(doctor, class == MG_OK, "broker",
+            class == MG_OK ? "exchanges, queues and bindings are as they should be" : err.text);
+}
+
+enum exit_code verb_doctor(struct cli *cli)
+{
+    struct doctor doctor = {.cli = cli};
+    struct table services = {0};
+    const char *names[SERVICES_MAX];
+    int service_count = 0;
+    if (cli_open_store(cli, false) == EXIT_DONE) {
+        settings_check(&doctor);
+        leader_check(&doctor);
+        orders_check(&doctor);
+        alerts_check(&doctor);
+        service_count = services_check(&doctor, &services, names);
+    } else {
+        finding(&doctor, false, "database", "it cannot be used; see the line above");
+    }
+    broker_check(&doctor, names, service_count);
+    table_free(&services);
+    if (!cli->is_json) {
+        (void)printf("%d of %d checks good\n", doctor.checked - doctor.wrong, doctor.checked);
+    }
+    return doctor.wrong == 0 ? EXIT_DONE : EXIT_ERROR;
+}

@@ -1,0 +1,101 @@
+/* Why an order is where it is, in one line: what it waits for, until when, and who could move it. */
+#include <string.h>
+
+#include "cli.h"
+#include "core/words.h"
+#include "io/topology.h"
+
+static bool is_word(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static const char *reason_text(const char *word)
+{
+    enum mg_reason reason = MG_REASON_NONE;
+    return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
+}
+
+static void queue_of(const struct table *order, const char *service, char queue[MG_QUEUE_NAME_SIZE])
+{
+    mg_topology_request_queue(service, is_word(table_cell(order, 0, "is_high"), "t"), queue);
+}
+
+static void breaker_print(FILE *out, const struct table *services, const char *service)
+{
+    for (int row = 0; row < services->row_count; row++) {
+        if (is_word(table_cell(services, row, "service"), service) &&
+            !is_word(table_cell(services, row, "breaker"), "closed")) {
+            (void)fprintf(out, "; agent %s reports breaker %s: %s", table_cell(services, row, "instance"),
+                          table_cell(services, row, "breaker"), table_cell(services, row, "reason"));
+            return;
+        }
+    }
+}
+
+static void step_print(FILE *out, const struct table *order, const struct table *steps, int row,
+                       const struct table *services)
+{
+    const char *state = table_cell(steps, row, "state");
+    const char *service = table_cell(steps, row, "service");
+    const char *reason = table_cell(steps, row, "reason");
+    char queue[MG_QUEUE_NAME_SIZE];
+    queue_of(order, service, queue);
+    (void)fprintf(out, "step %s ", table_cell(steps, row, "step"));
+    if (is_word(state, "running") || is_word(state, "undo_running")) {
+        (void)fprintf(out, "runs attempt %s (%s) at service %s until %s, through queue %s",
+                      table_cell(steps, row, "attempt"), table_cell(steps, row, "kind"), service,
+                      table_cell(steps, row, "complete_by"), queue);
+    } else if (is_word(reason, "no_consumer")) {
+        (void)fprintf(out, "waits: no agent consumes queue %s; start an agent for service %s", queue,
+                      service);
+    } else if (table_cell(steps, row, "due_at")[0] != '\0') {
+        (void)fprintf(out, "waits until %s: %s (failures %s)", table_cell(steps, row, "due_at"),
+                      reason_text(reason), table_cell(steps, row, "failure_count"));
+    } else {
+        (void)fprintf(out, "is %s: %s", state, reason_text(reason));
+    }
+    breaker_print(out, services, service);
+}
+
+/* The step that matters most: one that needs a person, then one that waits, then one that runs. */
+static int step_choose(const struct table *steps)
+{
+    static const char *const order[] = {"undo_failed",  "failed",       "unknown",      "waiting",
+                                        "undo_waiting", "undo_pending", "undo_running", "running"};
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        for (int row = 0; row < steps->row_count; row++) {
+            if (is_word(table_cell(steps, row, "state"), order[i])) {
+                return row;
+            }
+        }
+    }
+    return -1;
+}
+
+void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,
+                   const struct table *services)
+{
+    const char *state = table_cell(order, 0, "state");
+    int row = step_choose(steps);
+    (void)cli;
+    (void)fprintf(out, "order %s is %s", table_cell(order, 0, "order_id"), state);
+    if (is_word(state, "error")) {
+        (void)fprintf(out, ": %s", reason_text(table_cell(order, 0, "reason")));
+        if (row >= 0) {
+            (void)fprintf(out, "; step %s is %s: %s", table_cell(steps, row, "step"),
+                          table_cell(steps, row, "state"), table_cell(steps, row, "error_text"));
+        }
+        (void)fprintf(out, "; a person must resume, settle, skip, compensate or restart it");
+    } else if (is_word(state, "processed") || is_word(state, "compensated") || is_word(state, "cancelled")) {
+        const char *reason = reason_text(table_cell(order, 0, "reason"));
+        (void)fprintf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
+    } else if (row >= 0) {
+        (void)fprintf(out, ": ");
+        step_print(out, order, steps, row, services);
+    } else {
+        (void)fprintf(out, ": nothing has been sent yet; the supervisor looks at it at %s",
+                      table_cell(order, 0, "wake_at"));
+    }
+    (void)fputc('\n', out);
+}

@@ -1,0 +1,234 @@
+/*
+ * Verbs that change an order: a command to the schedulers, and their answer. The command carries the version
+ * it was decided on (as shown, or as it is now), so that two operators, or one who clicks twice, cause one
+ * change.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "io/topology.h"
+#include "wire/command.h"
+
+#define COMMAND_MAX_BYTES (256 * 1024)
+#define RESEND_PERIOD_MS                                                                                     \
+    2000 /* the answer may be lost with a connection; the same command twice changes once */
+
+struct asking {
+    struct cli *cli;
+    struct mg_command command;
+    struct mg_buf body;
+    char reply_queue[256];
+    bool is_over;
+    struct mg_command_result result;
+};
+
+static void queue_named(void *arg, int consumer, const char *queue)
+{
+    struct asking *asking = arg;
+    (void)consumer;
+    (void)snprintf(asking->reply_queue, sizeof(asking->reply_queue), "%s", queue);
+}
+
+static void result_came(void *arg, struct mg_delivery *delivery)
+{
+    struct asking *asking = arg;
+    struct mg_command_result result;
+    struct mg_err err;
+    bool is_ours = mg_command_result_parse(delivery->body, &result, &err) == MG_OK &&
+                   strcmp(result.command_id, asking->command.command_id) == 0;
+    mg_broker_ack(asking->cli->broker, delivery);
+    if (is_ours && !asking->is_over) {
+        asking->result = result;
+        asking->is_over = true;
+    }
+}
+
+/* Nobody waits for the confirm: the answer is what counts, and until it comes the command is sent again. */
+static void command_send(void *arg)
+{
+    struct asking *asking = arg;
+    struct mg_err err;
+    if (asking->reply_queue[0] == '\0') {
+        return;
+    }
+    struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
+                                 .routing_key = MG_QUEUE_COMMANDS,
+                                 .type = "command",
+                                 .message_id = asking->command.command_id,
+                                 .correlation_id = asking->command.command_id,
+                                 .reply_to = asking->reply_queue,
+                                 .body = mg_buf_slice(&asking->body)};
+    if (mg_broker_publish(asking->cli->broker, &message, NULL, NULL, &err) != MG_OK) {
+        return; /* no room yet; the next period tries again */
+    }
+}
+
+static enum exit_code version_read(struct cli *cli, struct mg_command *command)
+{
+    if (cli->options.version != 0) {
+        command->version = (uint64_t)cli->options.version;
+        return EXIT_DONE;
+    }
+    struct table order = {0};
+    const char *params[] = {command->order_id};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_ORDER, params, 1, &order);
+    }
+    if (code == EXIT_DONE && order.row_count == 0) {
+        code = cli_fail(EXIT_NOT_FOUND, "there is no order %s", command->order_id);
+    }
+    if (code == EXIT_DONE) {
+        command->version = strtoull(table_cell(&order, 0, "version"), NULL, 10);
+    }
+    table_free(&order);
+    return code;
+}
+
+static void by_write(const struct cli *cli, char by[MG_COMMAND_BY_MAX + 1])
+{
+    const char *name =
+        cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
+    (void)snprintf(by, MG_COMMAND_BY_MAX + 1, "%s", name != NULL ? name : "operator");
+}
+
+static enum exit_code result_print(const struct cli *cli, const struct mg_command_result *result)
+{
+    static const enum exit_code codes[] = {[MG_COMMAND_DONE] = EXIT_DONE,
+                                           [MG_COMMAND_CONFLICT] = EXIT_CONFLICT,
+                                           [MG_COMMAND_NOT_FOUND] = EXIT_NOT_FOUND,
+                                           [MG_COMMAND_INVALID] = EXIT_USAGE};
+    if (result->verdict != MG_COMMAND_DONE) {
+        return cli_fail(codes[result->verdict], "order %s: %s: %s", result->order_id,
+                        mg_command_verdict_name(result->verdict), result->text);
+    }
+    if (cli->is_json) {
+        (void)printf("{\"order_id\": \"%s\", \"state\": \"%s\", \"version\": %llu}\n", result->order_id,
+                     mg_order_state_name(result->state), (unsigned long long)result->version);
+    } else {
+        (void)printf("order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
+                     (unsigned long long)result->version);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code answer_await(struct asking *asking)
+{
+    struct cli *cli = asking->cli;
+    struct mg_err err;
+    struct mg_broker_options options = {
+        .url = cli->options.amqp_url, .name = "makegood", .on_delivery = result_came, .arg = asking};
+    options.on_state = NULL;
+    if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    mg_broker_consume_private(cli->broker, 1, queue_named, asking);
+    enum exit_code code = cli_open_broker(cli, &options);
+    struct mg_timer *timer = code == EXIT_DONE ? mg_timer_create(cli->loop, command_send, asking) : NULL;
+    if (timer != NULL) {
+        mg_timer_start(timer, 0, RESEND_PERIOD_MS);
+        (void)cli_wait(cli, &asking->is_over, cli->options.timeout_ms);
+        mg_timer_destroy(timer);
+        code = asking->is_over
+                   ? result_print(cli, &asking->result)
+                   : cli_fail(EXIT_TIMED_OUT,
+                              "no scheduler answered in time; the command may still be carried out: "
+                              "see makegood order show %s",
+                              asking->command.order_id);
+    }
+    mg_broker_destroy(cli->broker); /* its callbacks know `asking` */
+    cli->broker = NULL;
+    return code;
+}
+
+static enum exit_code sets_read(struct cli *cli, struct mg_command *command)
+{
+    for (int i = 0; i < cli->options.sets.count; i++) {
+        const char *text = cli->options.sets.items[i];
+        const char *equals = strchr(text, '=');
+        struct mg_err err;
+        if (i >= MG_COMMAND_SETS_MAX) {
+            return cli_fail(EXIT_USAGE, "at most %d --set in one resume", MG_COMMAND_SETS_MAX);
+        }
+        if (equals == NULL || text[0] != '/') {
+            return cli_fail(EXIT_USAGE,
+                            "--set %s: expected POINTER=JSON, as in --set /card/number='\"4242\"'", text);
+        }
+        command->sets[i].pointer = (struct mg_slice){text, (size_t)(equals - text)};
+        command->sets[i].value = mg_slice_of(equals + 1);
+        if (mg_json_check(command->sets[i].value, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+            return cli_fail(EXIT_USAGE, "--set %s: the value is no JSON: %s", text, err.text);
+        }
+        command->set_count++;
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
+{
+    struct asking asking = {.cli = cli};
+    struct mg_command *command = &asking.command;
+    command->kind = kind;
+    command->outcome = MG_OUTCOME_DONE;
+    mg_uuid_random(command->command_id);
+    (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
+    (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
+    by_write(cli, command->by);
+    if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP) {
+        if (cli->options.step == NULL || cli->options.step[0] == '\0') {
+            return cli_fail(EXIT_USAGE, "say which step with --step STEP");
+        }
+        (void)snprintf(command->step, sizeof(command->step), "%s", cli->options.step);
+    }
+    if (kind == MG_CAUSE_SETTLE) {
+        const char *outcome = cli->options.outcome != NULL ? cli->options.outcome : "";
+        if (strcmp(outcome, "done") != 0 && strcmp(outcome, "absent") != 0) {
+            return cli_fail(EXIT_USAGE,
+                            "say what became of the step with --outcome done or --outcome absent");
+        }
+        command->outcome = strcmp(outcome, "done") == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
+    }
+    enum exit_code code = sets_read(cli, command);
+    if (code == EXIT_DONE) {
+        code = version_read(cli, command);
+    }
+    mg_buf_init(&asking.body, COMMAND_MAX_BYTES);
+    if (code == EXIT_DONE) {
+        mg_command_write(command, &asking.body);
+        code = asking.body.failed ? cli_fail(EXIT_USAGE, "the command is too large") : answer_await(&asking);
+    }
+    mg_buf_finish(&asking.body);
+    return code;
+}
+
+enum exit_code verb_order_resume(struct cli *cli)
+{
+    return command_run(cli, MG_CAUSE_RESUME);
+}
+
+enum exit_code verb_order_restart(struct cli *cli)
+{
+    return command_run(cli, MG_CAUSE_RESTART);
+}
+
+enum exit_code verb_order_settle(struct cli *cli)
+{
+    return command_run(cli, MG_CAUSE_SETTLE);
+}
+
+enum exit_code verb_order_skip(struct cli *cli)
+{
+    return command_run(cli, MG_CAUSE_SKIP);
+}
+
+enum exit_code verb_order_compensate(struct cli *cli)
+{
+    return command_run(cli, MG_CAUSE_COMPENSATE);
+}
+
+enum exit_code verb_order_cancel(struct cli *cli)
+{
+    return command_run(cli, MG_CAUSE_CANCEL);
+}

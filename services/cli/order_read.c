@@ -1,0 +1,166 @@
+/* `order list`, `order show`, `order explain`, `order watch`: reading, straight from the tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/words.h"
+
+/* How often `watch` looks again. */
+#define WATCH_PERIOD_MS 500
+
+struct order_tables {
+    struct table order, steps, events, services;
+};
+
+static void order_free(struct order_tables *tables)
+{
+    table_free(&tables->order);
+    table_free(&tables->steps);
+    table_free(&tables->events);
+    table_free(&tables->services);
+}
+
+static enum exit_code order_load(struct cli *cli, struct order_tables *ret)
+{
+    const char *params[] = {cli->words.items[0]};
+    memset(ret, 0, sizeof(*ret));
+    enum exit_code code = table_read(cli, MG_REPORT_ORDER, params, 1, &ret->order);
+    if (code == EXIT_DONE && ret->order.row_count == 0) {
+        code = cli_fail(EXIT_NOT_FOUND, "there is no order %s", params[0]);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_ORDER_STEPS, params, 1, &ret->steps);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_ORDER_EVENTS, params, 1, &ret->events);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_SERVICES, NULL, 0, &ret->services);
+    }
+    return code;
+}
+
+enum exit_code verb_order_list(struct cli *cli)
+{
+    static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
+                                          "reason",   "failure_count", "created_at", NULL};
+    char limit[24];
+    enum mg_order_state state = MG_ORDER_STATE_COUNT;
+    const char *wanted = cli->options.state != NULL ? cli->options.state : "";
+    if (wanted[0] != '\0' && !mg_order_state_parse(wanted, strlen(wanted), &state)) {
+        return cli_fail(EXIT_USAGE, "--state %s: there is no such state", wanted);
+    }
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
+    const char *params[] = {wanted, cli->options.workflow != NULL ? cli->options.workflow : "", limit};
+    struct table table = {0};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_ORDERS, params, 3, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+    }
+    table_free(&table);
+    return code;
+}
+
+static void rows_print_json(const char *name, const struct table *table, const char *const *raw)
+{
+    (void)printf(", \"%s\": [", name);
+    for (int row = 0; row < table->row_count; row++) {
+        (void)fputs(row > 0 ? ", " : "", stdout);
+        table_print_object(stdout, table, row, raw);
+    }
+    (void)fputs("]", stdout);
+}
+
+static void order_print_json(const struct order_tables *tables)
+{
+    static const char *const order_raw[] = {"payload", NULL};
+    static const char *const step_raw[] = {"result", NULL};
+    static const char *const event_raw[] = {"transitions", "statuses", NULL};
+    (void)fputs("{\"order\": ", stdout);
+    table_print_object(stdout, &tables->order, 0, order_raw);
+    rows_print_json("steps", &tables->steps, step_raw);
+    rows_print_json("events", &tables->events, event_raw);
+    (void)fputs("}\n", stdout);
+}
+
+enum exit_code verb_order_show(struct cli *cli)
+{
+    struct order_tables tables = {0};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = order_load(cli, &tables);
+    }
+    if (code == EXIT_DONE && cli->is_json) {
+        order_print_json(&tables);
+    } else if (code == EXIT_DONE) {
+        story_print(stdout, &tables.order, &tables.steps, &tables.events);
+        explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
+    }
+    order_free(&tables);
+    return code;
+}
+
+enum exit_code verb_order_explain(struct cli *cli)
+{
+    struct order_tables tables = {0};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = order_load(cli, &tables);
+    }
+    if (code == EXIT_DONE) {
+        explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
+    }
+    order_free(&tables);
+    return code;
+}
+
+static bool has_ended(const struct table *order)
+{
+    const char *word = table_cell(order, 0, "state");
+    enum mg_order_state state = MG_ORDER_PENDING;
+    return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
+}
+
+static void pause_over(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* Shows the story once, then every event that joins it. */
+enum exit_code verb_order_watch(struct cli *cli)
+{
+    int shown = 0;
+    enum exit_code code = cli_open_store(cli, false);
+    bool is_over = false;
+    while (code == EXIT_DONE && !is_over) {
+        struct order_tables tables = {0};
+        code = order_load(cli, &tables);
+        if (code == EXIT_DONE && tables.events.row_count > shown) {
+            struct table news = tables.events;
+            news.cells += shown * news.column_count;
+            news.row_count -= shown;
+            story_print(stdout, shown == 0 ? &tables.order : NULL, NULL, &news);
+            (void)fflush(stdout);
+            shown = tables.events.row_count;
+        }
+        is_over = code == EXIT_DONE && has_ended(&tables.order);
+        if (is_over) {
+            explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
+        }
+        order_free(&tables);
+        if (code == EXIT_DONE && !is_over) {
+            bool is_awake = false;
+            struct mg_timer *pause = mg_timer_create(cli->loop, pause_over, &is_awake);
+            if (pause == NULL) {
+                return cli_fail(EXIT_ERROR, "could not go on watching: no memory");
+            }
+            mg_timer_start(pause, WATCH_PERIOD_MS, 0);
+            (void)cli_wait(cli, &is_awake, 2 * (int64_t)WATCH_PERIOD_MS);
+            mg_timer_destroy(pause);
+        }
+    }
+    return code;
+}

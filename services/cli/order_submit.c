@@ -1,0 +1,405 @@
+/*
+ * `order submit`: a real client. Every order has its id before its first publish and keeps it over
+ * re-publishing, so that a submission that may or may not have arrived can simply be sent again. Statuses
+ * come to a private queue; after a reconnect the queue has another name, and submitting again moves the
+ * statuses to it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "cli.h"
+#include "core/key.h"
+#include "io/topology.h"
+#include "wire/status.h"
+#include "wire/submission.h"
+
+/* A file of orders read at once; beyond this, split it. */
+#define FILE_MAX_BYTES ((size_t)256 * 1024 * 1024)
+/* Submissions without a confirm; leaves the publish window room and keeps the intake queue short. */
+#define SUBMIT_WINDOW  256
+#define PUMP_PERIOD_MS 20
+/* Up to so many orders each status is shown as it comes; above, a bar. */
+#define SHOW_EACH_MAX 20
+
+struct order {
+    char order_id[MG_ORDER_ID_MAX + 1];
+    char *body;
+    size_t body_len;
+    bool is_high, is_sent, is_confirmed, has_ended;
+    uint64_t seq; /* of the newest status shown */
+};
+
+struct submit {
+    struct cli *cli;
+    struct order *orders;
+    int count, capacity;
+    int *by_id; /* hash table of indices into orders, -1 empty; size a power of two */
+    size_t slot_count;
+    char reply_queue[256];
+    bool is_over;
+    int unconfirmed, confirmed, ended, processed, rejected;
+    enum exit_code code;
+};
+
+/* --- reading
+ * ----------------------------------------------------------------------------------------------------- */
+
+static enum exit_code order_add(struct submit *submit, struct mg_slice text, int line)
+{
+    struct mg_submission submission;
+    struct mg_err err;
+    char id_json[MG_ORDER_ID_MAX + 3];
+    if (mg_submission_parse(text, &MG_JSON_LIMITS_DEFAULT, &submission, &err) != MG_OK) {
+        return cli_fail(EXIT_USAGE, "line %d: %s", line, err.text);
+    }
+    if (submit->count == submit->capacity) {
+        int capacity = submit->capacity > 0 ? submit->capacity * 2 : 64;
+        struct order *orders = realloc(submit->orders, (size_t)capacity * sizeof(*orders));
+        if (orders == NULL) {
+            return cli_fail(EXIT_ERROR, "could not keep the orders: out of memory");
+        }
+        submit->orders = orders;
+        submit->capacity = capacity;
+    }
+    struct order *order = &submit->orders[submit->count];
+    memset(order, 0, sizeof(*order));
+    order->is_high = submission.is_high;
+    struct mg_buf body;
+    mg_buf_init(&body, text.len + sizeof(id_json) + 64);
+    if (submission.order_id[0] != '\0') {
+        (void)snprintf(order->order_id, sizeof(order->order_id), "%s", submission.order_id);
+        mg_buf_append_slice(&body, text);
+    } else {
+        char uuid[MG_UUID_SIZE];
+        mg_uuid_random(uuid);
+        (void)snprintf(order->order_id, sizeof(order->order_id), "%s", uuid);
+        (void)snprintf(id_json, sizeof(id_json), "\"%s\"", uuid);
+        if (mg_json_set(text, "/order_id", mg_slice_of(id_json), &body, &err) != MG_OK) {
+            mg_buf_finish(&body);
+            return cli_fail_err(&err);
+        }
+    }
+    if (body.failed) {
+        mg_buf_finish(&body);
+        return cli_fail(EXIT_ERROR, "could not keep the orders: out of memory");
+    }
+    order->body = body.data;
+    order->body_len = body.len;
+    submit->count++;
+    return EXIT_DONE;
+}
+
+/* A file is one order, however it is laid out, or one order a line. */
+static enum exit_code orders_read(struct submit *submit, const char *text, size_t len)
+{
+    struct mg_err err;
+    if (mg_json_check((struct mg_slice){text, len}, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK) {
+        return order_add(submit, (struct mg_slice){text, len}, 1);
+    }
+    int line = 0;
+    for (size_t at = 0; at < len;) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t line_len = end != NULL ? (size_t)(end - (text + at)) : len - at;
+        line++;
+        if (strspn(text + at, " \t\r") < line_len) {
+            enum exit_code code = order_add(submit, (struct mg_slice){text + at, line_len}, line);
+            if (code != EXIT_DONE) {
+                return code;
+            }
+        }
+        at += line_len + 1;
+    }
+    return submit->count > 0 ? EXIT_DONE : cli_fail(EXIT_USAGE, "there is no order in the file");
+}
+
+static size_t slot_of(const struct submit *submit, const char *order_id)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (const char *at = order_id; *at != '\0'; at++) {
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    }
+    return (size_t)(hash & (submit->slot_count - 1));
+}
+
+static struct order *order_find(const struct submit *submit, const char *order_id)
+{
+    for (size_t slot = slot_of(submit, order_id); submit->by_id[slot] >= 0;
+         slot = (slot + 1) & (submit->slot_count - 1)) {
+        if (strcmp(submit->orders[submit->by_id[slot]].order_id, order_id) == 0) {
+            return &submit->orders[submit->by_id[slot]];
+        }
+    }
+    return NULL;
+}
+
+static enum exit_code orders_index(struct submit *submit)
+{
+    submit->slot_count = 64;
+    while (submit->slot_count < 2 * (size_t)submit->count) {
+        submit->slot_count *= 2;
+    }
+    submit->by_id = malloc(submit->slot_count * sizeof(int));
+    if (submit->by_id == NULL) {
+        return cli_fail(EXIT_ERROR, "could not keep the orders: out of memory");
+    }
+    memset(submit->by_id, 0xff, submit->slot_count * sizeof(int));
+    for (int i = 0; i < submit->count; i++) {
+        if (order_find(submit, submit->orders[i].order_id) != NULL) {
+            return cli_fail(EXIT_USAGE, "two orders of the file have the order_id %s",
+                            submit->orders[i].order_id);
+        }
+        size_t slot = slot_of(submit, submit->orders[i].order_id);
+        while (submit->by_id[slot] >= 0) {
+            slot = (slot + 1) & (submit->slot_count - 1);
+        }
+        submit->by_id[slot] = i;
+    }
+    return EXIT_DONE;
+}
+
+/* --- sending
+ * ----------------------------------------------------------------------------------------------------- */
+
+struct sending {
+    struct submit *submit;
+    int index;
+};
+
+static void end_check(struct submit *submit)
+{
+    int total = submit->cli->options.waits ? submit->ended : submit->confirmed;
+    submit->is_over = submit->is_over || total == submit->count;
+}
+
+static void order_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct sending *sending = arg;
+    struct submit *submit = sending->submit;
+    struct order *order = &submit->orders[sending->index];
+    free(sending);
+    submit->unconfirmed--;
+    if (outcome == MG_PUBLISH_CONFIRMED) {
+        submit->confirmed += !order->is_confirmed;
+        order->is_confirmed = true;
+    } else {
+        order->is_sent = false; /* goes out again with the same id and the same bytes */
+    }
+    if (outcome == MG_PUBLISH_RETURNED) {
+        submit->code = cli_fail(EXIT_UNAVAILABLE, "there is no intake queue; run: makegood broker apply");
+        submit->is_over = true;
+    }
+    end_check(submit);
+}
+
+static bool order_send(struct submit *submit, int index)
+{
+    struct order *order = &submit->orders[index];
+    struct sending *sending = malloc(sizeof(*sending));
+    struct mg_err err;
+    if (sending == NULL) {
+        return false;
+    }
+    *sending = (struct sending){submit, index};
+    struct mg_message message = {.exchange = MG_EXCHANGE_INTAKE,
+                                 .routing_key = order->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
+                                 .type = "submission",
+                                 .message_id = order->order_id,
+                                 .correlation_id = order->order_id,
+                                 .reply_to = submit->cli->options.waits ? submit->reply_queue : NULL,
+                                 .body = {order->body, order->body_len}};
+    if (mg_broker_publish(submit->cli->broker, &message, order_published, sending, &err) != MG_OK) {
+        free(sending);
+        return false;
+    }
+    order->is_sent = true;
+    submit->unconfirmed++;
+    return true;
+}
+
+static void progress_show(const struct submit *submit)
+{
+    if (submit->cli->options.waits && submit->count > SHOW_EACH_MAX && isatty(STDERR_FILENO)) {
+        int filled = submit->ended * 30 / submit->count;
+        (void)fprintf(stderr, "\r[%.*s%*s] %d of %d ended ", filled, "##############################",
+                      30 - filled, "", submit->ended, submit->count);
+    }
+}
+
+static void pump(void *arg)
+{
+    struct submit *submit = arg;
+    char reason[16];
+    progress_show(submit);
+    if (!mg_broker_is_up(submit->cli->broker, reason, sizeof(reason)) ||
+        (submit->cli->options.waits && submit->reply_queue[0] == '\0')) {
+        return;
+    }
+    for (int i = 0; i < submit->count && submit->unconfirmed < SUBMIT_WINDOW; i++) {
+        const struct order *order = &submit->orders[i];
+        if (!order->is_sent && !order->has_ended && !order_send(submit, i)) {
+            return;
+        }
+    }
+}
+
+/* --- hearing
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* A new private queue, at the start or after a reconnect: whatever has not ended must learn the new name. */
+static void queue_named(void *arg, int consumer, const char *queue)
+{
+    struct submit *submit = arg;
+    (void)consumer;
+    (void)snprintf(submit->reply_queue, sizeof(submit->reply_queue), "%s", queue);
+    for (int i = 0; i < submit->count; i++) {
+        submit->orders[i].is_sent = submit->orders[i].has_ended;
+    }
+}
+
+static bool is_last(enum mg_status status)
+{
+    return status == MG_STATUS_PROCESSED || status == MG_STATUS_COMPENSATED ||
+           status == MG_STATUS_CANCELLED || status == MG_STATUS_ERROR || status == MG_STATUS_REJECTED;
+}
+
+static void status_print(const struct submit *submit, const struct mg_status_message *status)
+{
+    bool is_end = is_last(status->status);
+    if (submit->cli->is_json) {
+        if (is_end) {
+            (void)printf("{\"order_id\": \"%s\", \"status\": \"%s\", \"seq\": %llu, \"reason\": ",
+                         status->order_id, mg_status_name(status->status), (unsigned long long)status->seq);
+            json_print_text(stdout, status->reason);
+            (void)printf("}\n");
+        }
+    } else if (is_end || submit->count <= SHOW_EACH_MAX) {
+        char at[MG_TIME_TEXT_SIZE];
+        mg_time_format(status->at_ms, at);
+        (void)printf("%s  %s  %s%s%s%s%s\n", at, status->order_id, mg_status_name(status->status),
+                     status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
+                     status->reason);
+    }
+    (void)fflush(stdout);
+}
+
+static void status_came(void *arg, struct mg_delivery *delivery)
+{
+    struct submit *submit = arg;
+    struct mg_status_message status;
+    struct mg_err err;
+    enum mg_class class = mg_status_parse(delivery->body, &status, &err);
+    char correlation[MG_ORDER_ID_MAX + 1] = "";
+    if (delivery->correlation_id.data != NULL && delivery->correlation_id.len <= MG_ORDER_ID_MAX) {
+        memcpy(correlation, delivery->correlation_id.data, delivery->correlation_id.len);
+    }
+    mg_broker_ack(submit->cli->broker, delivery);
+    if (class != MG_OK) {
+        (void)cli_fail(EXIT_ERROR, "a status could not be read: %s", err.text);
+        return;
+    }
+    struct order *order = order_find(submit, correlation);
+    if (order == NULL || order->has_ended || (status.seq != 0 && status.seq <= order->seq)) {
+        return; /* a repeat, or of an earlier run of this queue */
+    }
+    order->seq = status.seq;
+    if (status.order_id[0] == '\0') {
+        (void)snprintf(status.order_id, sizeof(status.order_id), "%s", order->order_id);
+    }
+    if (is_last(status.status)) {
+        order->has_ended = true;
+        submit->ended++;
+        submit->processed += status.status == MG_STATUS_PROCESSED;
+        submit->rejected += status.status == MG_STATUS_REJECTED;
+    }
+    status_print(submit, &status);
+    end_check(submit);
+}
+
+static enum exit_code submit_run(struct submit *submit)
+{
+    struct cli *cli = submit->cli;
+    struct mg_err err;
+    struct mg_broker_options options = {.url = cli->options.amqp_url,
+                                        .name = "makegood",
+                                        .on_delivery = status_came,
+                                        .on_state = NULL,
+                                        .arg = submit};
+    if (cli->options.waits) {
+        /* The private queue must be asked for before the broker first comes up. */
+        if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
+            return cli_fail_err(&err);
+        }
+        mg_broker_consume_private(cli->broker, SUBMIT_WINDOW, queue_named, submit);
+    }
+    enum exit_code code = cli_open_broker(cli, &options);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    struct mg_timer *timer = mg_timer_create(cli->loop, pump, submit);
+    if (timer == NULL) {
+        return cli_fail(EXIT_ERROR, "could not start: no memory or descriptors");
+    }
+    mg_timer_start(timer, 0, PUMP_PERIOD_MS);
+    (void)cli_wait(cli, &submit->is_over, cli->options.timeout_ms);
+    mg_timer_destroy(timer);
+    progress_show(submit);
+    if (submit->code != EXIT_DONE) {
+        return submit->code;
+    }
+    if (!submit->is_over) {
+        return cli_fail(
+            EXIT_TIMED_OUT, "%d of %d orders %s in time; submit the same file again to go on waiting",
+            submit->cli->options.waits ? submit->count - submit->ended : submit->count - submit->confirmed,
+            submit->count, submit->cli->options.waits ? "have not ended" : "were not confirmed");
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code submit_report(const struct submit *submit)
+{
+    if (!submit->cli->options.waits) {
+        for (int i = 0; i < submit->count; i++) {
+            (void)printf(submit->cli->is_json ? "{\"order_id\": \"%s\"}\n" : "%s\n",
+                         submit->orders[i].order_id);
+        }
+        return EXIT_DONE;
+    }
+    (void)fprintf(stderr, "%s%d of %d orders processed%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+                  submit->processed, submit->count,
+                  submit->processed < submit->count ? "; the others ended as shown" : "");
+    return submit->processed == submit->count ? EXIT_DONE : EXIT_ERROR;
+}
+
+enum exit_code verb_order_submit(struct cli *cli)
+{
+    struct submit submit = {.cli = cli};
+    char *text = NULL;
+    size_t len = 0;
+    enum exit_code code = cli_read_file(cli->words.items[0], FILE_MAX_BYTES, &text, &len);
+    if (code == EXIT_DONE) {
+        code = orders_read(&submit, text, len);
+    }
+    if (code == EXIT_DONE) {
+        code = orders_index(&submit);
+    }
+    if (code == EXIT_DONE) {
+        code = submit_run(&submit);
+    }
+    if (code == EXIT_DONE) {
+        code = submit_report(&submit);
+    }
+    if (cli->broker != NULL) { /* its callbacks know the orders */
+        mg_broker_destroy(cli->broker);
+        cli->broker = NULL;
+    }
+    for (int i = 0; i < submit.count; i++) {
+        free(submit.orders[i].body);
+    }
+    free(submit.orders);
+    free(submit.by_id);
+    free(text);
+    return code;
+}

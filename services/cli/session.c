@@ -1,0 +1,210 @@
+/* Connections of the tool, and waiting for what they bring. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct waiting {
+    struct cli *cli;
+    const bool *done;
+};
+
+static void waiting_end(void *arg)
+{
+    struct cli *cli = arg;
+    cli->is_timed_out = true;
+    mg_loop_stop(cli->loop);
+}
+
+/* The loop is stopped by whoever sets the flag's condition through this check, run at the end of each turn.
+ */
+static void waiting_check(void *arg)
+{
+    struct waiting *waiting = arg;
+    if (*waiting->done) {
+        mg_loop_stop(waiting->cli->loop);
+    }
+}
+
+/* How often the flag is looked at: callbacks set it, and a person does not notice 5 ms. */
+#define WAIT_CHECK_MS 5
+
+bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms)
+{
+    struct waiting waiting = {cli, done};
+    struct mg_timer *deadline = mg_timer_create(cli->loop, waiting_end, cli);
+    struct mg_timer *check = mg_timer_create(cli->loop, waiting_check, &waiting);
+    cli->is_timed_out = false;
+    if (deadline != NULL && check != NULL && !*done) {
+        mg_timer_start(deadline, timeout_ms, 0);
+        mg_timer_start(check, 0, WAIT_CHECK_MS);
+        mg_loop_run(cli->loop);
+    }
+    mg_timer_destroy(deadline);
+    mg_timer_destroy(check);
+    return *done;
+}
+
+enum exit_code cli_fail(enum exit_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fprintf(stderr, "makegood: ");
+    (void)vfprintf(stderr, format, args);
+    (void)fprintf(stderr, "\n");
+    va_end(args);
+    return code;
+}
+
+enum exit_code cli_fail_err(const struct mg_err *err)
+{
+    switch (err->class) {
+    case MG_BAD_INPUT:
+        return cli_fail(EXIT_USAGE, "%s", err->text);
+    case MG_TRANSIENT:
+        return cli_fail(EXIT_UNAVAILABLE, "%s", err->text);
+    case MG_STALE:
+        return cli_fail(EXIT_CONFLICT, "%s", err->text);
+    case MG_OK:
+    case MG_PERMANENT:
+    case MG_BUG:
+        break;
+    }
+    return cli_fail(EXIT_ERROR, "%s", err->text);
+}
+
+struct opening {
+    struct cli *cli;
+    bool is_over;
+};
+
+static void store_changed(void *arg, bool is_up, const char *reason)
+{
+    struct opening *opening = arg;
+    (void)reason;
+    opening->is_over = opening->is_over || is_up;
+}
+
+static void store_refused(void *arg, const char *reason)
+{
+    struct opening *opening = arg;
+    (void)snprintf(opening->cli->refusal, sizeof(opening->cli->refusal), "%s", reason);
+    opening->is_over = true;
+}
+
+enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
+{
+    static struct opening opening; /* outlives this call: the store says later, too, when it goes down */
+    struct mg_err err;
+    char reason[512];
+    opening = (struct opening){cli, false};
+    struct mg_store_options options = {.dsn = cli->options.pg_dsn,
+                                       .name = "makegood",
+                                       .is_unsafe_durability_allowed =
+                                           true, /* reading does no harm; doctor says it */
+                                       .skips_schema_check = skips_schema_check,
+                                       .on_state = store_changed,
+                                       .on_refused = store_refused,
+                                       .arg = &opening};
+    if (mg_store_create(cli->loop, &options, &cli->store, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    (void)cli_wait(cli, &opening.is_over, cli->options.timeout_ms);
+    if (cli->refusal[0] != '\0') {
+        return cli_fail(EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+    }
+    if (!mg_store_is_up(cli->store, reason, sizeof(reason))) {
+        return cli_fail(EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
+    }
+    return EXIT_DONE;
+}
+
+static void delivery_unexpected(void *arg, struct mg_delivery *delivery)
+{
+    mg_broker_reject(((struct cli *)arg)->broker, delivery);
+}
+
+static void broker_changed(void *arg, bool is_up, const char *reason)
+{
+    (void)arg;
+    (void)is_up;
+    (void)reason;
+}
+
+static void broker_look(void *arg)
+{
+    struct opening *opening = arg;
+    char reason[16];
+    opening->is_over = opening->is_over || mg_broker_is_up(opening->cli->broker, reason, sizeof(reason));
+}
+
+enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *wanted)
+{
+    struct mg_err err;
+    char reason[512];
+    struct mg_broker_options options = *wanted;
+    if (options.url == NULL) {
+        options.url = cli->options.amqp_url;
+    }
+    options.name = "makegood";
+    if (options.on_delivery == NULL) {
+        options.on_delivery = delivery_unexpected;
+        options.arg = cli;
+    }
+    if (options.on_state == NULL) {
+        options.on_state = broker_changed;
+    }
+    if (cli->broker == NULL && mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    struct opening opening = {cli, false};
+    struct mg_timer *look = mg_timer_create(cli->loop, broker_look, &opening);
+    if (look != NULL) {
+        mg_timer_start(look, 0, WAIT_CHECK_MS);
+    }
+    (void)cli_wait(cli, &opening.is_over, cli->options.timeout_ms);
+    mg_timer_destroy(look);
+    if (!mg_broker_is_up(cli->broker, reason, sizeof(reason))) {
+        return cli_fail(EXIT_UNAVAILABLE, "could not reach the broker: %s", reason);
+    }
+    return EXIT_DONE;
+}
+
+void cli_close(struct cli *cli)
+{
+    if (cli->broker != NULL) {
+        mg_broker_destroy(cli->broker);
+    }
+    mg_store_destroy(cli->store);
+    mg_loop_destroy(cli->loop);
+}
+
+enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (file == NULL) {
+        return cli_fail(EXIT_USAGE, "could not read %s: %s", path, strerror(errno));
+    }
+    struct mg_buf text;
+    char block[65536];
+    size_t count = 0;
+    mg_buf_init(&text, max_bytes);
+    while (!text.failed && (count = fread(block, 1, sizeof(block), file)) > 0) {
+        mg_buf_append(&text, block, count);
+    }
+    bool is_broken = ferror(file) != 0;
+    if (file != stdin) {
+        (void)fclose(file);
+    }
+    if (is_broken || text.failed) {
+        mg_buf_finish(&text);
+        return cli_fail(EXIT_USAGE, "could not read %s: %s", path,
+                        is_broken ? "reading failed" : "it is larger than this tool reads at once");
+    }
+    mg_buf_append(&text, "", 0);
+    *ret_text = text.data != NULL ? text.data : calloc(1, 1);
+    *ret_len = text.len;
+    return *ret_text != NULL ? EXIT_DONE : cli_fail(EXIT_ERROR, "could not read %s: out of memory", path);
+}

@@ -1,0 +1,126 @@
+/*
+ * The order's story, from its event rows: one line for each change of state, with attempt and reason, and one
+ * for each status that the client was told.
+ */
+#include <string.h>
+
+#include "cli.h"
+#include "core/words.h"
+#include "wire/json.h"
+
+/* Longest text that a member of a transition or status holds: a reason. */
+#define MEMBER_MAX 1024
+
+/* The text of a member of the object at `index` of a JSON array; "" if there is none. Numbers give their
+ * digits. */
+static const char *member(struct mg_slice list, int index, const char *name, char text[MEMBER_MAX])
+{
+    char pointer[80];
+    struct mg_buf buf;
+    (void)snprintf(pointer, sizeof(pointer), "/%d/%s", index, name);
+    struct mg_slice value = mg_json_find(list, pointer);
+    text[0] = '\0';
+    if (value.data == NULL) {
+        return text;
+    }
+    mg_buf_init(&buf, MEMBER_MAX - 1);
+    if (!mg_json_string(value, &buf)) {
+        mg_buf_append_slice(&buf, value);
+    }
+    if (!buf.failed && buf.len > 0) {
+        memcpy(text, buf.data, buf.len);
+        text[buf.len] = '\0';
+    }
+    mg_buf_finish(&buf);
+    return text;
+}
+
+static bool has_entry(struct mg_slice list, int index)
+{
+    char pointer[16];
+    (void)snprintf(pointer, sizeof(pointer), "/%d", index);
+    return list.len > 0 && mg_json_find(list, pointer).data != NULL;
+}
+
+static const char *reason_of(const char *word)
+{
+    enum mg_reason reason = MG_REASON_NONE;
+    return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
+}
+
+static void transition_print(FILE *out, struct mg_slice list, int index)
+{
+    char step[MEMBER_MAX], from[MEMBER_MAX], to[MEMBER_MAX], kind[MEMBER_MAX], text[MEMBER_MAX];
+    (void)member(list, index, "step", step);
+    (void)member(list, index, "from", from);
+    (void)member(list, index, "to", to);
+    (void)fprintf(out, "%-24s  %-16s  %s → %s", "", step[0] != '\0' ? step : "order", from, to);
+    if (strcmp(to, "running") == 0 || strcmp(to, "undo_running") == 0) {
+        (void)fprintf(out, "  (%s, attempt %s)", member(list, index, "kind", kind),
+                      member(list, index, "attempt", text));
+    }
+    const char *reason = reason_of(member(list, index, "reason", text));
+    if (reason[0] != '\0') {
+        (void)fprintf(out, ": %s", reason);
+    }
+    if (member(list, index, "due_at", text)[0] != '\0') {
+        (void)fprintf(out, ", until %s", text);
+    }
+    (void)fputc('\n', out);
+}
+
+static void status_print(FILE *out, struct mg_slice list, int index)
+{
+    char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
+    (void)member(list, index, "step", step);
+    (void)fprintf(out, "%-24s  %-16s  client told: %s%s%s (%s)\n", "", "",
+                  member(list, index, "status", status), step[0] != '\0' ? " " : "", step,
+                  member(list, index, "seq", seq));
+}
+
+static void event_print(FILE *out, const struct table *events, int row)
+{
+    const char *at = table_cell(events, row, "at");
+    const char *reason = table_cell(events, row, "reason");
+    const char *step = table_cell(events, row, "step");
+    (void)fprintf(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
+                  table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
+                  table_cell(events, row, "by_whom"));
+    struct mg_slice transitions = mg_slice_of(table_cell(events, row, "transitions"));
+    for (int i = 0; has_entry(transitions, i); i++) {
+        transition_print(out, transitions, i);
+    }
+    struct mg_slice statuses = mg_slice_of(table_cell(events, row, "statuses"));
+    for (int i = 0; has_entry(statuses, i); i++) {
+        status_print(out, statuses, i);
+    }
+}
+
+static void steps_print(FILE *out, const struct table *steps)
+{
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *error = table_cell(steps, row, "error_text");
+        (void)fprintf(out, "  %-16s %-13s attempt %s, failures %s%s%s%s\n", table_cell(steps, row, "step"),
+                      table_cell(steps, row, "state"), table_cell(steps, row, "attempt"),
+                      table_cell(steps, row, "failure_count"),
+                      strcmp(table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "",
+                      error[0] != '\0' ? ", last failure: " : "", error);
+    }
+}
+
+void story_print(FILE *out, const struct table *order, const struct table *steps, const struct table *events)
+{
+    if (order != NULL) {
+        (void)fprintf(out, "order %s  %s %s  %s  version %s  generation %s\n",
+                      table_cell(order, 0, "order_id"), table_cell(order, 0, "workflow"),
+                      table_cell(order, 0, "workflow_version"), table_cell(order, 0, "state"),
+                      table_cell(order, 0, "version"), table_cell(order, 0, "generation"));
+    }
+    if (steps != NULL) {
+        steps_print(out, steps);
+        (void)fputc('\n', out);
+    }
+    for (int row = 0; row < events->row_count; row++) {
+        event_print(out, events, row);
+    }
+}

@@ -1,0 +1,57 @@
+/* `broker apply|check`, `db migrate|status`. */
+#include "cli.h"
+#include "io/topology.h"
+
+static void line_print(void *arg, const char *line)
+{
+    (void)arg;
+    (void)printf("%s\n", line);
+}
+
+enum exit_code verb_broker_apply(struct cli *cli)
+{
+    struct mg_err err;
+    const struct mg_list *services = &cli->options.services;
+    if (mg_topology_apply(cli->options.amqp_url, services->items, services->count, line_print, NULL, &err) !=
+        MG_OK) {
+        return cli_fail_err(&err);
+    }
+    return EXIT_DONE;
+}
+
+enum exit_code verb_broker_check(struct cli *cli)
+{
+    struct mg_err err;
+    const struct mg_list *services = &cli->options.services;
+    if (mg_topology_check(cli->options.amqp_url, services->items, services->count, line_print, NULL, &err) !=
+        MG_OK) {
+        return cli_fail_err(&err);
+    }
+    return EXIT_DONE;
+}
+
+enum exit_code verb_db_migrate(struct cli *cli)
+{
+    struct mg_err err;
+    if (mg_store_migrate(cli->options.pg_dsn, cli->options.migrations, line_print, NULL, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    return EXIT_DONE;
+}
+
+enum exit_code verb_db_status(struct cli *cli)
+{
+    struct table settings = {0};
+    enum exit_code code = cli_open_store(cli, true);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_SETTINGS, NULL, 0, &settings);
+    }
+    if (code == EXIT_DONE && !cli->is_json) {
+        (void)printf("this program needs schema version %d\n", MG_SCHEMA_VERSION);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &settings, NULL);
+    }
+    table_free(&settings);
+    return code;
+}

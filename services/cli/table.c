@@ -1,0 +1,192 @@
+/* Rows of reports, kept and printed: aligned for people, JSON for programs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct reading {
+    struct cli *cli;
+    struct table *table;
+    bool is_over;
+    enum exit_code code;
+};
+
+static char *copy_slice(struct mg_slice slice)
+{
+    char *text = malloc(slice.len + 1);
+    if (text != NULL) {
+        memcpy(text, slice.data, slice.len);
+        text[slice.len] = '\0';
+    }
+    return text;
+}
+
+static bool rows_keep(struct table *table, const struct mg_rows *rows)
+{
+    int row_count = mg_rows_count(rows);
+    int column_count = mg_rows_column_count(rows);
+    size_t cell_count = (size_t)row_count * (size_t)column_count;
+    table->columns = calloc((size_t)column_count + 1, sizeof(char *));
+    table->cells = calloc(cell_count + 1, sizeof(char *));
+    if (table->columns == NULL || table->cells == NULL) {
+        return false;
+    }
+    table->row_count = row_count;
+    table->column_count = column_count;
+    for (int column = 0; column < column_count; column++) {
+        table->columns[column] = copy_slice(mg_slice_of(mg_rows_column(rows, column)));
+        if (table->columns[column] == NULL) {
+            return false;
+        }
+        for (int row = 0; row < row_count; row++) {
+            struct mg_slice value = mg_rows_value(rows, row, column);
+            char **cell = &table->cells[row * column_count + column];
+            *cell = value.data != NULL ? copy_slice(value) : NULL;
+            if (value.data != NULL && *cell == NULL) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct reading *reading = arg;
+    reading->is_over = true;
+    if (err != NULL) {
+        reading->code = cli_fail_err(err);
+    } else if (!rows_keep(reading->table, rows)) {
+        reading->code = cli_fail(EXIT_ERROR, "could not keep the answer: out of memory");
+    }
+}
+
+enum exit_code table_read(struct cli *cli, enum mg_report report, const char *const *params, int param_count,
+                          struct table *ret_table)
+{
+    struct reading reading = {cli, ret_table, false, EXIT_DONE};
+    *ret_table = (struct table){0};
+    mg_store_report(cli->store, report, params, param_count, rows_came, &reading);
+    if (!cli_wait(cli, &reading.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time");
+    }
+    return reading.code;
+}
+
+void table_free(struct table *table)
+{
+    for (int i = 0; i < table->row_count * table->column_count; i++) {
+        free(table->cells[i]);
+    }
+    for (int i = 0; i < table->column_count; i++) {
+        free(table->columns[i]);
+    }
+    free(table->cells);
+    free(table->columns);
+    *table = (struct table){0};
+}
+
+static int column_find(const struct table *table, const char *name)
+{
+    for (int i = 0; i < table->column_count; i++) {
+        if (strcmp(table->columns[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *table_cell(const struct table *table, int row, const char *column)
+{
+    int found = column_find(table, column);
+    if (found < 0 || row >= table->row_count) {
+        return "";
+    }
+    const char *cell = table->cells[row * table->column_count + found];
+    return cell != NULL ? cell : "";
+}
+
+void json_print_text(FILE *out, const char *text)
+{
+    struct mg_buf buf;
+    mg_buf_init(&buf, 8 * strlen(text) + 16);
+    mg_buf_append_json(&buf, mg_slice_of(text));
+    if (!buf.failed) {
+        (void)fwrite(buf.data, 1, buf.len, out);
+    }
+    mg_buf_finish(&buf);
+}
+
+static bool is_listed(const char *const *names, const char *name)
+{
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw)
+{
+    (void)fputc('{', out);
+    for (int column = 0; column < table->column_count; column++) {
+        const char *cell = table->cells[row * table->column_count + column];
+        (void)fprintf(out, "%s\"%s\": ", column > 0 ? ", " : "", table->columns[column]);
+        if (cell == NULL) {
+            (void)fputs("null", out);
+        } else if (is_listed(raw, table->columns[column])) {
+            (void)fputs(cell, out);
+        } else {
+            json_print_text(out, cell);
+        }
+    }
+    (void)fputc('}', out);
+}
+
+static void print_json(const struct table *table)
+{
+    (void)fputc('[', stdout);
+    for (int row = 0; row < table->row_count; row++) {
+        (void)fputs(row > 0 ? ",\n " : "", stdout);
+        table_print_object(stdout, table, row, NULL);
+    }
+    (void)fputs("]\n", stdout);
+}
+
+static int column_width(const struct table *table, int column)
+{
+    size_t width = strlen(table->columns[column]);
+    for (int row = 0; row < table->row_count; row++) {
+        const char *cell = table->cells[row * table->column_count + column];
+        size_t len = cell != NULL ? strlen(cell) : 1;
+        width = len > width ? len : width;
+    }
+    return (int)width;
+}
+
+static void print_aligned(const struct table *table, const char *const *columns)
+{
+    for (int row = -1; row < table->row_count; row++) {
+        const char *separator = "";
+        for (int column = 0; column < table->column_count; column++) {
+            if (columns != NULL && !is_listed(columns, table->columns[column])) {
+                continue;
+            }
+            const char *cell =
+                row < 0 ? table->columns[column] : table->cells[row * table->column_count + column];
+            (void)printf("%s%-*s", separator, column_width(table, column), cell != NULL ? cell : "-");
+            separator = "  ";
+        }
+        (void)printf("\n");
+    }
+}
+
+void table_print(const struct cli *cli, const struct table *table, const char *const *columns)
+{
+    if (cli->is_json) {
+        print_json(table);
+    } else {
+        print_aligned(table, columns);
+    }
+}

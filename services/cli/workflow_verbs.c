@@ -1,0 +1,141 @@
+/* `workflow check|load|list|states`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/describe.h"
+#include "wire/workflow.h"
+
+/* A definition of 64 steps with large templates stays far below. */
+#define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
+
+struct checking {
+    const char *path;
+    int mistakes;
+};
+
+static void mistake_print(void *arg, const char *pointer, const char *text)
+{
+    struct checking *checking = arg;
+    checking->mistakes++;
+    (void)fprintf(stderr, "%s: %s: %s\n", checking->path, pointer[0] != '\0' ? pointer : "/", text);
+}
+
+static enum exit_code definition_read(const char *path, struct mg_workflow **ret_workflow)
+{
+    struct checking checking = {path, 0};
+    const struct mg_mistakes mistakes = {mistake_print, &checking};
+    struct mg_err err;
+    char *text = NULL;
+    size_t len = 0;
+    enum exit_code code = cli_read_file(path, DEFINITION_MAX_BYTES, &text, &len);
+    if (code == EXIT_DONE &&
+        mg_workflow_parse((struct mg_slice){text, len}, &mistakes, ret_workflow, &err) != MG_OK) {
+        code = checking.mistakes > 0 ? EXIT_USAGE : cli_fail(EXIT_USAGE, "%s: %s", path, err.text);
+    }
+    free(text);
+    return code;
+}
+
+enum exit_code verb_workflow_check(struct cli *cli)
+{
+    enum exit_code worst = EXIT_DONE;
+    for (int i = 0; i < cli->words.count; i++) {
+        struct mg_workflow *workflow = NULL;
+        enum exit_code code = definition_read(cli->words.items[i], &workflow);
+        if (code == EXIT_DONE) {
+            (void)printf("%s: workflow %s, version %lld: good\n", cli->words.items[i], workflow->name,
+                         (long long)workflow->version);
+        } else {
+            worst = code;
+        }
+        mg_workflow_destroy(workflow);
+    }
+    return worst;
+}
+
+struct storing {
+    bool is_over;
+    bool is_failed;
+    struct mg_err err;
+};
+
+static void definition_stored(void *arg, const struct mg_err *err)
+{
+    struct storing *storing = arg;
+    storing->is_over = true;
+    if (err != NULL) {
+        storing->is_failed = true;
+        storing->err = *err;
+    }
+}
+
+static enum exit_code definition_store(struct cli *cli, const char *path, const struct mg_workflow *workflow)
+{
+    struct storing storing = {.is_over = false};
+    mg_store_put_workflow(cli->store, workflow->name, workflow->version, workflow->text, definition_stored,
+                          &storing);
+    if (!cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "%s: the database did not answer in time", path);
+    }
+    if (storing.is_failed) {
+        return cli_fail(storing.err.class == MG_TRANSIENT ? EXIT_UNAVAILABLE : EXIT_CONFLICT, "%s: %s", path,
+                        storing.err.text);
+    }
+    (void)printf("%s: workflow %s, version %lld is stored\n", path, workflow->name,
+                 (long long)workflow->version);
+    return EXIT_DONE;
+}
+
+/* All files are checked before the first is stored: a mistake in one stores none. */
+enum exit_code verb_workflow_load(struct cli *cli)
+{
+    struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
+    enum exit_code code = EXIT_DONE;
+    for (int i = 0; i < cli->words.count; i++) {
+        enum exit_code found = definition_read(cli->words.items[i], &workflows[i]);
+        code = found != EXIT_DONE ? found : code;
+    }
+    if (code == EXIT_DONE) {
+        code = cli_open_store(cli, false);
+    }
+    for (int i = 0; i < cli->words.count && code == EXIT_DONE; i++) {
+        code = definition_store(cli, cli->words.items[i], workflows[i]);
+    }
+    for (int i = 0; i < cli->words.count; i++) {
+        mg_workflow_destroy(workflows[i]);
+    }
+    return code;
+}
+
+enum exit_code verb_workflow_list(struct cli *cli)
+{
+    struct table table = {0};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_WORKFLOWS, NULL, 0, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, NULL);
+    }
+    table_free(&table);
+    return code;
+}
+
+static void text_put(void *arg, const char *text)
+{
+    (void)fputs(text, arg);
+}
+
+enum exit_code verb_workflow_states(struct cli *cli)
+{
+    if (cli->options.is_mermaid == cli->options.is_csv) {
+        return cli_fail(EXIT_USAGE, "say how: --mermaid or --csv");
+    }
+    if (cli->options.is_mermaid) {
+        mg_describe_mermaid(text_put, stdout);
+    } else {
+        mg_describe_csv(text_put, stdout);
+    }
+    return EXIT_DONE;
+}
