@@ -29,12 +29,14 @@
 
 #define MG_AMQP_CHANNEL                                                                                      \
     1 /* one channel a connection: the library drops frames of others while it waits for one */
-#define MG_AMQP_FRAME_MAX   131072 /* RabbitMQ's default; 4.1 and later refuse less than 8192 */
-#define MG_AMQP_HEARTBEAT_S 10 /* below 5 s gives false alarms; a silent broker is noticed after twice this  \
-                                */
+#define MG_AMQP_FRAME_MAX 131072 /* RabbitMQ's default; 4.1 and later refuse less than 8192 */
+#define MG_AMQP_HEARTBEAT_S                                                                                  \
+    10 /* below 5 s gives false alarms; a silent broker is noticed after twice this                          \
+        */
 #define MG_AMQP_RPC_TIMEOUT_MS 5000 /* for the handshake and each question of the protocol */
-#define MG_AMQP_SHORT_MAX      255 /* a short string of the protocol; the library would cut longer ones silently \
-                                    */
+#define MG_AMQP_SHORT_MAX                                                                                    \
+    255 /* a short string of the protocol; the library would cut longer ones silently                        \
+         */
 #define MG_AMQP_ADDRESS_SIZE 300 /* a host name of at most 255 characters and its port */
 
 #define MG_HEADER_AGAIN       "x-makegood-again"

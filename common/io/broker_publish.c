@@ -368,8 +368,9 @@ static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message
     mg_published_fn *done = message->done;
     void *arg = message->arg;
     double seconds = (double)(mg_clock_boot_ms() - message->published_boot_ms) / 1000.0;
+    bool is_told = message->is_told;
     free(message);
-    if (done == NULL) return;
+    if (is_told) return;
     mg_metric_add(part->outcomes[outcome], 1);
     if (outcome != MG_PUBLISH_UNKNOWN) mg_metric_observe(part->confirm_seconds, seconds);
     if (done != NULL) done(arg, outcome);

@@ -92,7 +92,7 @@ static void *relay_run(void *arg)
             fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
         }
         if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */
-        (void)poll(fds, (nfds_t)(1 + 2 * count), TICK_MS);
+        (void)poll(fds, 1U + 2U * (unsigned)count, TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
             bool is_alive =
                 fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server);
