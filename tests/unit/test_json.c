@@ -1,0 +1,246 @@
+/* The check of JSON text, the finder, the setter: limits hold to the byte, and bytes stay as they came. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/json.h"
+
+static struct mg_slice text_of(const char *text)
+{
+    return mg_slice_of(text);
+}
+
+static enum mg_class check(struct mg_slice text, const struct mg_json_limits *limits, struct mg_err *err)
+{
+    *err = (struct mg_err){MG_OK, ""};
+    /* exactly as long as said, so that reading past the end is noticed */
+    char *copy = malloc(text.len > 0 ? text.len : 1);
+    ck_assert_ptr_nonnull(copy);
+    if (text.len > 0) memcpy(copy, text.data, text.len);
+    enum mg_class class = mg_json_check((struct mg_slice){copy, text.len}, limits, err);
+    free(copy);
+    return class;
+}
+
+static const struct {
+    const char *text, *says; /* says NULL: accepted */
+} TEXTS[] = {
+    {"{}", NULL},
+    {" [1, -2.50e+3, true, null, \"\\u00fc\\ud83d\\ude00\"] \n", NULL},
+    {"9223372036854775807", NULL},
+    {"-9223372036854775808", NULL},
+    {"1e308", NULL},
+    {"", "line 1, column 1: empty"},
+    {" \n ", "line 1, column 1: empty"},
+    {"9223372036854775808", "a number out of range"},
+    {"-1e309", "a number out of range"},
+    {"{\n  \"a\": 1,\n  \"a\": 2\n}", "line 3, column 5: a member's name occurs twice"},
+    {"{\"a\":1,\"\\u0061\":2}", "occurs twice"},
+    {"{\"o\":{\"a\":1,\"a\":2}}", "occurs twice"},
+    {"\"\xc3\x28\"", "invalid UTF-8"},
+    {"\"\xed\xa0\x80\"", "invalid UTF-8"},
+    {"\"\xf5\x80\x80\x80\"", "invalid UTF-8"},
+    {"\"\\u0000\"", "NUL"},
+    {"{\"\\u0000\":1}", "NUL"},
+    {"\"\\ud800\"", "not JSON"},
+    {"{} {}", "something follows the value"},
+    {"{\"a\":", "ends in the middle"},
+    {"\"abc", "ends in the middle"},
+    {"[1,]", "not JSON"},
+    {"{a:1}", "not JSON"},
+    {"01", "not JSON"},
+    {"'a'", "not JSON"},
+    {"]", "not JSON"},
+    {"[}", "not JSON"},
+    {"\"\t\"", "not JSON"},
+    {"NaN", "not JSON"},
+};
+
+/* Catches: input that jansson or our own pass lets through, and a refusal that does not say why and where. */
+START_TEST(text_is_judged_strictly)
+{
+    struct mg_err err;
+    enum mg_class class = check(text_of(TEXTS[_i].text), &MG_JSON_LIMITS_DEFAULT, &err);
+    if (TEXTS[_i].says == NULL) {
+        ck_assert_msg(class == MG_OK, "%s: %s", TEXTS[_i].text, err.text);
+    } else {
+        ck_assert_msg(class == MG_BAD_INPUT, "%s was accepted", TEXTS[_i].text);
+        ck_assert_msg(strstr(err.text, TEXTS[_i].says) != NULL, "%s: %s", TEXTS[_i].text, err.text);
+        ck_assert_msg(strncmp(err.text, "line ", 5) == 0, "no place in: %s", err.text);
+    }
+}
+END_TEST
+
+/* Catches: a NUL byte that ends the text for one reader and not for the other. */
+START_TEST(a_nul_byte_is_refused_wherever_it_stands)
+{
+    struct mg_err err;
+    static const char BEHIND[] = "{}\0", WITHIN[] = "\"a\0b\"", BETWEEN[] = "[1,\0 2]";
+    ck_assert_int_eq(check((struct mg_slice){BEHIND, 3}, &MG_JSON_LIMITS_DEFAULT, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(check((struct mg_slice){WITHIN, 5}, &MG_JSON_LIMITS_DEFAULT, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(check((struct mg_slice){BETWEEN, 7}, &MG_JSON_LIMITS_DEFAULT, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(err.text, "line 1, column 4: a NUL byte; JSON text has none");
+    ck_assert_int_eq(mg_json_check((struct mg_slice){NULL, 0}, &MG_JSON_LIMITS_DEFAULT, &err), MG_BAD_INPUT);
+}
+END_TEST
+
+/* Catches: limits off by one, and containers in strings counted as containers. */
+START_TEST(limits_hold_exactly)
+{
+    struct mg_err err;
+    struct mg_json_limits limits = {.max_bytes = 10, .max_depth = 2, .max_members = 3};
+    ck_assert_int_eq(check(text_of("[1, 2, 33]"), &limits, &err), MG_OK);
+    ck_assert_int_eq(check(text_of("[1, 2, 333]"), &limits, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "11 bytes; up to 10"));
+    ck_assert_int_eq(check(text_of("[[1]]"), &limits, &err), MG_OK);
+    ck_assert_int_eq(check(text_of("[[[]]]"), &limits, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(err.text,
+                     "line 1, column 3: too many levels of objects and arrays; up to 2 are allowed");
+    ck_assert_int_eq(check(text_of("[1,2,3,4]"), &limits, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "too many members and elements; up to 3"));
+    ck_assert_int_eq(check(text_of("[[],[]]"), &limits, &err), MG_OK);
+    ck_assert_int_eq(check(text_of("\"[[[[,,,\""), &limits, &err), MG_OK);
+    ck_assert_int_eq(check(text_of("[\"\\\"[[\"]"), &limits, &err), MG_OK);
+}
+END_TEST
+
+/* Catches: recursion or time that grows with hostile depth. */
+START_TEST(a_quarter_megabyte_of_brackets_is_refused_at_once)
+{
+    struct mg_err err;
+    char *bytes = malloc(262144);
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes, '[', 262144);
+    ck_assert_int_eq(check((struct mg_slice){bytes, 262144}, &MG_JSON_LIMITS_DEFAULT, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "column 33"));
+    free(bytes);
+}
+END_TEST
+
+static const char ORDER[] =
+    " { \"items\" : [ {\"price\" : 14.00 , \"name\":\"a\\\"}]\"}, 7 ,[] ], \"a/b\":1, \"m~n\" : 2,"
+    " \"\":3, \"\\u00fc\\n\":4, \"obj\":{ }, \"0\": 5 } ";
+
+static const struct {
+    const char *pointer, *value; /* NULL: there is none */
+} FINDS[] = {
+    {"/items/0/price", "14.00"},
+    {"/items/0/name", "\"a\\\"}]\""},
+    {"/items/1", "7"},
+    {"/items/2", "[]"},
+    {"/items/0", "{\"price\" : 14.00 , \"name\":\"a\\\"}]\"}"},
+    {"/a~1b", "1"},
+    {"/m~0n", "2"},
+    {"/", "3"},
+    {"/\xc3\xbc\n", "4"},
+    {"/obj", "{ }"},
+    {"/0", "5"},
+    {"/items/3", NULL},
+    {"/items/00", NULL},
+    {"/items/-", NULL},
+    {"/items/+1", NULL},
+    {"/items/99999999999999999999", NULL},
+    {"/obj/x", NULL},
+    {"/items/1/x", NULL},
+    {"/nothing", NULL},
+    {"/item", NULL},
+    {"items", NULL},
+    {"/a~2b", NULL},
+};
+
+/* Catches: a value found at the wrong place, with other bytes than came, or found though it is not there. */
+START_TEST(a_value_is_found_as_it_came)
+{
+    struct mg_err err;
+    ck_assert_int_eq(check(text_of(ORDER), &MG_JSON_LIMITS_DEFAULT, &err), MG_OK);
+    struct mg_slice value = mg_json_find(text_of(ORDER), FINDS[_i].pointer);
+    if (FINDS[_i].value == NULL) {
+        ck_assert_msg(value.data == NULL, "%s found", FINDS[_i].pointer);
+    } else {
+        ck_assert_msg(mg_slice_is(value, FINDS[_i].value), "%s: %.*s", FINDS[_i].pointer, (int)value.len,
+                      value.data != NULL ? value.data : "");
+    }
+}
+END_TEST
+
+START_TEST(the_empty_pointer_is_the_whole_without_blanks)
+{
+    ck_assert(mg_slice_is(mg_json_find(text_of(" 14.00\n"), ""), "14.00"));
+    ck_assert_ptr_null(mg_json_find((struct mg_slice){NULL, 0}, "").data);
+}
+END_TEST
+
+static const struct {
+    const char *text, *pointer, *value, *result; /* NULL: refused */
+} SETS[] = {
+    {"{\"a\":14.00,\"b\":2}", "/b", " 3 ", "{\"a\":14.00,\"b\":3}"},
+    {"{\"a\":14.00}", "/b", "[1]", "{\"a\":14.00,\"b\":[1]}"},
+    {"{ }", "/b", "1", "{\"b\":1 }"},
+    {"{\"a\":{\"x\":1 }}", "/a/y~1\"z", "\"s\"", "{\"a\":{\"x\":1,\"y/\\\"z\":\"s\" }}"},
+    {"[1,2,3]", "/1", "{}", "[1,{},3]"},
+    {" {\"a\":1} ", "", "{\"b\":2}", " {\"b\":2} "},
+    {"[1,2,3]", "/3", "4", NULL},
+    {"[1,2,3]", "/-", "4", NULL},
+    {"{\"a\":1}", "/b/c", "4", NULL},
+    {"{\"a\":1}", "/a/c", "4", NULL},
+    {"{\"a\":1}", "a", "4", NULL},
+    {"{\"a\":1}", "/~3", "4", NULL},
+};
+
+/* Catches: a repair that changes other bytes, or puts a value where none may be. */
+START_TEST(a_value_is_set_and_the_rest_stays)
+{
+    struct mg_err err;
+    struct mg_buf buf;
+    mg_buf_init(&buf, 1000);
+    enum mg_class class =
+        mg_json_set(text_of(SETS[_i].text), SETS[_i].pointer, text_of(SETS[_i].value), &buf, &err);
+    if (SETS[_i].result == NULL) {
+        ck_assert_int_eq(class, MG_BAD_INPUT);
+        ck_assert_uint_eq(buf.len, 0);
+    } else {
+        ck_assert_int_eq(class, MG_OK);
+        ck_assert_str_eq(buf.data, SETS[_i].result);
+        ck_assert_int_eq(check(mg_buf_slice(&buf), &MG_JSON_LIMITS_DEFAULT, &err), MG_OK);
+    }
+    mg_buf_finish(&buf);
+}
+END_TEST
+
+/* Catches: escapes resolved wrongly, above all pairs of surrogates. */
+START_TEST(a_string_comes_out_of_its_quotes)
+{
+    struct mg_buf buf;
+    mg_buf_init(&buf, 1000);
+    ck_assert(mg_json_string(text_of("\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fC\\u20ac\\ud83D\\ude00z\""), &buf));
+    ck_assert_str_eq(buf.data, "a\"\\/\b\f\n\r\t\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80z");
+    ck_assert(!mg_json_string(text_of("12"), &buf));
+    ck_assert(!mg_json_string((struct mg_slice){NULL, 0}, &buf));
+    mg_buf_clear(&buf);
+    ck_assert(mg_json_string(text_of("\"\""), &buf));
+    ck_assert_uint_eq(buf.len, 0);
+    mg_buf_finish(&buf);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("json");
+    TCase *tests = tcase_create("json");
+    tcase_add_loop_test(tests, text_is_judged_strictly, 0, COUNT(TEXTS));
+    tcase_add_test(tests, a_nul_byte_is_refused_wherever_it_stands);
+    tcase_add_test(tests, limits_hold_exactly);
+    tcase_add_test(tests, a_quarter_megabyte_of_brackets_is_refused_at_once);
+    tcase_add_loop_test(tests, a_value_is_found_as_it_came, 0, COUNT(FINDS));
+    tcase_add_test(tests, the_empty_pointer_is_the_whole_without_blanks);
+    tcase_add_loop_test(tests, a_value_is_set_and_the_rest_stays, 0, COUNT(SETS));
+    tcase_add_test(tests, a_string_comes_out_of_its_quotes);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

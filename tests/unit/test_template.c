@@ -1,0 +1,196 @@
+/* Templates: values go in byte for byte, and no value can turn a path or a text into another one. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/json.h"
+#include "wire/template.h"
+
+static const char VALUES[] =
+    "{\"order_id\":\"o-1\",\"n\":14.00,\"t\":true,\"z\":null,\"e\":\"\",\"up\":\"..\",\"o\":{ \"a\" : 1.10 },"
+    "\"q\":\"a\\\"b\\n\",\"u\":\"M\xc3\xbcnster/Nord 5%\",\"dollar\":\"${/n}\"}";
+
+static struct mg_slice value_of(void *arg, const char *pointer)
+{
+    (void)arg; /* one set of values serves all */
+    return mg_json_find(mg_slice_of(VALUES), pointer);
+}
+
+static const struct {
+    const char *template, *result, *says; /* result NULL: fails, and `says` why */
+    enum mg_class class;
+} JSONS[] = {
+    {"{\"a\": \"${/n}\"}", "{\"a\":14.00}", NULL, MG_OK},
+    {"{\"a\" : \"${/o}\" , \"b\":[ \"${/q}\" , \"${/z}\", \"${/t}\"]}",
+     "{\"a\":{ \"a\" : 1.10 },\"b\":[\"a\\\"b\\n\",null,true]}", NULL, MG_OK},
+    {"\"no. ${/n} of ${/order_id}: ${/q}\"", "\"no. 14.00 of o-1: a\\\"b\\n\"", NULL, MG_OK},
+    {"\"${/order_id}${/order_id}\"", "\"o-1o-1\"", NULL, MG_OK},
+    {"\"$${/n} $ {} $$\"", "\"${/n} $ {} $$\"", NULL, MG_OK},
+    {"\"\\u0024{/n}\"", "14.00", NULL, MG_OK},
+    {"\"a\\u00e9 $\"", "\"a\xc3\xa9 $\"", NULL, MG_OK},
+    {"\"${/dollar}!\"", "\"${/n}!\"", NULL, MG_OK},
+    {"{\"${/n}\": 1.50}", "{\"${/n}\":1.50}", NULL, MG_OK},
+    {"[1, 2.0, \"\", {}]", "[1,2.0,\"\",{}]", NULL, MG_OK},
+    {"\"${/missing}\"", NULL, "${/missing}: there is no such value", MG_PERMANENT},
+    {"\"a ${/missing}\"", NULL, "${/missing}: there is no such value", MG_PERMANENT},
+    {"\"a ${/z}\"", NULL, "its value is null", MG_PERMANENT},
+    {"\"a ${/o}\"", NULL, "its value is an object", MG_PERMANENT},
+    {"\"${/n\"", NULL, "without \"}\"", MG_BAD_INPUT},
+    {"\"${}\"", NULL, "no JSON pointer", MG_BAD_INPUT},
+    {"\"${n}\"", NULL, "no JSON pointer", MG_BAD_INPUT},
+    {"\"${/~x}\"", NULL, "no JSON pointer", MG_BAD_INPUT},
+};
+
+START_TEST(json_is_rendered)
+{
+    struct mg_err err = {MG_OK, ""};
+    struct mg_buf buf;
+    mg_buf_init(&buf, 1000);
+    enum mg_class class =
+        mg_template_render_json(mg_slice_of(JSONS[_i].template), value_of, NULL, &buf, &err);
+    ck_assert_msg(class == JSONS[_i].class, "%s: %s", JSONS[_i].template, err.text);
+    if (JSONS[_i].result != NULL) {
+        ck_assert_str_eq(buf.data, JSONS[_i].result);
+    } else {
+        ck_assert_msg(strstr(err.text, JSONS[_i].says) != NULL, "%s: %s", JSONS[_i].template, err.text);
+    }
+    mg_buf_finish(&buf);
+}
+END_TEST
+
+static const struct {
+    const char *template, *result, *says;
+} PATHS[] = {
+    {"/a/${/order_id}?n=${/n}&t=${/t}", "/a/o-1?n=14.00&t=true", NULL},
+    {"/a/${/u}/b", "/a/M%C3%BCnster%2FNord%205%25/b", NULL},
+    {"/a/${/q}", "/a/a%22b%0A", NULL},
+    {"/a/$${x}", "/a/${x}", NULL},
+    {"/a/${/e}", NULL, "its text is empty"},
+    {"/a/${/o}", NULL, "its value is an object"},
+    {"/a/${/nothing}", NULL, "no such value"},
+    {"/a/${/n", NULL, "without \"}\""},
+};
+
+/* Catches: a value that ends the path, begins a query or names a whole collection. */
+START_TEST(a_path_is_rendered_percent_encoded)
+{
+    struct mg_err err = {MG_OK, ""};
+    struct mg_buf buf;
+    mg_buf_init(&buf, 1000);
+    enum mg_class class =
+        mg_template_render_path(mg_slice_of(PATHS[_i].template), value_of, NULL, &buf, &err);
+    if (PATHS[_i].result != NULL) {
+        ck_assert_msg(class == MG_OK, "%s", err.text);
+        ck_assert_str_eq(buf.data, PATHS[_i].result);
+    } else {
+        ck_assert_int_ne(class, MG_OK);
+        ck_assert_msg(strstr(err.text, PATHS[_i].says) != NULL, "%s", err.text);
+    }
+    mg_buf_finish(&buf);
+}
+END_TEST
+
+static const struct {
+    const char *path;
+    bool is_good;
+} FAULTS[] = {
+    {"/", true},
+    {"/a/b.c/..d/...", true},
+    {"/a?b=../c&d=/./", true},
+    {"/a/%2F", true},
+    {"", false},
+    {"a", false},
+    {"/a/../b", false},
+    {"/..", false},
+    {"/a/.", false},
+    {"/./a", false},
+    {"/a/%2e%2E", false},
+    {"/a/.%2e/b", false},
+    {"/a b", false},
+    {"/a\r\nX: y", false},
+    {"/a#b", false},
+    {"/\xc3\xbc", false},
+    {"/a/..?x", false},
+};
+
+/* Catches: a path that climbs out of the service's URL, or breaks the request line. */
+START_TEST(only_a_path_below_the_url_may_be_sent)
+{
+    ck_assert_msg((mg_path_fault(mg_slice_of(FAULTS[_i].path)) == NULL) == FAULTS[_i].is_good, "%s",
+                  FAULTS[_i].path);
+}
+END_TEST
+
+/* Catches: an unbounded path, which a service would refuse without a reason we can tell. */
+START_TEST(a_path_has_an_end)
+{
+    char path[4098];
+    memset(path, 'a', sizeof path);
+    path[0] = '/';
+    ck_assert_ptr_null(mg_path_fault((struct mg_slice){path, 4096}));
+    ck_assert_ptr_nonnull(mg_path_fault((struct mg_slice){path, 4097}));
+}
+END_TEST
+
+struct seen {
+    char all[200];
+    int left;
+};
+
+static bool note(void *arg, const char *pointer)
+{
+    struct seen *seen = arg;
+    strncat(seen->all, pointer, sizeof seen->all - strlen(seen->all) - 1);
+    strncat(seen->all, ";", sizeof seen->all - strlen(seen->all) - 1);
+    return --seen->left > 0;
+}
+
+/* Catches: a reference that the check of definitions does not see but rendering does. */
+START_TEST(every_reference_is_seen)
+{
+    struct mg_err err;
+    struct seen json = {"", 9}, path = {"", 9}, one = {"", 1};
+    const char *text = "{\"a\":\"${/n} $${/no} ${/o}\",\"b\":[\"\\u0024{\\u002fq}\"],\"c\":\"/x\"}";
+    ck_assert_int_eq(mg_template_scan(mg_slice_of(text), note, &json, &err), MG_OK);
+    ck_assert_str_eq(json.all, "/n;/o;/q;");
+    ck_assert_int_eq(mg_template_scan(mg_slice_of(text), note, &one, &err), MG_OK);
+    ck_assert_str_eq(one.all, "/n;");
+    ck_assert_int_eq(mg_template_scan(mg_slice_of("/a/${/n}/\"${/o}"), note, &path, &err), MG_OK);
+    ck_assert_str_eq(path.all, "/n;/o;");
+    ck_assert_int_eq(mg_template_scan(mg_slice_of("{\"a${/n}\":1}"), note, &path, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_template_scan(mg_slice_of("[\"${/n\"]"), note, &path, &err), MG_BAD_INPUT);
+}
+END_TEST
+
+/* Catches: a request cut silently where it is too large. */
+START_TEST(a_result_above_its_maximum_is_refused)
+{
+    struct mg_err err;
+    struct mg_buf buf;
+    mg_buf_init(&buf, 12);
+    ck_assert_int_eq(mg_template_render_json(mg_slice_of("\"${/o}\""), value_of, NULL, &buf, &err),
+                     MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "above 12 bytes"));
+    mg_buf_finish(&buf);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("template");
+    TCase *tests = tcase_create("template");
+    tcase_add_loop_test(tests, json_is_rendered, 0, COUNT(JSONS));
+    tcase_add_loop_test(tests, a_path_is_rendered_percent_encoded, 0, COUNT(PATHS));
+    tcase_add_loop_test(tests, only_a_path_below_the_url_may_be_sent, 0, COUNT(FAULTS));
+    tcase_add_test(tests, a_path_has_an_end);
+    tcase_add_test(tests, every_reference_is_seen);
+    tcase_add_test(tests, a_result_above_its_maximum_is_refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,310 @@
+/* Definitions: read into the plan with their defaults, refused with every mistake, rendered into the same
+ * bytes again. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/workflow.h"
+
+static char *file_read(const char *path)
+{
+    char full[512];
+    (void)snprintf(full, sizeof full, "%s/%s", MG_SOURCE_DIR, path);
+    FILE *file = fopen(full, "re");
+    ck_assert_msg(file != NULL, "cannot open %s", full);
+    char *text = calloc(1, 1 << 20);
+    ck_assert_ptr_nonnull(text);
+    size_t len = fread(text, 1, (1 << 20) - 1, file);
+    ck_assert_uint_gt(len, 0);
+    (void)fclose(file); /* only read */
+    return text;
+}
+
+static struct mg_workflow *parse(const char *text)
+{
+    struct mg_err err = {MG_OK, ""};
+    struct mg_workflow *workflow = NULL;
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err) == MG_OK, "%s", err.text);
+    return workflow;
+}
+
+#define DO   "\"do\":{\"method\":\"POST\",\"path\":\"/x\"}"
+#define NONE "\"undo\":\"none\""
+
+/* Catches: a default that differs from what the schema documents. */
+START_TEST(absent_members_have_the_documented_defaults)
+{
+    struct mg_workflow *w = parse(
+        "{\"workflow\":\"w\",\"version\":3,\"steps\":[{\"step\":\"a\",\"service\":\"s\"," DO
+        ",\"undo\":{\"method\":\"DELETE\",\"path\":\"/x\"}},{\"step\":\"b\",\"service\":\"s\"," DO "," NONE
+        ",\"complete_within\":\"1m\",\"retry\":{\"cool_down\":\"10m\",\"backoff\":\"40s\"}}]}");
+    const struct mg_step_plan *a = &w->plan.steps[0], *b = &w->plan.steps[1];
+    ck_assert_str_eq(w->name, "w");
+    ck_assert_int_eq(w->version, 3);
+    ck_assert_int_eq(w->plan.complete_within_ms, 0);
+    ck_assert_int_eq(w->plan.on_failure, MG_ON_FAILURE_COMPENSATE);
+    ck_assert_int_eq(w->plan.on_expiry, MG_ON_FAILURE_COMPENSATE);
+    ck_assert_int_eq(a->complete_within_ms, 30000);
+    ck_assert_int_eq(a->undo_complete_within_ms, 30000);
+    ck_assert_int_eq(a->finish_within_ms, 0);
+    ck_assert_int_eq(a->poll_ms, 5000);
+    ck_assert_uint_eq(a->retry.attempts, 5);
+    ck_assert_int_eq(a->retry.backoff_ms, 500);
+    ck_assert_int_eq(a->retry.max_backoff_ms, 30000);
+    ck_assert_uint_eq(a->retry.cool_downs, 0);
+    ck_assert_uint_eq(a->undo_retry.attempts, 10);
+    ck_assert_int_eq(a->on_unknown, MG_ON_UNKNOWN_RETRY);
+    ck_assert(a->has_undo && !a->has_verify && !a->is_pivot && !a->is_at_most_once && !a->is_absent_final);
+    ck_assert_uint_eq(a->after, 0);
+    ck_assert_uint_eq(b->after, 1);
+    ck_assert(!b->has_undo);
+    ck_assert_int_eq(b->complete_within_ms, 60000);
+    ck_assert_uint_eq(b->retry.cool_downs, 1);
+    ck_assert_int_eq(b->retry.cool_down_ms, 600000);
+    ck_assert_int_eq(b->retry.max_backoff_ms, 40000);
+    mg_workflow_destroy(w);
+}
+END_TEST
+
+START_TEST(every_member_is_read)
+{
+    char *text = file_read("proto/examples/workflow/valid/parallel.json");
+    struct mg_workflow *w = parse(text);
+    const struct mg_step_plan *invoice = &w->plan.steps[2];
+    memset(text, 'x', strlen(text)); /* the workflow must live from its own copy */
+    free(text);
+    ck_assert_int_eq(w->plan.on_failure, MG_ON_FAILURE_ERROR);
+    ck_assert_int_eq(w->plan.on_expiry, MG_ON_FAILURE_ERROR);
+    ck_assert_int_eq(w->plan.complete_within_ms, 3600000);
+    ck_assert_uint_eq(w->plan.steps[1].after, 0);
+    ck_assert(w->plan.steps[1].is_pivot && w->plan.steps[1].has_undo);
+    ck_assert_uint_eq(invoice->after, 3);
+    ck_assert(invoice->is_at_most_once && invoice->is_absent_final && invoice->has_verify &&
+              !invoice->has_undo);
+    ck_assert_uint_eq(invoice->retry.attempts, 1);
+    ck_assert_int_eq(invoice->on_unknown, MG_ON_UNKNOWN_VERIFY);
+    ck_assert_int_eq(invoice->finish_within_ms, 7200000);
+    ck_assert_int_eq(invoice->poll_ms, 60000);
+    ck_assert_int_eq(mg_workflow_step_index(w, mg_slice_of("invoice")), 2);
+    ck_assert_int_eq(mg_workflow_step_index(w, mg_slice_of("inv")), -1);
+    ck_assert_int_eq(mg_workflow_step_index(w, mg_slice_of("")), -1);
+    ck_assert_str_eq(w->steps[2].actions[MG_KIND_DO].method, "PUT");
+    ck_assert(mg_slice_is(w->steps[2].actions[MG_KIND_VERIFY].path, "/invoice?key=${/do_key}"));
+    ck_assert(!w->steps[2].actions[MG_KIND_UNDO].is_present);
+    mg_workflow_destroy(w);
+}
+END_TEST
+
+struct gathered {
+    int count;
+    char all[8192];
+};
+
+static void gather(void *arg, const char *pointer, const char *text)
+{
+    struct gathered *gathered = arg;
+    size_t len = strlen(gathered->all);
+    (void)snprintf(gathered->all + len, sizeof gathered->all - len, "%s: %s\n", pointer, text);
+    gathered->count++;
+}
+
+/* Catches: a reader that stops at the first mistake, so that a definition is repaired one mistake a run. */
+START_TEST(all_mistakes_are_told_in_one_go)
+{
+    static const char TEXT[] =
+        "{\"workflow\":\"W\",\"version\":0,\"on_failur\":\"error\",\"steps\":["
+        "{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"GET\",\"path\":\"x\",\"body\":1}," NONE "},"
+        "{\"step\":\"b\",\"service\":\"s\",\"after\":[\"aa\"],\"complete_within\":\"1 s\"," DO
+        ",\"undo\":{\"method\":\"DELETE\","
+        "\"path\":\"/${/results/b}\"}}]}";
+    static const char *const SAYS[] = {
+        "/workflow: ",
+        "/version: ",
+        "/on_failur: no such member; did you mean \"on_failure\"?",
+        "/steps/0/do/path: ",
+        "/steps/0/do/body: a GET has no body",
+        "/steps/1/after/0: there is no step \"aa\"",
+        "/steps/1/complete_within: \"1 s\" is no duration",
+        "/steps/1/undo/path: ${/results/b}: an undo may run when the result never came; "
+        "refer to ${/do_key} instead"};
+    struct gathered gathered = {0};
+    struct mg_mistakes mistakes = {gather, &gathered};
+    struct mg_workflow *workflow = NULL;
+    struct mg_err err;
+    ck_assert_int_eq(mg_workflow_parse(mg_slice_of(TEXT), &mistakes, &workflow, &err), MG_BAD_INPUT);
+    ck_assert_ptr_null(workflow);
+    ck_assert_int_eq(gathered.count, 8);
+    for (size_t i = 0; i < sizeof SAYS / sizeof SAYS[0]; i++) {
+        ck_assert_msg(strstr(gathered.all, SAYS[i]) != NULL, "%s is missing in\n%s", SAYS[i], gathered.all);
+    }
+    ck_assert_msg(strstr(err.text, "(and 7 more)") != NULL, "%s", err.text);
+}
+END_TEST
+
+static const struct {
+    const char *steps, *says; /* says NULL: accepted */
+} STEPS[] = {
+    {"{\"step\":\"a\",\"service\":\"s\"," DO "," NONE "},{\"step\":\"a\",\"service\":\"s\"," DO "," NONE "}",
+     "/steps/1/step: \"a\" is already"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"after\":[\"c\"]," DO "," NONE
+     "},{\"step\":\"b\",\"service\":\"s\"," DO "," NONE "},{\"step\":\"c\",\"service\":\"s\"," DO "," NONE
+     "}",
+     "/steps/0/after: a cycle: \"a\", \"b\", \"c\""},
+    {"{\"step\":\"a\",\"service\":\"s\",\"after\":[\"b\"]," DO "," NONE
+     "},{\"step\":\"b\",\"service\":\"s\",\"after\":[]," DO "," NONE "}",
+     NULL},
+    {"{\"step\":\"a\",\"service\":\"s\",\"after\":[7]," DO "," NONE "}", "/steps/0/after/0: a number"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"complete_within\":\"20m\"," DO "," NONE "}", NULL},
+    {"{\"step\":\"a\",\"service\":\"s\",\"complete_within\":\"1201s\"," DO "," NONE "}", "up to \"20m\""},
+    {"{\"step\":\"a\",\"service\":\"s\",\"at_most_once\":true,\"retry\":{\"attempts\":1}," DO "," NONE "}",
+     NULL},
+    {"{\"step\":\"a\",\"service\":\"s\",\"at_most_once\":true,\"retry\":{\"cool_down\":\"1m\"}," DO "," NONE
+     "}",
+     "/steps/0/retry"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\",\"body\":\"${/"
+     "results}\"}," NONE "}",
+     "refers to nothing"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\",\"body\":\"${/order_id/"
+     "x}\"}," NONE "}",
+     "refers to nothing"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\",\"body\":\"${/"
+     "payloads}\"}," NONE "}",
+     "refers to nothing"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x/../y\"}," NONE "}",
+     "\"..\""},
+    {"{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\\u0020y\"}," NONE "}",
+     "without blanks"},
+    /* a result of a step that is before by way of another is there */
+    {"{\"step\":\"a\",\"service\":\"s\"," DO "," NONE "},{\"step\":\"b\",\"service\":\"s\"," DO "," NONE
+     "},{\"step\":\"c\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/${/results/a/"
+     "id}\"},\"undo\":{\"method\":\"DELETE\","
+     "\"path\":\"/${/results/b/id}\"}}",
+     NULL},
+};
+
+/* Catches: a rule of the whole definition that is not held, or holds where it should not. */
+START_TEST(a_definition_is_checked_as_a_whole)
+{
+    char text[2048];
+    struct mg_err err = {MG_OK, ""};
+    struct mg_workflow *workflow = NULL;
+    (void)snprintf(text, sizeof text, "{\"workflow\":\"w\",\"version\":1,\"steps\":[%s]}", STEPS[_i].steps);
+    enum mg_class class = mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err);
+    if (STEPS[_i].says == NULL) {
+        ck_assert_msg(class == MG_OK, "%s", err.text);
+    } else {
+        ck_assert_int_eq(class, MG_BAD_INPUT);
+        ck_assert_msg(strstr(err.text, STEPS[_i].says) != NULL, "%s", err.text);
+    }
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
+START_TEST(sixty_four_steps_are_the_most)
+{
+    for (int count = 64; count <= 65; count++) {
+        struct mg_buf text;
+        struct mg_err err = {MG_OK, ""};
+        struct mg_workflow *workflow = NULL;
+        mg_buf_init(&text, 100000);
+        mg_buf_append_text(&text, "{\"workflow\":\"w\",\"version\":1,\"steps\":[");
+        for (int i = 0; i < count; i++) {
+            mg_buf_printf(&text, "%s{\"step\":\"s%d\",\"service\":\"s\"," DO "," NONE "}", i > 0 ? "," : "",
+                          i);
+        }
+        mg_buf_append_text(&text, "]}");
+        enum mg_class class = mg_workflow_parse(mg_buf_slice(&text), NULL, &workflow, &err);
+        ck_assert_msg(class == (count == 64 ? MG_OK : MG_BAD_INPUT), "%d: %s", count, err.text);
+        if (count == 64) ck_assert_uint_eq(workflow->plan.steps[63].after, UINT64_C(1) << 62);
+        mg_workflow_destroy(workflow);
+        mg_buf_finish(&text);
+    }
+}
+END_TEST
+
+static enum mg_class render(const struct mg_workflow *w, int step, enum mg_kind kind, const char *payload,
+                            const struct mg_slice *results, struct mg_buf *buf, struct mg_err *err)
+{
+    struct mg_render_input input = {w, "o-1", mg_slice_of(payload), results};
+    mg_buf_init(buf, 100000);
+    return mg_workflow_render(&input, step, kind, "o-1.key.undo", "o-1.key.do", buf, err);
+}
+
+/* Catches: bytes that do not arrive as submitted, and a second rendering that differs from the first. */
+START_TEST(a_request_carries_the_bytes_as_they_came)
+{
+    static const char PAYLOAD[] = "{\"items\" : [ {\"price\":14.00 } ],\"n\":\"M\xc3\xbcnster \\\"x\\\"\"}";
+    char *text = file_read("deploy/sample/workflows/fulfilment.json");
+    struct mg_workflow *w = parse(text);
+    struct mg_slice results[MG_STEPS_MAX] = {{0}};
+    struct mg_buf first, second, undo;
+    struct mg_err err = {MG_OK, ""};
+    free(text);
+    ck_assert_msg(render(w, 0, MG_KIND_DO, PAYLOAD, results, &first, &err) == MG_OK, "%s", err.text);
+    ck_assert_str_eq(first.data,
+                     "{\"method\":\"POST\",\"path\":\"/reservations\",\"body\":{\"order\":\"o-1\",\"items\":"
+                     "[ {\"price\":14.00 } ],\"payload\":{\"items\" : [ {\"price\":14.00 } ],"
+                     "\"n\":\"M\xc3\xbcnster \\\"x\\\"\"}}}");
+    ck_assert_int_eq(render(w, 0, MG_KIND_DO, PAYLOAD, results, &second, &err), MG_OK);
+    ck_assert_str_eq(first.data, second.data);
+    ck_assert_int_eq(mg_json_check(mg_buf_slice(&first), &MG_JSON_LIMITS_DEFAULT, &err), MG_OK);
+    ck_assert_int_eq(render(w, 0, MG_KIND_UNDO, PAYLOAD, results, &undo, &err), MG_OK);
+    ck_assert_str_eq(undo.data, "{\"method\":\"DELETE\",\"path\":\"/reservations/by-key/o-1.key.do\"}");
+    mg_buf_finish(&first);
+    mg_buf_finish(&second);
+    mg_buf_finish(&undo);
+    mg_workflow_destroy(w);
+}
+END_TEST
+
+START_TEST(results_go_into_later_requests)
+{
+    char *text = file_read("proto/examples/workflow/valid/parallel.json");
+    struct mg_workflow *w = parse(text);
+    struct mg_slice results[MG_STEPS_MAX] = {{0}};
+    struct mg_buf buf;
+    struct mg_err err = {MG_OK, ""};
+    free(text);
+    results[0] = mg_slice_of("{\"id\":\"F/7\"}");
+    results[1] = mg_slice_of("{\"id\":14.00}");
+    ck_assert_msg(render(w, 2, MG_KIND_DO, "{}", results, &buf, &err) == MG_OK, "%s", err.text);
+    ck_assert_str_eq(
+        buf.data, "{\"method\":\"PUT\",\"path\":\"/invoice/F%2F7\",\"body\":{\"text\":\"flight F/7 and hotel "
+                  "14.00, ${literal}\",\"all\":{\"id\":14.00}}}");
+    mg_buf_finish(&buf);
+    results[0] = (struct mg_slice){0};
+    ck_assert_int_eq(render(w, 2, MG_KIND_DO, "{}", results, &buf, &err), MG_PERMANENT);
+    ck_assert_msg(strstr(err.text, "\"do\" of step \"invoice\": path: reference ${/results/flight/id}") !=
+                      NULL,
+                  "%s", err.text);
+    mg_buf_finish(&buf);
+    results[0] = mg_slice_of("{\"id\":\"..\"}"); /* a result must not climb out of the service's URL */
+    ck_assert_int_eq(render(w, 2, MG_KIND_DO, "{}", results, &buf, &err), MG_PERMANENT);
+    mg_buf_finish(&buf);
+    ck_assert_int_eq(render(w, 0, MG_KIND_UNDO, "{}", results, &buf, &err), MG_BUG);
+    mg_buf_finish(&buf);
+    mg_workflow_destroy(w);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("workflow");
+    TCase *tests = tcase_create("workflow");
+    tcase_add_test(tests, absent_members_have_the_documented_defaults);
+    tcase_add_test(tests, every_member_is_read);
+    tcase_add_test(tests, all_mistakes_are_told_in_one_go);
+    tcase_add_loop_test(tests, a_definition_is_checked_as_a_whole, 0, COUNT(STEPS));
+    tcase_add_test(tests, sixty_four_steps_are_the_most);
+    tcase_add_test(tests, a_request_carries_the_bytes_as_they_came);
+    tcase_add_test(tests, results_go_into_later_requests);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
