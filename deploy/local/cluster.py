@@ -170,9 +170,8 @@ class Cluster:
         """Asks all to end, together, and returns {name: exit code}; remotes last."""
         running = [process for process in self.all if process.is_running()]
         for process in running:
-            process.signal(15)
-            process.resume()
-        codes = {process.name: process.terminate() for process in running}
+            process.ask_to_end()
+        codes = {process.name: process.wait_end() for process in running}
         for remote in self.remotes.values():
             remote.process.terminate()
         return codes

@@ -153,16 +153,21 @@ class Process:
         self.popen.wait()
         wait_until(lambda: not any(is_alive(pid) for pid in victims[1:]), f"all of {self.name} is gone")
 
-    def terminate(self, timeout_s=20.0):
-        """Asks it to end, and kills it if it does not. Returns its exit code."""
-        if self.is_running():
-            self.signal(signal.SIGTERM)
-            self.signal(signal.SIGCONT)
-            try:
-                self.popen.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        return self.popen.returncode if self.popen is not None else None
+    def ask_to_end(self):
+        self.signal(signal.SIGTERM)
+        self.signal(signal.SIGCONT)
+
+    def wait_end(self, timeout_s=20.0):
+        """Waits until it ends, and kills it if it does not. Returns its exit code."""
+        try:
+            self.popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        return self.popen.returncode
+
+    def terminate(self):
+        self.ask_to_end()
+        return self.wait_end()
 
     def forget(self):
         """Leaves it running when this program ends."""

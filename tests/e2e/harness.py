@@ -307,6 +307,7 @@ def scenario(own_servers=False, **options):
         @functools.wraps(function)
         def run():
             return run_scenario(function, own_servers, options)
+        run.own_servers, run.options = own_servers, options
         return run
     return mark
 

@@ -69,7 +69,7 @@ def the_same_bytes_many_times_are_one_order_and_other_bytes_a_conflict(s):
     s.client.post(order)
     s.wait(lambda: s.client.depth("orders.intake") == 0, "intake is empty")
     other = s.new_client()
-    other.publish(order.body.replace("10", "11"), message_id=order.order_id, reply_to=other.queue, correlation_id="other")
+    other.publish(order.body.replace('"total": 10', '"total": 11'), message_id=order.order_id, reply_to=other.queue, correlation_id="other")
     body, properties = other.wait_message(lambda body, _: body["status"] == "rejected", "a rejection")
     assert "conflict" in body["reason"] and properties.correlation_id == "other", body
     assert len(s.rows("SELECT * FROM orders WHERE order_id = %s", order.order_id)) == 1
