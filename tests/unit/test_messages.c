@@ -1,0 +1,510 @@
+/*
+ * Messages: what is written is read back the same, every example in proto/ gets the verdict of its folder,
+ * and no mutation of a good message makes a reader crash, read past the end, or refuse without a reason.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire_readers.h"
+
+#define AT_MS INT64_C(1769862896789) /* 2026-01-31T12:34:56.789Z */
+
+static struct mg_arena *arena;
+static struct mg_buf body;
+static struct mg_err err;
+
+static void set_up(void)
+{
+    arena = mg_arena_create(1 << 20);
+    ck_assert_ptr_nonnull(arena);
+    mg_buf_init(&body, 1 << 20);
+    err = (struct mg_err){MG_OK, ""};
+}
+
+static void tear_down(void)
+{
+    mg_arena_destroy(arena);
+    mg_buf_finish(&body);
+}
+
+#define ck_assert_ok(call)                                                                                   \
+    do {                                                                                                     \
+        enum mg_class class_ = (call);                                                                       \
+        ck_assert_msg(class_ == MG_OK, "%s: %s", mg_class_name(class_), err.text);                           \
+    } while (0)
+
+/* ---- round trips
+ * ----------------------------------------------------------------------------------------------- */
+
+START_TEST(a_request_comes_back)
+{
+    struct mg_request request = {.order_id = "o-1",
+                                 .step = "charge",
+                                 .service = "payment",
+                                 .attempt = UINT32_MAX,
+                                 .kind = MG_KIND_UNDO,
+                                 .idempotency_key = "o-1.charge.undo.1",
+                                 .do_key = "o-1.charge.do",
+                                 .complete_by_ms = AT_MS,
+                                 .sent_at_ms = AT_MS - 1,
+                                 .is_at_most_once = true,
+                                 .is_pollable = true,
+                                 .traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"};
+    struct mg_request back = {0};
+    request.request =
+        mg_slice_of("{\"method\":\"POST\",\"path\":\"\\/a\\u002fb\",\"body\":{ \"n\" : 14.00 }}");
+    mg_request_write(&request, &body);
+    ck_assert_ok(mg_request_parse(mg_buf_slice(&body), arena, &back, &err));
+    ck_assert_str_eq(back.order_id, request.order_id);
+    ck_assert_str_eq(back.step, request.step);
+    ck_assert_str_eq(back.service, request.service);
+    ck_assert_uint_eq(back.attempt, request.attempt);
+    ck_assert_int_eq(back.kind, request.kind);
+    ck_assert_str_eq(back.idempotency_key, request.idempotency_key);
+    ck_assert_str_eq(back.do_key, request.do_key);
+    ck_assert_int_eq(back.complete_by_ms, request.complete_by_ms);
+    ck_assert_int_eq(back.sent_at_ms, request.sent_at_ms);
+    ck_assert(back.is_at_most_once && back.is_pollable);
+    ck_assert_str_eq(back.traceparent, request.traceparent);
+    ck_assert(mg_slice_equal(back.request, request.request));
+    ck_assert(mg_slice_is(back.method, "POST"));
+    ck_assert(mg_slice_is(back.path, "/a/b"));
+    ck_assert(mg_slice_is(back.content, "{ \"n\" : 14.00 }"));
+}
+END_TEST
+
+/* Catches: a broken traceparent, which a client may have sent, that makes agents refuse the request. */
+START_TEST(a_traceparent_that_is_none_is_left_out)
+{
+    struct mg_request request = {.order_id = "o",
+                                 .step = "s",
+                                 .service = "s",
+                                 .attempt = 1,
+                                 .idempotency_key = "k",
+                                 .do_key = "k",
+                                 .complete_by_ms = AT_MS,
+                                 .sent_at_ms = AT_MS,
+                                 .traceparent = "00-xyz"};
+    struct mg_request back = {0};
+    request.request = mg_slice_of("{\"method\":\"GET\",\"path\":\"/\"}");
+    mg_request_write(&request, &body);
+    ck_assert_ok(mg_request_parse(mg_buf_slice(&body), arena, &back, &err));
+    ck_assert_str_eq(back.traceparent, "");
+    ck_assert_ptr_null(back.content.data);
+    ck_assert(!back.is_at_most_once && !back.is_pollable);
+}
+END_TEST
+
+START_TEST(a_reply_comes_back)
+{
+    for (int outcome = 0; outcome < MG_OUTCOME_COUNT; outcome++) {
+        struct mg_reply back = {0}, reply = {.order_id = "o-1",
+                                             .step = "charge",
+                                             .attempt = 3,
+                                             .kind = MG_KIND_VERIFY,
+                                             .error_code = "http_503",
+                                             .error_text = "it \"said\"\nno",
+                                             .retry_after_ms = outcome - 1};
+        reply.outcome = (enum mg_outcome)outcome;
+        reply.executed = (enum mg_executed)(outcome % MG_EXECUTED_COUNT);
+        reply.result = mg_slice_of("{\"price\" : 14.00}");
+        mg_buf_clear(&body);
+        mg_reply_write(&reply, &body);
+        ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
+        ck_assert_str_eq(back.order_id, "o-1");
+        ck_assert_str_eq(back.step, "charge");
+        ck_assert_uint_eq(back.attempt, 3);
+        ck_assert_int_eq(back.kind, MG_KIND_VERIFY);
+        ck_assert_int_eq(back.outcome, reply.outcome);
+        ck_assert_int_eq(back.executed, reply.executed);
+        ck_assert(mg_slice_is(back.result, "{\"price\" : 14.00}"));
+        ck_assert(!back.is_truncated);
+        ck_assert_str_eq(back.error_code, reply.error_code);
+        ck_assert_str_eq(back.error_text, reply.error_text);
+        ck_assert_int_eq(back.retry_after_ms, reply.retry_after_ms);
+    }
+}
+END_TEST
+
+START_TEST(a_truncated_result_is_none)
+{
+    struct mg_reply back = {0}, reply = {.order_id = "o",
+                                         .step = "s",
+                                         .attempt = 1,
+                                         .is_truncated = true,
+                                         .retry_after_ms = -1};
+    mg_reply_write(&reply, &body);
+    ck_assert_ptr_nonnull(strstr(body.data, "\"result\":null,\"truncated\":true"));
+    ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
+    ck_assert(back.is_truncated);
+    ck_assert_ptr_null(back.result.data);
+    ck_assert_int_eq(back.retry_after_ms, -1);
+}
+END_TEST
+
+/* Catches: an outcome lost because its explanation was cut in the middle of a character, or was no UTF-8 at
+ * all. */
+START_TEST(a_bad_error_text_does_not_lose_the_reply)
+{
+    struct mg_reply back = {0}, reply = {.order_id = "o",
+                                         .step = "s",
+                                         .attempt = 1,
+                                         .error_text = "caf\xc3",
+                                         .retry_after_ms = -1};
+    mg_reply_write(&reply, &body);
+    ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
+    ck_assert_str_eq(back.error_text, "caf\xef\xbf\xbd");
+    mg_buf_clear(&body);
+    memcpy(reply.error_text, "\xff\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80 ok \xf0\x9f\x98\x80", 19);
+    mg_reply_write(&reply, &body);
+    ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
+    ck_assert_ptr_nonnull(strstr(back.error_text, " ok \xf0\x9f\x98\x80"));
+}
+END_TEST
+
+/* Catches: a text for people that is refused, or cut in the middle of a character, because it is long. */
+START_TEST(a_long_text_is_cut_at_a_character)
+{
+    struct mg_reply back = {0};
+    mg_buf_append_text(
+        &body,
+        "{\"v\":1,\"order_id\":\"o\",\"step\":\"s\",\"attempt\":1,\"kind\":\"do\",\"outcome\":\"done\","
+        "\"executed\":\"yes\",\"error\":{\"text\":\"");
+    for (int i = 0; i < 200; i++)
+        mg_buf_append_text(&body, "\xe2\x82\xac"); /* three bytes each; 255 = 85 of them */
+    mg_buf_append_text(&body, "\",\"code\":\"");
+    for (int i = 0; i < 40; i++)
+        mg_buf_append_text(&body, "\\u00fc"); /* two bytes each; 63 is in the middle */
+    mg_buf_append_text(&body, "\"}}");
+    ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
+    ck_assert_uint_eq(strlen(back.error_text), 255);
+    ck_assert_uint_eq(strlen(back.error_code), 62);
+}
+END_TEST
+
+START_TEST(a_service_report_comes_back)
+{
+    struct mg_service_report back = {0}, report = {.service = "payment",
+                                                   .instance = "h:1:2",
+                                                   .breaker = MG_BREAKER_HALF_OPEN,
+                                                   .is_ready = true,
+                                                   .in_flight = 3,
+                                                   .concurrency = 64,
+                                                   .reason = "why"};
+    enum mg_breaker_state state;
+    mg_service_report_write(&report, &body);
+    ck_assert_ok(mg_service_report_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert_str_eq(back.service, "payment");
+    ck_assert_str_eq(back.instance, "h:1:2");
+    ck_assert_int_eq(back.breaker, MG_BREAKER_HALF_OPEN);
+    ck_assert(back.is_ready);
+    ck_assert_int_eq(back.in_flight, 3);
+    ck_assert_int_eq(back.concurrency, 64);
+    ck_assert_str_eq(back.reason, "why");
+    ck_assert(mg_breaker_state_parse("half_open", 9, &state) && state == MG_BREAKER_HALF_OPEN);
+    ck_assert(!mg_breaker_state_parse("half", 4, &state));
+}
+END_TEST
+
+START_TEST(a_status_comes_back)
+{
+    for (int word = 0; word < MG_STATUS_COUNT; word++) {
+        struct mg_status_message back = {0}, status = {.order_id = "o-1",
+                                                       .seq = 7,
+                                                       .at_ms = AT_MS,
+                                                       .step = "charge",
+                                                       .reason = "b"};
+        status.status = (enum mg_status)word;
+        mg_buf_clear(&body);
+        mg_status_write(&status, &body);
+        ck_assert_ok(mg_status_parse(mg_buf_slice(&body), &back, &err));
+        ck_assert_str_eq(back.order_id, "o-1");
+        ck_assert_uint_eq(back.seq, 7);
+        ck_assert_int_eq(back.status, status.status);
+        ck_assert_int_eq(back.at_ms, AT_MS);
+        ck_assert_str_eq(back.step, "charge");
+        ck_assert_str_eq(back.reason, "b");
+    }
+}
+END_TEST
+
+START_TEST(an_alert_comes_back)
+{
+    struct mg_alert_message back = {0}, alert = {.alert = MG_ALERT_UNDO_FAILED,
+                                                 .is_closed = true,
+                                                 .subject = "o-1.charge",
+                                                 .order_id = "o-1",
+                                                 .text = "look",
+                                                 .at_ms = AT_MS};
+    mg_alert_write(&alert, &body);
+    ck_assert_ok(mg_alert_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert_int_eq(back.alert, MG_ALERT_UNDO_FAILED);
+    ck_assert(back.is_closed);
+    ck_assert_str_eq(back.subject, "o-1.charge");
+    ck_assert_str_eq(back.order_id, "o-1");
+    ck_assert_str_eq(back.text, "look");
+    ck_assert_int_eq(back.at_ms, AT_MS);
+}
+END_TEST
+
+static const enum mg_cause_kind COMMANDS[] = {
+    MG_CAUSE_OVERDUE, MG_CAUSE_DUE,    MG_CAUSE_EXPIRED, MG_CAUSE_NUDGE,      MG_CAUSE_OWED,  MG_CAUSE_RESUME,
+    MG_CAUSE_RESTART, MG_CAUSE_SETTLE, MG_CAUSE_SKIP,    MG_CAUSE_COMPENSATE, MG_CAUSE_CANCEL};
+
+/* Catches: a member written for a command that does not have it, so that its own reader refuses it. */
+START_TEST(a_command_comes_back_with_what_belongs_to_it)
+{
+    enum mg_cause_kind kind = COMMANDS[_i];
+    struct mg_command back = {0}, command = {.command_id = "c-1",
+                                             .kind = kind,
+                                             .order_id = "o-1",
+                                             .step = "charge",
+                                             .attempt = 3,
+                                             .version = 9,
+                                             .seq = 4,
+                                             .outcome = MG_OUTCOME_ABSENT,
+                                             .by = "me",
+                                             .reason = "so",
+                                             .set_count = 2};
+    bool has_step =
+        kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE || kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP;
+    command.sets[0].pointer = mg_slice_of("/a\"b/~1");
+    command.sets[0].value = mg_slice_of("14.00");
+    command.sets[1].pointer = mg_slice_of("/c");
+    command.sets[1].value = mg_slice_of("{ }");
+    mg_command_write(&command, &body);
+    ck_assert_ok(mg_command_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, arena, &back, &err));
+    ck_assert_str_eq(back.command_id, "c-1");
+    ck_assert_int_eq(back.kind, kind);
+    ck_assert_str_eq(back.order_id, "o-1");
+    ck_assert_str_eq(back.step, has_step ? "charge" : "");
+    ck_assert_uint_eq(back.attempt, kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE ? 3 : 0);
+    ck_assert_uint_eq(back.version, 9);
+    ck_assert_uint_eq(back.seq, kind == MG_CAUSE_OWED ? 4 : 0);
+    if (kind == MG_CAUSE_SETTLE) ck_assert_int_eq(back.outcome, MG_OUTCOME_ABSENT);
+    ck_assert_str_eq(back.by, "me");
+    ck_assert_str_eq(back.reason, "so");
+    ck_assert_int_eq(back.set_count, kind == MG_CAUSE_RESUME ? 2 : 0);
+    if (kind == MG_CAUSE_RESUME) {
+        ck_assert(mg_slice_is(back.sets[0].pointer, "/a\"b/~1"));
+        ck_assert(mg_slice_is(back.sets[0].value, "14.00"));
+        ck_assert(mg_slice_is(back.sets[1].value, "{ }"));
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_command_is_not_written)
+{
+    struct mg_command command = {.kind = MG_CAUSE_REPLY, .command_id = "c", .order_id = "o"};
+    mg_command_write(&command, &body);
+    ck_assert(body.failed);
+}
+END_TEST
+
+START_TEST(a_command_result_comes_back)
+{
+    for (int verdict = MG_COMMAND_DONE; verdict <= MG_COMMAND_INVALID; verdict++) {
+        struct mg_command_result back = {0}, result = {.command_id = "c-1",
+                                                       .order_id = "o-1",
+                                                       .version = 9,
+                                                       .state = MG_ORDER_COMPENSATING,
+                                                       .text = "so"};
+        result.verdict = (enum mg_command_verdict)verdict;
+        mg_buf_clear(&body);
+        mg_command_result_write(&result, &body);
+        ck_assert_ok(mg_command_result_parse(mg_buf_slice(&body), &back, &err));
+        ck_assert_str_eq(back.command_id, "c-1");
+        ck_assert_str_eq(back.order_id, "o-1");
+        ck_assert_int_eq(back.verdict, result.verdict);
+        ck_assert_str_eq(back.text, "so");
+        ck_assert_uint_eq(back.version, verdict <= MG_COMMAND_CONFLICT ? 9 : 0);
+        if (verdict <= MG_COMMAND_CONFLICT) ck_assert_int_eq(back.state, MG_ORDER_COMPENSATING);
+    }
+}
+END_TEST
+
+START_TEST(a_submission_is_read)
+{
+    static const char TEXT[] =
+        " {\"workflow\":\"fulfilment\", \"payload\" : { \"price\": 14.00 } ,\"priority\":\"high\","
+        "\"notify\":\"steps\",\"complete_within\":\"15m\",\"workflow_version\":2} ";
+    struct mg_submission submission = {0};
+    uint8_t a[MG_SHA256_SIZE], b[MG_SHA256_SIZE];
+    ck_assert_ok(mg_submission_parse(mg_slice_of(TEXT), &MG_JSON_LIMITS_DEFAULT, &submission, &err));
+    ck_assert_str_eq(submission.order_id, "");
+    ck_assert_str_eq(submission.workflow, "fulfilment");
+    ck_assert_int_eq(submission.workflow_version, 2);
+    ck_assert(mg_slice_is(submission.payload, "{ \"price\": 14.00 }"));
+    ck_assert_ptr_eq(submission.payload.data, strstr(TEXT, "{ \"price")); /* borrowed from the body */
+    ck_assert(submission.is_high && submission.wants_step_status);
+    ck_assert_int_eq(submission.complete_within_ms, 900000);
+    ck_assert_ok(
+        mg_submission_parse(mg_slice_of("{\"workflow\":\"w\"}"), &MG_JSON_LIMITS_DEFAULT, &submission, &err));
+    ck_assert(mg_slice_is(submission.payload, "{}"));
+    ck_assert(!submission.is_high && !submission.wants_step_status);
+    mg_submission_digest(mg_slice_of("{}"), a);
+    mg_submission_digest(mg_slice_of("{ }"), b);
+    ck_assert_int_ne(memcmp(a, b, sizeof a), 0);
+}
+END_TEST
+
+/* ---- classes
+ * --------------------------------------------------------------------------------------------------- */
+
+#define REPLY(v, kind, more)                                                                                 \
+    "{\"v\":" v ",\"order_id\":\"o\",\"step\":\"s\",\"kind\":\"" kind                                        \
+    "\",\"outcome\":\"done\",\"executed\":\"yes\"" more "}"
+
+static const struct {
+    const char *text;
+    enum mg_class class;
+} CLASSES[] = {
+    {REPLY("1", "do", ",\"attempt\":1"), MG_OK},
+    {REPLY("1", "do", ",\"attempt\":1,\"new\":{}"), MG_OK},
+    {REPLY("1", "redo", ",\"attempt\":1"), MG_STALE},
+    {REPLY("2", "do", ",\"attempt\":1"), MG_STALE},
+    {REPLY("1", "redo", ""), MG_BAD_INPUT}, /* malformed goes before unknown, whichever comes first */
+    {REPLY("1", "redo", ",\"attempt\":\"1\""), MG_BAD_INPUT},
+    {REPLY("0", "do", ",\"attempt\":1"), MG_BAD_INPUT},
+};
+
+/* Catches: a newer version's word that is dead-lettered, or a malformed message that goes round for ever. */
+START_TEST(a_newer_word_is_left_and_a_malformed_message_refused)
+{
+    struct mg_reply reply;
+    enum mg_class class =
+        mg_reply_parse(mg_slice_of(CLASSES[_i].text), &MG_JSON_LIMITS_DEFAULT, &reply, &err);
+    ck_assert_msg(class == CLASSES[_i].class, "%s: %s", mg_class_name(class), err.text);
+    ck_assert(class == MG_OK || err.class == class);
+}
+END_TEST
+
+/* ---- examples and mutations
+ * ------------------------------------------------------------------------------------ */
+
+static size_t file_read(const char *path, char **ret_text)
+{
+    FILE *file = fopen(path, "re");
+    ck_assert_msg(file != NULL, "cannot open %s", path);
+    *ret_text = malloc(1 << 20);
+    ck_assert_ptr_nonnull(*ret_text);
+    size_t len = fread(*ret_text, 1, 1 << 20, file);
+    (void)fclose(file); /* only read */
+    return len;
+}
+
+static void with_examples(size_t reader, const char *kind, void (*use)(size_t reader, const char *path),
+                          int least)
+{
+    char folder[512], path[1024];
+    int count = 0;
+    (void)snprintf(folder, sizeof folder, "%s/proto/examples/%s", MG_SOURCE_DIR, READERS[reader].message);
+    ck_assert_int_eq(chdir(folder), 0); /* a service file names files beside it */
+    DIR *dir = opendir(kind);
+    if (dir != NULL) {
+        for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+            if (entry->d_name[0] == '.') continue;
+            (void)snprintf(path, sizeof path, "%s/%s", kind, entry->d_name);
+            use(reader, path);
+            count++;
+        }
+        (void)closedir(dir); /* only read */
+    }
+    ck_assert_msg(count >= least, "%s/%s has %d examples", folder, kind, count);
+}
+
+static void accept_example(size_t reader, const char *path)
+{
+    char *text;
+    size_t len = file_read(path, &text);
+    enum mg_class class = READERS[reader].read((struct mg_slice){text, len}, arena, &err);
+    ck_assert_msg(class == MG_OK, "%s/%s: %s", READERS[reader].message, path, err.text);
+    free(text);
+}
+
+static void refuse_example(size_t reader, const char *path)
+{
+    char *text;
+    size_t len = file_read(path, &text);
+    err.text[0] = '\0';
+    enum mg_class class = READERS[reader].read((struct mg_slice){text, len}, arena, &err);
+    ck_assert_msg(class == MG_BAD_INPUT || class == MG_STALE, "%s/%s was accepted", READERS[reader].message,
+                  path);
+    ck_assert_msg(strlen(err.text) > 20, "%s/%s: \"%s\" says too little", READERS[reader].message, path,
+                  err.text);
+    free(text);
+}
+
+START_TEST(every_example_gets_the_verdict_of_its_folder)
+{
+    with_examples((size_t)_i, "valid", accept_example, 2);
+    with_examples((size_t)_i, "invalid", refuse_example, 5);
+    with_examples((size_t)_i, "invalid_beyond_schema", refuse_example, 0);
+}
+END_TEST
+
+/* Each byte in turn becomes another, or the text ends there: every verdict is one we know, with a reason. */
+static void mutate_example(size_t reader, const char *path)
+{
+    static const char OTHERS[] = "\"\\{}[],:0 \x80$~/";
+    char *text;
+    size_t len = file_read(path, &text);
+    for (size_t i = 0; i < len; i++) {
+        char *copy = malloc(len); /* exactly as long, so that reading past the end is noticed */
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, text, len);
+        copy[i] = OTHERS[i % (sizeof OTHERS - 1)];
+        struct mg_slice mutant = {copy, i % 3 == 0 ? i : len};
+        struct mg_arena *own = mg_arena_create(1 << 20);
+        err.text[0] = '\0';
+        enum mg_class class = READERS[reader].read(mutant, own, &err);
+        ck_assert_msg(class == MG_OK || class == MG_BAD_INPUT || class == MG_STALE, "%s byte %zu: %s", path,
+                      i, err.text);
+        ck_assert_msg(class == MG_OK || err.text[0] != '\0', "%s byte %zu: no reason", path, i);
+        mg_arena_destroy(own);
+        free(copy);
+    }
+    free(text);
+}
+
+START_TEST(no_mutation_breaks_a_reader)
+{
+    with_examples((size_t)_i, "valid", mutate_example, 2);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("messages");
+    TCase *tests = tcase_create("messages");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_request_comes_back);
+    tcase_add_test(tests, a_traceparent_that_is_none_is_left_out);
+    tcase_add_test(tests, a_reply_comes_back);
+    tcase_add_test(tests, a_truncated_result_is_none);
+    tcase_add_test(tests, a_bad_error_text_does_not_lose_the_reply);
+    tcase_add_test(tests, a_long_text_is_cut_at_a_character);
+    tcase_add_test(tests, a_service_report_comes_back);
+    tcase_add_test(tests, a_status_comes_back);
+    tcase_add_test(tests, an_alert_comes_back);
+    tcase_add_loop_test(tests, a_command_comes_back_with_what_belongs_to_it, 0, COUNT(COMMANDS));
+    tcase_add_test(tests, what_is_no_command_is_not_written);
+    tcase_add_test(tests, a_command_result_comes_back);
+    tcase_add_test(tests, a_submission_is_read);
+    tcase_add_loop_test(tests, a_newer_word_is_left_and_a_malformed_message_refused, 0, COUNT(CLASSES));
+    tcase_add_loop_test(tests, every_example_gets_the_verdict_of_its_folder, 0, (int)READER_COUNT);
+    tcase_add_loop_test(tests, no_mutation_breaks_a_reader, 0, (int)READER_COUNT);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
