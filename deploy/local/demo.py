@@ -277,15 +277,15 @@ class Demo:
         return wrong, numbers
 
     def table(self, lines):
-        kinds = collections.OrderedDict()
+        kinds = {}
         for line in lines:
-            row = kinds.setdefault(line.kind, [0, collections.Counter()])
+            row = kinds.setdefault(line.kind.name, [0, collections.Counter()])
             row[0] += 1
             row[1][self.ended.get(line.order_id, "open")] += 1
-        width = max(len(kind.name) for kind in kinds)
+        width = max(len(name) for name in kinds)
         print(f"\n{'orders':<{width}}  {'number':>6}  {'meant':<11}  ended")
-        for kind in sorted(kinds, key=(MIX + (FROM_FILE,)).index):
-            count, words = kinds[kind]
+        for kind in [kind for kind in MIX + (FROM_FILE,) if kind.name in kinds]:
+            count, words = kinds[kind.name]
             mark = "" if words == {kind.meant: count} else "   <-- wrong"
             print(f"{kind.name:<{width}}  {count:>6}  {kind.meant:<11}  "
                   + ", ".join(f"{number} {word}" for word, number in sorted(words.items())) + mark)
