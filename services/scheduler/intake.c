@@ -11,12 +11,34 @@
 #include "core/key.h"
 #include "wire/status.h"
 
-#define MG_REPLY_TO_MAX 255 /* an AMQP short string */
+#define MG_REPLY_TO_MAX    255 /* an AMQP short string */
+#define MG_TRACEPARENT_LEN 55  /* W3C Trace Context, version 00 */
+/* Stands in orders.rejected for a message whose bytes were not taken in. */
+#define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
 static bool is_reply_to_usable(const struct mg_delivery *delivery)
 {
     return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
            delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to);
+}
+
+/* A trace that is none is nobody's loss; it must not cost the order. */
+static struct mg_slice traceparent_of(const struct mg_delivery *delivery)
+{
+    const struct mg_slice text = delivery->traceparent;
+    bool is_one = text.data != NULL && text.len == MG_TRACEPARENT_LEN &&
+                  strspn(text.data, "0123456789abcdef-") == MG_TRACEPARENT_LEN;
+    return is_one ? text : (struct mg_slice){NULL, 0};
+}
+
+/* What is kept in the database must be text to it: UTF-8 without NUL. */
+static bool is_text(struct mg_batch *batch, struct mg_slice bytes)
+{
+    struct mg_err err;
+    mg_buf_clear(&batch->scratch);
+    mg_buf_append_json(&batch->scratch, bytes);
+    return bytes.data == NULL ||
+           mg_json_check(mg_buf_slice(&batch->scratch), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK;
 }
 
 static void rejection_add(struct mg_batch *batch, struct mg_work *work, const char *order_id,
@@ -67,12 +89,14 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
                                 .traceparent = delivery->traceparent,
                                 .reason = mg_slice_of(reason),
                                 .body = delivery->body};
-    struct mg_send *send = delivery->is_oversized ? NULL : mg_send_create(batch->scheduler, &spec);
-    if (send == NULL) { /* its bytes are not here: only the broker still has them */
-        return MG_END_REJECT;
+    if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
+        spec.body = mg_slice_of(MG_OVERSIZED_NOTE);
     }
-    mg_send_list_add(list, send);
-    return MG_END_ACK;
+    struct mg_send *send = mg_send_create(batch->scheduler, &spec);
+    if (send != NULL) {
+        mg_send_list_add(list, send);
+    }
+    return send == NULL || delivery->is_oversized ? MG_END_REJECT : MG_END_ACK;
 }
 
 static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const char *order_id,
@@ -147,6 +171,10 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
             batch, work, item->submission->order_id,
             "reply_to names a queue that only Makegood may write to; use a queue of your own");
     }
+    if (!is_text(batch, delivery->reply_to) || !is_text(batch, delivery->correlation_id)) {
+        return refuse_unread(batch, work, item->submission->order_id,
+                             "reply_to and correlation_id must be UTF-8 without NUL");
+    }
     item->order_id = identity_of(batch, delivery, item->submission);
     if (item->order_id == NULL) {
         return refuse_unread(
@@ -187,7 +215,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     memcpy(record->digest, item->digest, sizeof(record->digest));
     record->reply_to = delivery->reply_to.len > 0 ? delivery->reply_to : (struct mg_slice){NULL, 0};
     record->correlation_id = delivery->correlation_id;
-    record->traceparent = delivery->traceparent;
+    record->traceparent = traceparent_of(delivery);
     record->is_high = submission->is_high || item->work->lane == MG_LANE_HIGH;
     record->wants_step_status = submission->wants_step_status;
     struct mg_context context = {.now_ms = batch->now_ms};

@@ -47,11 +47,11 @@ static enum mg_class settings_load(int argc, char **argv, struct settings *setti
          "RabbitMQ, amqp://user:password@host:port/vhost"},
         {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, NULL, 0, 0, true, "DSN",
          "PostgreSQL, as libpq reads it; without it the PG* environment counts"},
-        {"workflows", MG_OPTION_TEXT, &to->workflows_dir, NULL, 0, 0, false, "DIR",
+        {"workflows", MG_OPTION_TEXT, &to->workflows_dir, "", 0, 0, false, "DIR",
          "definitions (*.json) to load at the start"},
         {"http", MG_OPTION_TEXT, &settings->http, "", 0, 0, false, "ADDRESS:PORT",
          "where /healthz, /readyz and /metrics are answered; empty: nowhere"},
-        {"instance", MG_OPTION_TEXT, &to->instance, NULL, 0, 0, false, "NAME",
+        {"instance", MG_OPTION_TEXT, &to->instance, "", 0, 0, false, "NAME",
          "this process in logs, locked_by and events; host:pid:start by itself"},
         {"window", MG_OPTION_INTEGER, &to->window, "1000", 1, 1000000, false, "N",
          "requests that may wait in a service's queue; more would only age there"},
@@ -92,7 +92,7 @@ static enum mg_class settings_finish(struct settings *settings, char *instance, 
     options->limits = (struct mg_json_limits){.max_bytes = (size_t)settings->body_max,
                                               .max_depth = (int)settings->depth_max,
                                               .max_members = (int)settings->members_max};
-    if (options->instance == NULL || options->instance[0] == '\0') {
+    if (options->instance[0] == '\0') {
         mg_instance_name(instance, size);
         options->instance = instance;
     }
@@ -107,6 +107,16 @@ static int failure(const struct mg_err *err)
 {
     fprintf(stderr, "makegood-scheduler: %s\n", err->text);
     return err->class == MG_BAD_INPUT ? 2 : 1;
+}
+
+/* A second SIGTERM while all is being taken down must not turn a clean end into a death by signal. */
+static void signals_block(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
 /* Connects, runs until told to end, and takes everything down again. */
@@ -140,6 +150,7 @@ static int run(struct settings *settings, struct mg_definition *definitions)
         mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("amqp", amqp),
                MG_LOG_NUMBER("http_port", server != NULL ? mg_http_server_port(server) : 0));
         mg_loop_run(process.loop);
+        signals_block();
         mg_log(MG_LOG_INFO, "stopped", MG_LOG_NUMBER("exit_code", process.exit_code));
     } else {
         process.exit_code = failure(&err);
@@ -169,14 +180,14 @@ int main(int argc, char **argv)
     int exit_code = 0;
     if (action != MG_CONFIG_EXIT) {
         class = settings_finish(&settings, instance, sizeof(instance), &level, &err);
-        if (class == MG_OK && settings.scheduler.workflows_dir != NULL) {
+        if (class == MG_OK && settings.scheduler.workflows_dir[0] != '\0') {
             class = mg_definitions_read(settings.scheduler.workflows_dir, &definitions, &err);
         }
         exit_code = class != MG_OK ? failure(&err) : 0;
     }
     if (class == MG_OK && action == MG_CONFIG_RUN) {
         signal(SIGPIPE, SIG_IGN);
-        mg_log_open("makegood-scheduler", settings.scheduler.instance, level);
+        mg_log_open("scheduler", settings.scheduler.instance, level);
         exit_code = run(&settings, definitions);
     } else {
         mg_definitions_destroy(definitions);

@@ -84,8 +84,7 @@ static void on_drained(void *arg)
 
 void mg_scheduler_drain(struct mg_scheduler *scheduler)
 {
-    if (scheduler->is_draining) { /* asked twice: whoever asks is in a hurry */
-        mg_scheduler_end(scheduler, 0);
+    if (scheduler->is_draining) { /* asked twice; the timeout bounds it anyway */
         return;
     }
     scheduler->is_draining = true;

@@ -28,7 +28,7 @@
 
 struct mg_scheduler_options {
     const char *amqp_url, *pg_dsn, *instance;
-    const char *workflows_dir; /* NULL: none are loaded at start */
+    const char *workflows_dir; /* "": none are loaded at start */
     int64_t batch, prefetch, window;
     int64_t quiesce_ms, park_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
