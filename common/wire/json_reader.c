@@ -19,6 +19,12 @@
 #define FAULT_TEXT_SIZE 400 /* with the pointer in front it still fits struct mg_err */
 #define WORD_MAX        64  /* longer than any word, key or duration that we know */
 
+bool mg_json_faults_are_many(const struct mg_json_faults *faults)
+{
+    /* a message's reader tells only its first mistake */
+    return faults->count >= (faults->mistakes != NULL ? MG_JSON_FAULTS_MAX : 1);
+}
+
 void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer,
                    const char *format, ...)
 {
@@ -35,7 +41,8 @@ void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const cha
         faults->class =
             mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : "(the whole)", text);
     }
-    if (faults->mistakes != NULL) faults->mistakes->add(faults->mistakes->arg, pointer, text);
+    if (faults->mistakes != NULL && !mg_json_faults_are_many(faults))
+        faults->mistakes->add(faults->mistakes->arg, pointer, text);
     faults->count++;
 }
 
@@ -167,6 +174,10 @@ static void refuse_unknown(const struct mg_json_object *object, struct mg_slice 
 {
     char name[WORD_MAX + 1], known[FAULT_TEXT_SIZE / 2], pointer[MG_JSON_POINTER_SIZE];
 
+    if (mg_json_faults_are_many(object->faults) && object->faults->class != MG_STALE) {
+        object->faults->count++;
+        return;
+    }
     (void)copy_string(quoted_name, name, sizeof name);
     mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
     const char *nearest = mg_json_nearest(object->names, mg_slice_of(name));

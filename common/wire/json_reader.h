@@ -21,6 +21,11 @@ struct mg_json_faults {
     int count;
 };
 
+/* Nobody reads more, and looking for the nearest name costs time that a hostile text must not multiply. */
+#define MG_JSON_FAULTS_MAX 100
+/* True once further mistakes are only counted, not told. */
+bool mg_json_faults_are_many(const struct mg_json_faults *faults);
+
 void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer,
                    const char *format, ...) MG_PRINTF(4, 5);
 

@@ -22,8 +22,8 @@ struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
 struct mg_service {
     char name[MG_NAME_MAX + 1];
     char *url; /* base, no trailing slash, no query, no user */
-    char
-        *headers[MG_SERVICE_HEADERS_MAX + 1]; /* "Name: value"; a value may come from a file ("value_file") */
+    char *headers[MG_SERVICE_HEADERS_MAX +
+                  1]; /* "Name: value"; a value may come from a file ({"file": PATH}) */
     char *ca_file, *client_cert_file, *client_key_file;
     int tries;                                  /* HTTP calls within one attempt; default 3 */
     int64_t try_timeout_ms;                     /* of one call; 0: what is left of complete-by */

@@ -47,7 +47,7 @@ static const char *nearest_step(const struct mg_workflow *workflow, struct mg_sl
 static void refuse_step_name(const struct mg_workflow *workflow, struct mg_json_faults *faults,
                              const char *pointer, struct mg_slice name)
 {
-    const char *nearest = nearest_step(workflow, name);
+    const char *nearest = mg_json_faults_are_many(faults) ? NULL : nearest_step(workflow, name);
     mg_json_fault(faults, MG_BAD_INPUT, pointer, "there is no step \"%.*s\"; %s%s%s",
                   name.len < 64 ? (int)name.len : 64, name.data != NULL ? name.data : "",
                   nearest != NULL ? "did you mean \"" : "name a step of this workflow",
