@@ -23,24 +23,34 @@
  * and statistics of young tables mislead the planner: sequential scans are left to queries that cannot do
  * without. Settings rather than start-up options, which a pooler would refuse.
  */
+/* clang-format off */
 static const struct mg_sql SET_UP_SESSION = {
-    "", "SELECT set_config('statement_timeout', '10s', false), set_config('lock_timeout', '2s', false),"
-        " set_config('idle_in_transaction_session_timeout', '5s', false),"
-        " set_config('idle_session_timeout', $1::text, false),"
-        " set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),"
-        " set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '10000', false),"
-        " set_config('default_transaction_isolation', 'read committed', false),"
-        " set_config('bytea_output', 'hex', false), set_config('timezone', 'UTC', false),"
-        " set_config('jit', 'off', false), set_config('enable_seqscan', 'off', false),"
-        " set_config('plan_cache_mode', 'force_generic_plan', false)"};
+    "",
+    "SELECT set_config('statement_timeout', '10s', false), set_config('lock_timeout', '2s', false),"
+    " set_config('idle_in_transaction_session_timeout', '5s', false),"
+    " set_config('idle_session_timeout', $1::text, false),"
+    " set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),"
+    " set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '10000', false),"
+    " set_config('default_transaction_isolation', 'read committed', false),"
+    " set_config('bytea_output', 'hex', false), set_config('timezone', 'UTC', false),"
+    " set_config('jit', 'off', false), set_config('enable_seqscan', 'off', false),"
+    " set_config('plan_cache_mode', 'force_generic_plan', false)"};
+/* clang-format on */
 
+/* clang-format off */
 static const struct mg_sql CHECK_SERVER = {
-    "", "SELECT current_setting('fsync'), current_setting('synchronous_commit'), "
-        "current_setting('full_page_writes'),"
-        " to_regclass('makegood_schema') IS NOT NULL"};
+    "",
+    "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
+    " current_setting('full_page_writes'),"
+    " to_regclass('makegood_schema') IS NOT NULL"};
+/* clang-format on */
 enum { CHECK_FSYNC, CHECK_SYNCHRONOUS_COMMIT, CHECK_FULL_PAGE_WRITES, CHECK_HAS_SCHEMA };
 
-static const struct mg_sql CHECK_SCHEMA = {"", "SELECT coalesce(max(version), 0) FROM makegood_schema"};
+/* clang-format off */
+static const struct mg_sql CHECK_SCHEMA = {
+    "",
+    "SELECT coalesce(max(version), 0) FROM makegood_schema"};
+/* clang-format on */
 
 static void on_session(void *arg);
 static void on_session_lost(void *arg, const char *reason);
@@ -96,8 +106,7 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return is_up;
 }
 
-/* ---- connecting and checking
- * ----------------------------------------------------------------------------------- */
+/* ---- connecting and checking ------------------------------------------------------------------------- */
 
 static void set_state(struct mg_store *store, bool is_up, const char *reason)
 {
@@ -205,8 +214,7 @@ static void on_session(void *arg)
     mg_pg_params_finish(&params);
 }
 
-/* ---- jobs
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- jobs -------------------------------------------------------------------------------------------- */
 
 void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job))
 {

@@ -109,7 +109,8 @@ struct mg_load_answer {
     const struct mg_service_row *services;
     int service_count;
 };
-/* Everything in the answer lives in `arena`, which the caller owns. Order ids may repeat; each gets the same record. */
+/* Everything in the answer lives in `arena`, which the caller owns. Order ids may repeat; each gets the same record.
+ * `loads` and what it points to must live until the answer. */
 typedef void mg_store_load_fn(void *arg, const struct mg_load_answer *answer, const struct mg_err *err);
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
                    mg_store_load_fn *done, void *arg);

@@ -11,11 +11,12 @@
  * A leader's alerts are fenced by its epoch ($6, $7) under a row lock, as law 9 asks: what a leader does on
  * waking from a pause changes nothing. Epoch 0: the writer is no leader.
  */
+/* clang-format off */
 static const struct mg_sql WRITE_ALERTS = {
     "write_alerts",
     "WITH fence AS MATERIALIZED ("
-    "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint AND holder = "
-    "$7::text FOR SHARE),"
+    "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint AND holder ="
+    " $7::text FOR SHARE),"
     " input AS MATERIALIZED ("
     "  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])"
     "   WITH ORDINALITY AS i(code, subject, order_id, text, is_closed, n)"
@@ -26,20 +27,23 @@ static const struct mg_sql WRITE_ALERTS = {
     "  RETURNING a.code, a.subject, true AS is_closed),"
     " opened AS ("
     "  INSERT INTO operator_alert (code, subject, order_id, text)"
-    "  SELECT i.code, i.subject, i.order_id, i.text FROM input i WHERE NOT i.is_closed ORDER BY i.code, "
-    "i.subject"
+    "  SELECT i.code, i.subject, i.order_id, i.text FROM input i WHERE NOT i.is_closed ORDER BY i.code,"
+    " i.subject"
     "  ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"
     "  RETURNING code, subject, false AS is_closed)"
     " SELECT min(i.n) - 1 FROM input i"
     " JOIN (SELECT * FROM closed UNION ALL SELECT * FROM opened) c USING (code, subject, is_closed)"
     " GROUP BY code, subject, is_closed"};
+/* clang-format on */
 
 /* What happened once has no cause that could go away: acknowledging it closes it. */
+/* clang-format off */
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",
     "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"
     " closed_at = CASE WHEN code = 'poisoned' THEN " MG_SQL_NOW " END"
     " WHERE alert_id = $1::bigint AND closed_at IS NULL AND acked_at IS NULL RETURNING alert_id"};
+/* clang-format on */
 
 struct alerts_job {
     struct mg_store_job base;

@@ -19,23 +19,36 @@
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"                       \
     " AND pid = pg_backend_pid() AND granted)"
 
-static const struct mg_sql IDENTIFY_BACKEND = {"", "SELECT pg_backend_pid()"};
+/* clang-format off */
+static const struct mg_sql IDENTIFY_BACKEND = {
+    "",
+    "SELECT pg_backend_pid()"};
+/* clang-format on */
 
 /* Taking a lock that this session holds would only count it twice. */
+/* clang-format off */
 static const struct mg_sql TRY_LOCK = {
-    "try_lock", "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(" LEADER_LOCK
-                ") END, " MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE " AS is_held OFFSET 0) h"};
+    "try_lock",
+    "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(" LEADER_LOCK ") END, "
+    MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE " AS is_held OFFSET 0) h"};
+/* clang-format on */
 
+/* clang-format off */
 static const struct mg_sql TAKE_EPOCH = {
-    "take_epoch", "UPDATE supervisor_leader SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW
-                  " WHERE name = 'supervisor' AND " HELD_HERE
-                  " RETURNING epoch, " MG_SQL_MS(MG_SQL_NOW) ", " MG_SQL_MS("swept_at")};
+    "take_epoch",
+    "UPDATE supervisor_leader SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW
+    " WHERE name = 'supervisor' AND " HELD_HERE " RETURNING epoch, " MG_SQL_MS(MG_SQL_NOW) ", "
+    MG_SQL_MS("swept_at")};
+/* clang-format on */
 
-static const struct mg_sql STOP_LEADING = {"stop_leading",
-                                           "WITH resigned AS ("
-                                           "  UPDATE supervisor_leader SET holder = '' WHERE name = "
-                                           "'supervisor' AND epoch = $1::bigint AND holder = $2::text)"
-                                           " SELECT pg_advisory_unlock_all()"};
+/* clang-format off */
+static const struct mg_sql STOP_LEADING = {
+    "stop_leading",
+    "WITH resigned AS ("
+    "  UPDATE supervisor_leader SET holder = '' WHERE name = 'supervisor' AND epoch = $1::bigint AND holder"
+    " = $2::text)"
+    " SELECT pg_advisory_unlock_all()"};
+/* clang-format on */
 
 struct lead_job {
     struct mg_store_job base;

@@ -52,4 +52,23 @@ void mg_store_done_job_answer(void *job, const struct mg_pg_answer *answer);
 const struct mg_err *mg_store_error(const struct mg_pg_answer *answer, const char *what,
                                     struct mg_err *ret_err);
 
+/* ---- orders as rows (store_write.c, store_rows.c) ---------------------------------------------------- */
+
+/* Answers with `n` of each order that was written. */
+extern const struct mg_sql MG_STORE_WRITE_ORDERS;
+void mg_store_write_begin(struct mg_pg_params *params);
+void mg_store_write_add(struct mg_pg_params *params, int n, const struct mg_order_write *write);
+
+/* Asked with two arrays, n and order_id; fills `orders[n].record` of each order that there is. */
+extern const struct mg_sql MG_STORE_LOAD_ORDERS;
+enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows *rows,
+                                   struct mg_loaded *orders, struct mg_err *err) MG_MUSTCHECK;
+
+/* A row of one key column and these. */
+#define MG_SQL_EVENT_COLUMNS                                                                                 \
+    "e.version, e.cause_kind, e.cause, e.by_whom, e.step, e.attempt, e.reason, e.transitions, e.statuses, "  \
+    "e.owed"
+enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *rows, int row,
+                                  struct mg_event_record *event, struct mg_err *err) MG_MUSTCHECK;
+
 #endif

@@ -21,115 +21,84 @@
     "  AND (s.state IN ('running', 'undo_running', 'unknown') OR (s.due_at IS NOT NULL"                      \
     "   AND s.state IN ('pending', 'waiting', 'undo_pending', 'undo_waiting'))))))"
 
+/* clang-format off */
 static const struct {
     struct mg_sql sql;
     int param_count;
 } REPORTS[MG_REPORT_COUNT] = {
-    [MG_REPORT_ORDERS] = {{"report_orders",
-                           "SELECT order_id, workflow, process_state AS state, goal, reason, "
-                           "failure_count, " ISO("created_at") " AS created_at, " ISO(
-                               "updated_at") " AS updated_at, " ISO("complete_by") " AS complete_by"
-                                                                                   " FROM order_process "
-                                                                                   "WHERE ($1::text = '' OR "
-                                                                                   "process_state = "
-                                                                                   "$1::text) AND ($2::text "
-                                                                                   "= '' OR workflow = "
-                                                                                   "$2::text)"
-                                                                                   " ORDER BY "
-                                                                                   "order_process.created_at "
-                                                                                   "DESC, order_id LIMIT "
-                                                                                   "least($3::text::bigint,"
-                                                                                   " " ROWS_MAX ")"},
-                          3},
-    [MG_REPORT_ORDER] =
-        {{"report_order",
-          "SELECT p.order_id, p.process_state AS state, p.goal, p.reason, p.version, p.seq, p.generation, "
-          "p.failure_count,"
-          " p.locked_by, " ISO("p.complete_by") " AS complete_by, " ISO(
-              "p.wake_at") " AS wake_at, p.workflow,"
-                           " p.workflow_version, p.revision, p.reply_to, p.correlation_id, p.traceparent, "
-                           "p.is_high, p.wants_step_status,"
-                           " " ISO("p.created_at") " AS created_at, " ISO(
-                               "p.updated_at") " AS updated_at,"
-                                               " " ISO("o.received_at") " AS received_at, encode(o.digest, "
-                                                                        "'hex') AS digest, o.payload"
-                                                                        " FROM order_process p LEFT JOIN "
-                                                                        "orders o ON o.order_id = p.order_id "
-                                                                        "AND o.revision = p.revision"
-                                                                        " WHERE p.order_id = $1::text"},
-         1},
-    [MG_REPORT_ORDER_STEPS] =
-        {{"report_order_steps",
-          "SELECT position, step, service, state, kind, reason, maybe, is_undo_dispatched, is_refused, "
-          "is_accepted, attempt,"
-          " failure_count, cool_down_count, generation, " ISO("complete_by") " AS complete_by, " ISO(
-              "due_at") " AS due_at,"
-                        " " ISO("quiet_at") " AS quiet_at, " ISO(
-                            "finish_by") " AS finish_by, cause, result, error_code, error_text"
-                                         " FROM order_step WHERE order_id = $1::text ORDER BY position"},
-         1},
-    [MG_REPORT_ORDER_EVENTS] =
-        {{"report_order_events",
-          "SELECT version, " ISO(
-              "at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions, statuses, owed"
-                    " FROM order_event WHERE order_id = $1::text ORDER BY version LIMIT " ROWS_MAX},
-         1},
-    [MG_REPORT_ALERTS] =
-        {{"report_alerts",
-          "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at, " ISO(
-              "acked_at") " AS acked_at, acked_by, " ISO("closed_at") " AS closed_at FROM operator_alert"
-                                                                      " WHERE $1::text = 'all' OR closed_at "
-                                                                      "IS NULL ORDER BY alert_id DESC LIMIT "
-                                                                      "least($2::text::bigint, " ROWS_MAX
-                                                                      ")"},
-         2},
-    [MG_REPORT_WORKFLOWS] = {{"report_workflows",
-                              "SELECT w.name, w.version, " ISO(
-                                  "w.loaded_at") " AS loaded_at, count(p.order_id) AS open_orders"
-                                                 " FROM workflow w LEFT JOIN order_process p ON p.wake_at IS "
-                                                 "NOT NULL AND p.workflow = w.name"
-                                                 " AND p.workflow_version = w.version GROUP BY w.name, "
-                                                 "w.version, w.loaded_at ORDER BY w.name, w.version"
-                                                 " LIMIT " ROWS_MAX},
-                             0},
-    [MG_REPORT_SERVICES] =
-        {{"report_services",
-          "SELECT service, instance, breaker, is_ready, in_flight, concurrency, reason, " ISO(
-              "reported_at") " AS reported_at,"
-                             " floor(extract(epoch FROM " MG_SQL_NOW
-                             " - reported_at) * 1000)::bigint AS age_ms"
-                             " FROM service_state ORDER BY service, instance LIMIT " ROWS_MAX},
-         0},
-    [MG_REPORT_LEADER] = {{"report_leader",
-                           "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO(
-                               "swept_at") " AS swept_at,"
-                                           " floor(extract(epoch FROM " MG_SQL_NOW
-                                           " - seen_at) * 1000)::bigint AS age_ms FROM supervisor_leader"},
-                          0},
-    [MG_REPORT_COUNTS] = {{"report_counts", "SELECT process_state AS state, count(*) AS orders FROM "
-                                            "order_process GROUP BY process_state ORDER BY process_state"},
-                          0},
-    [MG_REPORT_STUCK] =
-        {{"report_stuck",
-          "SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason, " ISO(
-              "p.wake_at") " AS wake_at,"
-                           " " ISO("p.updated_at") " AS updated_at FROM order_process p WHERE " IS_STUCK
-                                                   " ORDER BY p.updated_at LIMIT " ROWS_MAX},
-         0},
-    [MG_REPORT_SETTINGS] = {{"report_settings",
-                             "SELECT current_setting('server_version') AS server_version, " MG_SQL_MS(
-                                 MG_SQL_NOW) " AS now_ms,"
-                                             " current_setting('fsync') AS fsync, "
-                                             "current_setting('synchronous_commit') AS synchronous_commit,"
-                                             " pg_is_in_recovery() AS in_recovery,"
-                                             /* Not a plain query of the table: it may not be there yet, and
-                                                then this must still answer. */
-                                             " CASE WHEN to_regclass('makegood_schema') IS NULL THEN '0' "
-                                             "ELSE (xpath('//v/text()', query_to_xml("
-                                             "'SELECT coalesce(max(version), 0) AS v FROM makegood_schema', "
-                                             "false, true, '')))[1]::text END AS schema_version"},
-                            0},
+    [MG_REPORT_ORDERS] = {{
+        "report_orders",
+        "SELECT order_id, workflow, process_state AS state, goal, reason, failure_count,"
+        " " ISO("created_at") " AS created_at, " ISO("updated_at") " AS updated_at,"
+        " " ISO("complete_by") " AS complete_by"
+        " FROM order_process"
+        " WHERE ($1::text = '' OR process_state = $1::text) AND ($2::text = '' OR workflow = $2::text)"
+        " ORDER BY order_process.created_at DESC, order_id LIMIT least($3::text::bigint, " ROWS_MAX ")"}, 3},
+    [MG_REPORT_ORDER] = {{
+        "report_order",
+        "SELECT p.order_id, p.process_state AS state, p.goal, p.reason, p.version, p.seq, p.generation,"
+        " p.failure_count, p.locked_by, " ISO("p.complete_by") " AS complete_by,"
+        " " ISO("p.wake_at") " AS wake_at, p.workflow, p.workflow_version, p.revision, p.reply_to,"
+        " p.correlation_id, p.traceparent, p.is_high, p.wants_step_status,"
+        " " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"
+        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload"
+        " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
+        " WHERE p.order_id = $1::text"}, 1},
+    [MG_REPORT_ORDER_STEPS] = {{
+        "report_order_steps",
+        "SELECT position, step, service, state, kind, reason, maybe, is_undo_dispatched, is_refused,"
+        " is_accepted, attempt, failure_count, cool_down_count, generation,"
+        " " ISO("complete_by") " AS complete_by, " ISO("due_at") " AS due_at,"
+        " " ISO("quiet_at") " AS quiet_at, " ISO("finish_by") " AS finish_by,"
+        " cause, result, error_code, error_text"
+        " FROM order_step WHERE order_id = $1::text ORDER BY position"}, 1},
+    [MG_REPORT_ORDER_EVENTS] = {{
+        "report_order_events",
+        "SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
+        " statuses, owed FROM order_event WHERE order_id = $1::text ORDER BY version LIMIT " ROWS_MAX}, 1},
+    [MG_REPORT_ALERTS] = {{
+        "report_alerts",
+        "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at,"
+        " " ISO("acked_at") " AS acked_at, acked_by, " ISO("closed_at") " AS closed_at FROM operator_alert"
+        " WHERE $1::text = 'all' OR closed_at IS NULL"
+        " ORDER BY alert_id DESC LIMIT least($2::text::bigint, " ROWS_MAX ")"}, 2},
+    [MG_REPORT_WORKFLOWS] = {{
+        "report_workflows",
+        "SELECT w.name, w.version, " ISO("w.loaded_at") " AS loaded_at, count(p.order_id) AS open_orders"
+        " FROM workflow w LEFT JOIN order_process p ON p.wake_at IS NOT NULL AND p.workflow = w.name"
+        "  AND p.workflow_version = w.version"
+        " GROUP BY w.name, w.version, w.loaded_at ORDER BY w.name, w.version LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_SERVICES] = {{
+        "report_services",
+        "SELECT service, instance, breaker, is_ready, in_flight, concurrency, reason,"
+        " " ISO("reported_at") " AS reported_at,"
+        " floor(extract(epoch FROM " MG_SQL_NOW " - reported_at) * 1000)::bigint AS age_ms"
+        " FROM service_state ORDER BY service, instance LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_LEADER] = {{
+        "report_leader",
+        "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"
+        " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms"
+        " FROM supervisor_leader"}, 0},
+    [MG_REPORT_COUNTS] = {{
+        "report_counts",
+        "SELECT process_state AS state, count(*) AS orders FROM order_process"
+        " GROUP BY process_state ORDER BY process_state"}, 0},
+    [MG_REPORT_STUCK] = {{
+        "report_stuck",
+        "SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason,"
+        " " ISO("p.wake_at") " AS wake_at, " ISO("p.updated_at") " AS updated_at"
+        " FROM order_process p WHERE " IS_STUCK " ORDER BY p.updated_at LIMIT " ROWS_MAX}, 0},
+    /* The schema's version not by a plain query of its table: that may not be there yet, and this must answer. */
+    [MG_REPORT_SETTINGS] = {{
+        "report_settings",
+        "SELECT current_setting('server_version') AS server_version, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
+        " current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,"
+        " pg_is_in_recovery() AS in_recovery,"
+        " CASE WHEN to_regclass('makegood_schema') IS NULL THEN '0' ELSE (xpath('//v/text()', query_to_xml("
+        "  'SELECT coalesce(max(version), 0) AS v FROM makegood_schema', false, true, '')))[1]::text END"
+        "  AS schema_version"}, 0},
 };
+/* clang-format on */
 
 struct report_job {
     struct mg_store_job base;

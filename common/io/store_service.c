@@ -6,26 +6,21 @@
 #define SERVICE_STATE_KEPT "interval '1 hour'"
 
 /* The last report of an instance in a batch is the one that counts. */
+/* clang-format off */
 static const struct mg_sql PUT_SERVICE_STATES = {
     "put_service_states",
     "WITH gone AS (DELETE FROM service_state WHERE reported_at < " MG_SQL_NOW " - " SERVICE_STATE_KEPT ")"
     " INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency, reason)"
     " SELECT DISTINCT ON (i.service, i.instance) i.service, i.instance, i.breaker, i.is_ready, i.in_flight,"
     "  i.concurrency, i.reason"
-    " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], "
-    "$7::bigint[],"
+    " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[],"
+    " $7::bigint[],"
     "  $8::text[]) AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason)"
     " ORDER BY i.service, i.instance, i.n DESC"
     " ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready,"
     "  in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason,"
     "  reported_at = excluded.reported_at"};
-
-static const struct mg_sql MARK_OWED = {
-    "mark_owed",
-    "UPDATE order_event e SET owed = i.owed, owed_asked_at = NULL"
-    " FROM (SELECT * FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u(order_id, version, owed)"
-    "  ORDER BY order_id, version) i"
-    " WHERE e.order_id = i.order_id AND e.version = i.version AND e.owed <> i.owed"};
+/* clang-format on */
 
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg)
@@ -47,21 +42,5 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
         mg_pg_push_text(&params, reason, mg_slice_of(states[i].reason));
     }
     mg_store_send_one(store, &PUT_SERVICE_STATES, &params, mg_store_done_job_answer,
-                      mg_store_done_job_create(store, done, arg));
-}
-
-void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count,
-                        mg_store_done_fn *done, void *arg)
-{
-    struct mg_pg_params params;
-    mg_pg_params_init(&params);
-    int order_id = mg_pg_add_array(&params, MG_PG_TEXT), version = mg_pg_add_array(&params, MG_PG_INT);
-    int owed = mg_pg_add_array(&params, MG_PG_BOOL);
-    for (int i = 0; i < count; i++) {
-        mg_pg_push_text(&params, order_id, mg_slice_of(marks[i].order_id));
-        mg_pg_push_int(&params, version, (int64_t)marks[i].version);
-        mg_pg_push_bool(&params, owed, marks[i].is_owed);
-    }
-    mg_store_send_one(store, &MARK_OWED, &params, mg_store_done_job_answer,
                       mg_store_done_job_create(store, done, arg));
 }

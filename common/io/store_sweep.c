@@ -21,11 +21,11 @@
 
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
  */
+/* clang-format off */
 static const struct mg_sql SWEEP = {
     "sweep",
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
-    /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is
-       swept. */
+    /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is swept. */
     " leader AS ("
     "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = c.now FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
@@ -47,59 +47,50 @@ static const struct mg_sql SWEEP = {
     "  SELECT order_id, CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, deadline"
     "  FROM open_step WHERE deadline <= (SELECT now FROM clock)"
     "  UNION ALL"
-    "  SELECT order_id, 'expired', '', 0, complete_by FROM candidate WHERE complete_by <= (SELECT now FROM "
-    "clock)"
+    "  SELECT order_id, 'expired', '', 0, complete_by FROM candidate"
+    "  WHERE complete_by <= (SELECT now FROM clock)"
     "  UNION ALL"
     "  SELECT order_id, 'nudge', '', 0, NULL FROM candidate c WHERE NOT EXISTS ("
     "   SELECT FROM open_step s WHERE s.order_id = c.order_id"
     "   AND (s.is_running OR s.deadline IS NOT NULL OR s.state = 'unknown'))),"
     " graced AS MATERIALIZED ("
     "  SELECT *, ask IN ('overdue', 'expired') AS is_braked, ask IN ('overdue', 'expired') AND $6::bigint > 0"
-    "   AND deadline > " MG_SQL_TIME("$5::bigint") " AND deadline <= " MG_SQL_TIME(
-        "$6::bigint") " AS is_graced"
-                      "  FROM found),"
-                      " judged AS MATERIALIZED ("
-                      "  SELECT *, is_braked AND NOT is_graced AND row_number() OVER ("
-                      "   PARTITION BY is_braked AND NOT is_graced ORDER BY deadline) > $7::bigint AS "
-                      "is_held_back FROM graced),"
-                      " next AS MATERIALIZED ("
-                      "  SELECT c.order_id, coalesce(least("
-                      "    (SELECT min(s.deadline) FROM open_step s WHERE s.order_id = c.order_id AND "
-                      "s.deadline > k.now),"
-                      "    CASE WHEN c.complete_by > k.now THEN c.complete_by END,"
-                      "    (SELECT min(k.now + CASE WHEN j.is_held_back THEN " HELD_BACK
-                      "      ELSE $4::bigint * interval '1 millisecond' END) FROM judged j WHERE j.order_id "
-                      "= c.order_id)),"
-                      "   k.now + " LOOK_AGAIN ") AS wake_at"
-                      "  FROM candidate c CROSS JOIN clock k),"
-                      " pushed AS ("
-                      "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = "
-                      "n.order_id),"
-                      " owing AS MATERIALIZED ("
-                      "  SELECT e.order_id, min(e.version) AS version FROM order_event e CROSS JOIN clock k"
-                      "  WHERE e.owed AND e.at <= k.now - " OWED_REST " AND EXISTS (SELECT FROM leader)"
-                      "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at <= k.now - $4::bigint * interval "
-                      "'1 millisecond')"
-                      "  GROUP BY e.order_id ORDER BY e.order_id LIMIT $3::bigint),"
-                      " remembered AS ("
-                      "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"
-                      "  WHERE e.order_id = o.order_id AND e.owed),"
-                      " asked AS ("
-                      "  SELECT c.order_id, j.ask, j.step, j.attempt, c.version, c.seq, j.deadline,"
-                      "   j.ask = 'nudge' AND c.process_state <> 'pending' AS is_stuck"
-                      "  FROM judged j JOIN candidate c USING (order_id) WHERE NOT j.is_graced AND NOT "
-                      "j.is_held_back"
-                      "  UNION ALL"
-                      "  SELECT o.order_id, 'owed', '', 0, o.version, p.seq, NULL, false"
-                      "  FROM owing o JOIN order_process p USING (order_id))"
-                      " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS(
-                          "k.now") ","
-                                   "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
-                                   "(SELECT count(*) FROM locked),"
-                                   "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS(
-                                       "a.deadline") ", a.is_stuck"
-                                                     " FROM clock k LEFT JOIN asked a ON true ORDER BY "
-                                                     "a.deadline"};
+    "   AND deadline > " MG_SQL_TIME("$5::bigint") " AND deadline <= " MG_SQL_TIME("$6::bigint")
+    "   AS is_graced FROM found),"
+    " judged AS MATERIALIZED ("
+    "  SELECT *, is_braked AND NOT is_graced AND row_number() OVER ("
+    "   PARTITION BY is_braked AND NOT is_graced ORDER BY deadline) > $7::bigint AS is_held_back"
+    "  FROM graced),"
+    " next AS MATERIALIZED ("
+    "  SELECT c.order_id, coalesce(least("
+    "    (SELECT min(s.deadline) FROM open_step s WHERE s.order_id = c.order_id AND s.deadline > k.now),"
+    "    CASE WHEN c.complete_by > k.now THEN c.complete_by END,"
+    "    (SELECT min(k.now + CASE WHEN j.is_held_back THEN " HELD_BACK
+    "      ELSE $4::bigint * interval '1 millisecond' END) FROM judged j WHERE j.order_id = c.order_id)),"
+    "   k.now + " LOOK_AGAIN ") AS wake_at"
+    "  FROM candidate c CROSS JOIN clock k),"
+    " pushed AS ("
+    "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = n.order_id),"
+    " owing AS MATERIALIZED ("
+    "  SELECT e.order_id, min(e.version) AS version FROM order_event e CROSS JOIN clock k"
+    "  WHERE e.owed AND e.at <= k.now - " OWED_REST " AND EXISTS (SELECT FROM leader)"
+    "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at <= k.now - $4::bigint * interval '1 millisecond')"
+    "  GROUP BY e.order_id ORDER BY e.order_id LIMIT $3::bigint),"
+    " remembered AS ("
+    "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"
+    "  WHERE e.order_id = o.order_id AND e.owed),"
+    " asked AS ("
+    "  SELECT c.order_id, j.ask, j.step, j.attempt, c.version, c.seq, j.deadline,"
+    "   j.ask = 'nudge' AND c.process_state <> 'pending' AS is_stuck"
+    "  FROM judged j JOIN candidate c USING (order_id) WHERE NOT j.is_graced AND NOT j.is_held_back"
+    "  UNION ALL"
+    "  SELECT o.order_id, 'owed', '', 0, o.version, p.seq, NULL, false"
+    "  FROM owing o JOIN order_process p USING (order_id))"
+    " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
+    "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), (SELECT count(*) FROM locked),"
+    "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"
+    " FROM clock k LEFT JOIN asked a ON true ORDER BY a.deadline"};
+/* clang-format on */
 enum {
     COLUMN_IS_LEADER,
     COLUMN_NOW,

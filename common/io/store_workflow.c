@@ -4,17 +4,23 @@
 
 #include "io/store_private.h"
 
-static const struct mg_sql GET_WORKFLOW = {"get_workflow",
-                                           "SELECT version, definition FROM workflow WHERE name = $1::text "
-                                           "AND ($2::bigint = 0 OR version = $2::bigint)"
-                                           " ORDER BY version DESC LIMIT 1"};
+/* clang-format off */
+static const struct mg_sql GET_WORKFLOW = {
+    "get_workflow",
+    "SELECT version, definition FROM workflow WHERE name = $1::text AND ($2::bigint = 0 OR version ="
+    " $2::bigint)"
+    " ORDER BY version DESC LIMIT 1"};
+/* clang-format on */
 
 /* The update changes nothing; it makes the row that won visible here, even if another session has just put
  * it. */
+/* clang-format off */
 static const struct mg_sql PUT_WORKFLOW = {
-    "put_workflow", "INSERT INTO workflow (name, version, definition) VALUES ($1::text, $2::bigint, $3::text)"
-                    " ON CONFLICT (name, version) DO UPDATE SET loaded_at = workflow.loaded_at"
-                    " RETURNING workflow.definition = $3::text"};
+    "put_workflow",
+    "INSERT INTO workflow (name, version, definition) VALUES ($1::text, $2::bigint, $3::text)"
+    " ON CONFLICT (name, version) DO UPDATE SET loaded_at = workflow.loaded_at"
+    " RETURNING workflow.definition = $3::text"};
+/* clang-format on */
 
 struct get_job {
     struct mg_store_job base;
