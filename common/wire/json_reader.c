@@ -37,7 +37,7 @@ void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const cha
     for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
     }
-    if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE)) {
+    if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
         faults->class =
             mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : "(the whole)", text);
     }
@@ -238,6 +238,7 @@ void mg_json_version_check(const struct mg_json_object *object)
 {
     int64_t version = mg_json_get_integer(object, "v", MG_REQUIRED, 1, INT64_MAX, 1);
     if (version > 1) {
+        object->faults->is_newer = true;
         mg_json_member_fault(object, MG_STALE, "v",
                              "version %" PRId64
                              " of the message; this program knows 1 and leaves it for a newer one",

@@ -15,10 +15,11 @@
 #define MG_JSON_POINTER_SIZE 256
 
 struct mg_json_faults {
-    struct mg_err *err;                 /* gets the first mistake that is MG_BAD_INPUT, else the first */
+    struct mg_err *err; /* gets the first mistake; one that is MG_BAD_INPUT goes before MG_STALE */
     const struct mg_mistakes *mistakes; /* gets all; NULL: none */
     enum mg_class class;                /* MG_OK: none so far */
     int count;
+    bool is_newer; /* "v" is above ours: what else seems wrong may be right there */
 };
 
 /* Nobody reads more, and looking for the nearest name costs time that a hostile text must not multiply. */

@@ -369,6 +369,8 @@ static const struct {
     {REPLY("2", "do", ",\"attempt\":1"), MG_STALE},
     {REPLY("1", "redo", ""), MG_BAD_INPUT}, /* malformed goes before unknown, whichever comes first */
     {REPLY("1", "redo", ",\"attempt\":\"1\""), MG_BAD_INPUT},
+    {REPLY("1", "redo", ",\"attempt\":1,\"retry_after_ms\":-1"), MG_BAD_INPUT},
+    {REPLY("2", "redo", ""), MG_STALE}, /* in a newer version, nothing else can be judged */
     {REPLY("0", "do", ",\"attempt\":1"), MG_BAD_INPUT},
 };
 
