@@ -5,7 +5,8 @@
 --
 -- No foreign keys: each write carries the whole truth about its order in one statement, and keys begin with order_id, so
 -- that the tables can be partitioned or spread over servers. No index on a column that changes with every transition,
--- but for wake_at, which is written only when it gets earlier: so nearly all updates are HOT.
+-- but for wake_at, which is written only when it gets earlier: so nearly all updates are HOT. A batch writes all rows of
+-- a page at once, since they came together: pages are left more than half empty, so that each finds room beside itself.
 --
 -- Words are those of common/core/words.def; a test compares them. To add one, replace the domain's constraint in a new
 -- file of this folder.
@@ -68,7 +69,7 @@ CREATE TABLE order_process (
     wants_step_status boolean NOT NULL,
     created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at        timestamptz NOT NULL DEFAULT clock_timestamp()
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
+) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.05);
 
 -- The sweep's only index: open orders by the moment at which something must be asked about them.
@@ -101,7 +102,7 @@ CREATE TABLE order_step (
     error_code         text,
     error_text         text,
     PRIMARY KEY (order_id, step)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
+) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.05);
 
 -- One row a cause: what came, what it changed, what the client was told.
