@@ -1,0 +1,198 @@
+/* A broker that writes down and confirms when told to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakes.h"
+
+#define WATCHED_MAX 16
+
+struct fake_broker fake_broker;
+
+static struct {
+    char queue[128];
+    mg_queue_seen_fn *seen;
+    void *arg;
+} watched[WATCHED_MAX];
+static int watched_count;
+
+void fake_broker_reset(void)
+{
+    for (int i = 0; i < fake_broker.count; i++) {
+        free(fake_broker.published[i].body);
+    }
+    memset(&fake_broker, 0, sizeof(fake_broker));
+    fake_broker.room = 1000;
+    fake_broker.queue_consumers = -2;
+    watched_count = 0;
+}
+
+enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
+                               struct mg_broker **ret_broker, struct mg_err *err)
+{
+    (void)loop;
+    (void)err;
+    fake_broker.options = *options;
+    *ret_broker = (struct mg_broker *)&fake_broker;
+    return MG_OK;
+}
+
+void mg_broker_destroy(struct mg_broker *broker)
+{
+    (void)broker;
+}
+
+bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
+{
+    (void)broker;
+    (void)ret_reason;
+    (void)size;
+    return true;
+}
+
+void fake_broker_deliver(const struct fake_delivery *from)
+{
+    struct mg_delivery *delivery = calloc(1, sizeof(*delivery));
+    delivery->consumer = from->consumer;
+    delivery->is_redelivered = from->is_redelivered;
+    delivery->is_oversized = from->is_oversized;
+    delivery->delivery_count = from->delivery_count;
+    delivery->body = mg_slice_of(strdup(from->body));
+    delivery->type = mg_slice_of(from->type);
+    delivery->message_id = mg_slice_of(from->message_id);
+    delivery->reply_to = mg_slice_of(from->reply_to);
+    delivery->correlation_id = mg_slice_of(from->correlation_id);
+    delivery->app_id = mg_slice_of(from->app_id);
+    fake_broker.options.on_delivery(fake_broker.options.arg, delivery);
+}
+
+static void delivery_free(struct mg_delivery *delivery)
+{
+    char *body;
+    memcpy(&body, &delivery->body.data, sizeof(body));
+    free(body);
+    free(delivery);
+}
+
+void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
+{
+    (void)broker;
+    fake_broker.acked++;
+    delivery_free(delivery);
+}
+
+void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)
+{
+    (void)broker;
+    fake_broker.rejected++;
+    delivery_free(delivery);
+}
+
+void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery)
+{
+    (void)broker;
+    fake_broker.requeued++;
+    delivery_free(delivery);
+}
+
+void mg_broker_pause(struct mg_broker *broker, int consumer)
+{
+    (void)broker;
+    (void)consumer;
+    fake_broker.paused++;
+}
+
+const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
+{
+    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};
+    return NAMES[outcome];
+}
+
+static void text_keep(char *to, size_t size, const char *text)
+{
+    strncpy(to, text != NULL ? text : "", size - 1);
+}
+
+enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                mg_published_fn *done, void *arg, struct mg_err *err)
+{
+    (void)broker;
+    if (fake_broker.room == 0 || fake_broker.count == FAKE_PUBLISHED_MAX) {
+        return mg_err_set(err, MG_TRANSIENT, "no room");
+    }
+    fake_broker.room--;
+    struct fake_published *published = &fake_broker.published[fake_broker.count++];
+    text_keep(published->type, sizeof(published->type), message->type);
+    text_keep(published->queue, sizeof(published->queue), message->routing_key);
+    text_keep(published->correlation, sizeof(published->correlation), message->correlation_id);
+    text_keep(published->message_id, sizeof(published->message_id), message->message_id);
+    text_keep(published->reason, sizeof(published->reason), message->reason);
+    published->body = strndup(message->body.data, message->body.len);
+    published->is_again = message->is_again;
+    published->is_open = true;
+    published->done = done;
+    published->arg = arg;
+    return MG_OK;
+}
+
+size_t mg_broker_publish_room(const struct mg_broker *broker)
+{
+    (void)broker;
+    return fake_broker.room;
+}
+
+bool fake_broker_confirm(void)
+{
+    for (int i = 0; i < fake_broker.count; i++) {
+        struct fake_published *published = &fake_broker.published[i];
+        if (published->is_open) {
+            bool is_failing =
+                fake_broker.fails_type != NULL && strcmp(fake_broker.fails_type, published->type) == 0;
+            published->is_open = false;
+            fake_broker.room++;
+            published->done(published->arg, is_failing ? fake_broker.failure : MG_PUBLISH_CONFIRMED);
+            return true;
+        }
+    }
+    return false;
+}
+
+enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
+                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    (void)broker;
+    (void)period_ms;
+    if (watched_count == WATCHED_MAX) {
+        return mg_err_set(err, MG_PERMANENT, "too many");
+    }
+    text_keep(watched[watched_count].queue, sizeof(watched[0].queue), queue);
+    watched[watched_count].seen = seen;
+    watched[watched_count++].arg = arg;
+    return MG_OK;
+}
+
+void fake_broker_seen(void)
+{
+    for (int i = 0; i < watched_count; i++) {
+        watched[i].seen(watched[i].arg, watched[i].queue, fake_broker.queue_ready,
+                        fake_broker.queue_consumers);
+    }
+}
+
+int fake_broker_count(const char *type)
+{
+    int count = 0;
+    for (int i = 0; i < fake_broker.count; i++) {
+        count += strcmp(fake_broker.published[i].type, type) == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+const struct fake_published *fake_broker_last(const char *type)
+{
+    for (int i = fake_broker.count - 1; i >= 0; i--) {
+        if (strcmp(fake_broker.published[i].type, type) == 0) {
+            return &fake_broker.published[i];
+        }
+    }
+    return NULL;
+}

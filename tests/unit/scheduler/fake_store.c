@@ -1,0 +1,350 @@
+/* A store in memory with the version guard of the real one. Calls wait in line until the test answers them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fakes.h"
+#include "stage.h"
+
+#define ORDERS_MAX 16
+#define EVENTS_MAX 64
+#define CALLS_MAX  32
+
+struct fake_store fake_store;
+
+static struct order {
+    struct mg_order_record record;
+    struct mg_event_record events[EVENTS_MAX];
+    int event_count;
+} orders[ORDERS_MAX];
+static int order_count;
+static struct mg_arena *memory; /* of all that is kept */
+
+enum call_kind { CALL_LOAD, CALL_COMMIT, CALL_WORKFLOW, CALL_DONE, CALL_ALERTS, CALL_OWED };
+static struct call {
+    enum call_kind kind;
+    struct mg_arena *arena;
+    const struct mg_load *loads;
+    struct mg_order_write *writes;
+    int count;
+    char name[64];
+    union {
+        mg_store_load_fn *load;
+        mg_store_done_fn *done;
+        mg_store_workflow_fn *workflow;
+        mg_store_alerts_fn *alerts;
+        mg_store_events_fn *events;
+    } fn;
+    void *arg;
+} calls[CALLS_MAX];
+static int call_count;
+
+void fake_store_reset(void)
+{
+    mg_arena_destroy(memory);
+    memory = mg_arena_create(64u * 1024 * 1024);
+    memset(&fake_store, 0, sizeof(fake_store));
+    memset(orders, 0, sizeof(orders));
+    order_count = call_count = 0;
+}
+
+static struct call *call_add(enum call_kind kind, void *arg)
+{
+    struct call *call = &calls[call_count++];
+    memset(call, 0, sizeof(*call));
+    call->kind = kind;
+    call->arg = arg;
+    return call;
+}
+
+static struct order *order_find(const char *order_id)
+{
+    for (int i = 0; i < order_count; i++) {
+        if (strcmp(orders[i].record.order_id, order_id) == 0) {
+            return &orders[i];
+        }
+    }
+    return NULL;
+}
+
+const struct mg_order_record *fake_store_order(const char *order_id)
+{
+    struct order *order = order_find(order_id);
+    return order != NULL ? &order->record : NULL;
+}
+
+int fake_store_event_count(const char *order_id)
+{
+    struct order *order = order_find(order_id);
+    return order != NULL ? order->event_count : 0;
+}
+
+const struct mg_event_record *fake_store_event(const char *order_id, int n)
+{
+    return n < fake_store_event_count(order_id) ? &order_find(order_id)->events[n] : NULL;
+}
+
+void fake_store_bump(const char *order_id)
+{
+    order_find(order_id)->record.order.version++;
+}
+
+static struct mg_order_record record_copy(struct mg_arena *arena, const struct mg_order_record *from)
+{
+    struct mg_order_record copy = *from;
+    copy.payload = mg_arena_copy(arena, from->payload);
+    copy.reply_to = mg_arena_copy(arena, from->reply_to);
+    copy.correlation_id = mg_arena_copy(arena, from->correlation_id);
+    copy.traceparent = mg_arena_copy(arena, from->traceparent);
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        copy.steps[i].cause = mg_arena_copy(arena, from->steps[i].cause);
+        copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);
+        copy.steps[i].error_code = mg_arena_copy(arena, from->steps[i].error_code);
+        copy.steps[i].error_text = mg_arena_copy(arena, from->steps[i].error_text);
+    }
+    return copy;
+}
+
+static struct mg_event_record event_copy(struct mg_arena *arena, const struct mg_event_record *from)
+{
+    struct mg_event_record copy = *from;
+    copy.cause = mg_arena_copy(arena, from->cause);
+    copy.by = mg_arena_copy(arena, from->by);
+    copy.step = mg_arena_copy(arena, from->step);
+    copy.reason = mg_arena_copy(arena, from->reason);
+    copy.transitions = mg_arena_copy(arena, from->transitions);
+    copy.statuses = mg_arena_copy(arena, from->statuses);
+    return copy;
+}
+
+/* Only rows that exist are filled by a load; the others are zero. */
+static void write_apply(struct mg_order_write *write)
+{
+    struct order *order = order_find(write->record->order_id);
+    uint64_t version = order != NULL ? order->record.order.version : 0;
+    if (fake_store.poisoned != NULL &&
+        mg_slice_equal(write->record->payload, mg_slice_of(fake_store.poisoned))) {
+        write->result = MG_WRITE_POISONED;
+        return;
+    }
+    if (version != write->expected_version) {
+        write->result = MG_WRITE_CONFLICT;
+        return;
+    }
+    if (order == NULL) {
+        order = &orders[order_count++];
+        order->record = record_copy(memory, write->record);
+        memset(order->record.order.steps, 0, sizeof(order->record.order.steps));
+    }
+    struct mg_order_record before = order->record;
+    order->record = record_copy(memory, write->record);
+    for (int i = 0; i < MG_STEPS_MAX; i++) { /* what was not named as changed is not written */
+        if ((write->changed_steps >> i & 1) == 0) {
+            order->record.order.steps[i] = before.order.steps[i];
+            order->record.steps[i] = before.steps[i];
+        }
+    }
+    for (int i = 0; i < write->event_count; i++) {
+        order->events[order->event_count++] = event_copy(memory, &write->events[i]);
+    }
+    write->result = MG_WRITE_DONE;
+}
+
+static void load_answer(struct call *call)
+{
+    struct mg_load_answer answer = {.now_ms = mg_clock_wall_ms()};
+    answer.orders = mg_arena_alloc(call->arena, (size_t)call->count * sizeof(*answer.orders));
+    fake_store.loads++;
+    for (int i = 0; i < call->count; i++) {
+        struct order *order = order_find(call->loads[i].order_id);
+        if (order == NULL) {
+            continue;
+        }
+        for (int j = 0; j < i && answer.orders[i].record == NULL; j++) { /* the same order, the same record */
+            if (strcmp(call->loads[j].order_id, call->loads[i].order_id) == 0) {
+                answer.orders[i].record = answer.orders[j].record;
+            }
+        }
+        if (answer.orders[i].record == NULL) {
+            answer.orders[i].record = mg_arena_alloc(call->arena, sizeof(struct mg_order_record));
+            *answer.orders[i].record = record_copy(call->arena, &order->record);
+        }
+        for (int j = 0; j < order->event_count && call->loads[i].cause.data != NULL; j++) {
+            if (mg_slice_equal(order->events[j].cause, call->loads[i].cause)) {
+                answer.orders[i].event = mg_arena_alloc(call->arena, sizeof(struct mg_event_record));
+                *answer.orders[i].event = event_copy(call->arena, &order->events[j]);
+            }
+        }
+    }
+    call->fn.load(call->arg, &answer, NULL);
+}
+
+static void commit_answer(struct call *call)
+{
+    enum fake_commit commit = fake_store.next_commit;
+    struct mg_err err = {MG_TRANSIENT, "the connection was lost"};
+    fake_store.next_commit = FAKE_COMMIT_PLAIN;
+    fake_store.commits++;
+    for (int i = 0; i < call->count; i++) {
+        if (commit == FAKE_COMMIT_CONFLICT && order_find(call->writes[i].record->order_id) != NULL) {
+            fake_store_bump(call->writes[i].record->order_id);
+        }
+        if (commit != FAKE_COMMIT_UNKNOWN_LOST) {
+            write_apply(&call->writes[i]);
+        }
+    }
+    bool is_known = commit == FAKE_COMMIT_PLAIN || commit == FAKE_COMMIT_CONFLICT;
+    call->fn.done(call->arg, is_known ? NULL : &err);
+}
+
+static void owed_answer(struct call *call)
+{
+    struct order *order = order_find(call->name);
+    call->fn.events(call->arg, order != NULL ? &order->record : NULL, order != NULL ? order->events : NULL,
+                    order != NULL ? 1 : 0, NULL);
+}
+
+bool fake_store_answer(void)
+{
+    int at = 0;
+    while (at < call_count && fake_store.is_held && calls[at].kind == CALL_COMMIT) {
+        at++;
+    }
+    if (at == call_count) {
+        return false;
+    }
+    struct call call = calls[at];
+    memmove(&calls[at], &calls[at + 1], (size_t)(call_count - at - 1) * sizeof(call));
+    call_count--;
+    bool is_known = strcmp(call.name, STAGE_WORKFLOW) == 0;
+    const bool changed[] = {call.count > 0};
+    switch (call.kind) {
+    case CALL_LOAD:
+        load_answer(&call);
+        break;
+    case CALL_COMMIT:
+        commit_answer(&call);
+        break;
+    case CALL_WORKFLOW:
+        call.fn.workflow(call.arg, is_known, is_known ? 1 : 0,
+                         mg_slice_of(is_known ? STAGE_DEFINITION : NULL), NULL);
+        break;
+    case CALL_DONE:
+        call.fn.done(call.arg, NULL);
+        break;
+    case CALL_ALERTS:
+        call.fn.alerts(call.arg, changed, 1, NULL);
+        break;
+    case CALL_OWED:
+        owed_answer(&call);
+        break;
+    }
+    return true;
+}
+
+/* ---- the interface ---- */
+
+enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
+                              struct mg_store **ret_store, struct mg_err *err)
+{
+    (void)loop;
+    (void)err;
+    fake_store.options = *options;
+    *ret_store = (struct mg_store *)&fake_store;
+    return MG_OK;
+}
+
+void mg_store_destroy(struct mg_store *store)
+{
+    (void)store;
+    call_count = 0;
+}
+
+bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    (void)store;
+    (void)ret_reason;
+    (void)size;
+    return true;
+}
+
+void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
+                   mg_store_load_fn *done, void *arg)
+{
+    (void)store;
+    struct call *call = call_add(CALL_LOAD, arg);
+    call->arena = arena;
+    call->loads = loads;
+    call->count = count;
+    call->fn.load = done;
+}
+
+void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
+                     void *arg)
+{
+    (void)store;
+    struct call *call = call_add(CALL_COMMIT, arg);
+    call->writes = writes;
+    call->count = count;
+    call->fn.done = done;
+}
+
+void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count,
+                        mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    for (int i = 0; i < count; i++) {
+        fake_store.marks += marks[i].is_owed ? 1 : 0;
+        fake_store.unmarks += marks[i].is_owed ? 0 : 1;
+        strncpy(fake_store.last_mark, marks[i].order_id, sizeof(fake_store.last_mark) - 1);
+    }
+    call_add(CALL_DONE, arg)->fn.done = done;
+}
+
+void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg)
+{
+    (void)store;
+    struct call *call = call_add(CALL_OWED, arg);
+    strncpy(call->name, order_id, sizeof(call->name) - 1);
+    call->fn.events = done;
+}
+
+void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
+                                 mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    (void)states;
+    fake_store.reports += count;
+    call_add(CALL_DONE, arg)->fn.done = done;
+}
+
+void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
+                           mg_store_alerts_fn *done, void *arg)
+{
+    (void)store;
+    struct call *call = call_add(CALL_ALERTS, arg);
+    call->fn.alerts = done;
+    call->count = alerts[0].is_closed ? 0 : count; /* closing what was never open changes nothing */
+    fake_store.alerts += call->count;
+}
+
+void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
+                           mg_store_workflow_fn *done, void *arg)
+{
+    (void)store;
+    (void)version;
+    struct call *call = call_add(CALL_WORKFLOW, arg);
+    strncpy(call->name, name, sizeof(call->name) - 1);
+    call->fn.workflow = done;
+}
+
+void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,
+                           struct mg_slice definition, mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    (void)name;
+    (void)version;
+    (void)definition;
+    call_add(CALL_DONE, arg)->fn.done = done;
+}

@@ -1,0 +1,77 @@
+/*
+ * A loop, a store and a broker that do nothing by themselves. The store keeps orders as PostgreSQL would
+ * (versions guard), the broker writes down what was published and acked; the test says when each answers, and
+ * how.
+ */
+#ifndef MG_TESTS_SCHEDULER_FAKES_H
+#define MG_TESTS_SCHEDULER_FAKES_H
+
+#include "io/broker.h"
+#include "io/store.h"
+
+/* ---- loop ---- */
+void fake_loop_reset(void);
+bool fake_loop_turn(void);          /* runs idles that are armed; false: there were none */
+void fake_loop_advance(int64_t ms); /* fires timers that are due */
+
+/* ---- store ---- */
+enum fake_commit {
+    FAKE_COMMIT_PLAIN,
+    FAKE_COMMIT_UNKNOWN_DONE, /* stored, and the answer is lost */
+    FAKE_COMMIT_UNKNOWN_LOST, /* neither stored nor answered */
+    FAKE_COMMIT_CONFLICT,     /* another instance was quicker; once */
+};
+struct fake_store {
+    struct mg_store_options options;
+    enum fake_commit next_commit; /* of the next commit only */
+    const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
+    bool is_held;                 /* commits are not answered until it is false */
+    int commits, loads, marks, unmarks, alerts, reports;
+    char last_mark[80];
+};
+extern struct fake_store fake_store;
+
+void fake_store_reset(void);
+bool fake_store_answer(void); /* the oldest open call; false: none is open */
+const struct mg_order_record *fake_store_order(const char *order_id);        /* NULL: none */
+const struct mg_event_record *fake_store_event(const char *order_id, int n); /* NULL: none */
+int fake_store_event_count(const char *order_id);
+/* As another instance would: raises the version and touches nothing else. */
+void fake_store_bump(const char *order_id);
+
+/* ---- broker ---- */
+#define FAKE_PUBLISHED_MAX 512
+struct fake_published {
+    char type[32], queue[256], correlation[256], message_id[256], reason[512];
+    char *body;
+    bool is_again, is_open;
+    mg_published_fn *done;
+    void *arg;
+};
+struct fake_broker {
+    struct mg_broker_options options;
+    struct fake_published published[FAKE_PUBLISHED_MAX];
+    int count;
+    bool is_held;           /* confirms wait for fake_broker_confirm */
+    const char *fails_type; /* messages of this type end as `failure` */
+    enum mg_publish_outcome failure;
+    size_t room;
+    int acked, rejected, requeued, paused;
+    int64_t queue_ready, queue_consumers; /* what a watched queue shows; consumers -2: nothing is seen */
+};
+extern struct fake_broker fake_broker;
+
+void fake_broker_reset(void);
+bool fake_broker_confirm(void); /* the oldest open publish; false: none is open */
+void fake_broker_seen(void);    /* tells what the watched queues hold */
+struct fake_delivery {
+    int consumer;
+    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id;
+    bool is_redelivered, is_oversized;
+    uint32_t delivery_count;
+};
+void fake_broker_deliver(const struct fake_delivery *delivery);
+int fake_broker_count(const char *type); /* published so far */
+const struct fake_published *fake_broker_last(const char *type);
+
+#endif

@@ -1,0 +1,122 @@
+#include "stage.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct mg_scheduler *stage_scheduler;
+int stage_exit_code;
+
+static struct mg_scheduler_options options;
+static struct mg_metrics *metrics;
+
+static void on_end(void *arg, int exit_code)
+{
+    (void)arg;
+    stage_exit_code = exit_code;
+}
+
+void stage_start(void)
+{
+    struct mg_err err;
+    fake_loop_reset();
+    fake_store_reset();
+    fake_broker_reset();
+    stage_exit_code = -1;
+    options = (struct mg_scheduler_options){.amqp_url = "amqp://test",
+                                            .pg_dsn = "",
+                                            .instance = "test",
+                                            .workflows_dir = "",
+                                            .batch = 16,
+                                            .prefetch = 64,
+                                            .window = 100,
+                                            .quiesce_ms = 3000,
+                                            .park_ms = 1000,
+                                            .drain_timeout_ms = 1000,
+                                            .limits = MG_JSON_LIMITS_DEFAULT,
+                                            .on_end = on_end};
+    metrics = mg_metrics_create();
+    ck_assert_int_eq(mg_scheduler_create(NULL, &options, metrics, NULL, &stage_scheduler, &err), MG_OK);
+    fake_store.options.on_state(fake_store.options.arg, true, "");
+    fake_broker.options.on_state(fake_broker.options.arg, true, "");
+    stage_settle();
+}
+
+void stage_finish(void)
+{
+    mg_scheduler_destroy(stage_scheduler);
+    mg_metrics_destroy(metrics);
+    fake_broker_reset();
+    fake_store_reset();
+}
+
+void stage_settle(void)
+{
+    for (int turns = 0;; turns++) {
+        ck_assert_msg(turns < 10000, "it never comes to rest");
+        bool has_run = fake_loop_turn();
+        has_run = fake_store_answer() || has_run;
+        has_run = (!fake_broker.is_held && fake_broker_confirm()) || has_run;
+        if (!has_run) {
+            return;
+        }
+    }
+}
+
+void stage_submit_from(const char *order_id, const char *items, const char *reply_to, bool is_again)
+{
+    char body[512];
+    snprintf(body, sizeof(body), "{\"order_id\":\"%s\",\"workflow\":\"two\",\"payload\":{\"items\":%s}}",
+             order_id, items);
+    struct fake_delivery delivery = {.consumer = MG_LANE_NORMAL,
+                                     .body = body,
+                                     .message_id = order_id,
+                                     .reply_to = reply_to,
+                                     .correlation_id = "c1",
+                                     .is_redelivered = is_again};
+    fake_broker_deliver(&delivery);
+}
+
+void stage_submit(const char *order_id, bool is_again)
+{
+    stage_submit_from(order_id, "[14.00]", "client", is_again);
+}
+
+void stage_reply(const struct stage_reply *reply)
+{
+    char body[512];
+    snprintf(body, sizeof(body),
+             "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
+             "\"executed\":\"%s\",\"result\":{\"ref\":7.50}}",
+             reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
+             reply->outcome != NULL ? reply->outcome : "done",
+             reply->executed != NULL ? reply->executed : "yes");
+    struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
+                                     .type = "reply",
+                                     .body = body,
+                                     .is_redelivered = reply->is_again,
+                                     .delivery_count = reply->delivery_count};
+    fake_broker_deliver(&delivery);
+}
+
+void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to)
+{
+    char body[512];
+    snprintf(body, sizeof(body), "{\"v\":1,\"command_id\":\"%s\",\"order_id\":\"%s\",%s}", command_id,
+             order_id, words);
+    struct fake_delivery delivery = {
+        .consumer = MG_LANE_COMMANDS, .type = "command", .body = body, .reply_to = reply_to};
+    fake_broker_deliver(&delivery);
+}
+
+enum mg_step_state stage_step(const char *order_id, int step)
+{
+    ck_assert_ptr_nonnull(fake_store_order(order_id));
+    return fake_store_order(order_id)->order.steps[step].state;
+}
+
+enum mg_order_state stage_order(const char *order_id)
+{
+    ck_assert_ptr_nonnull(fake_store_order(order_id));
+    return fake_store_order(order_id)->order.state;
+}

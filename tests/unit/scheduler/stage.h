@@ -1,0 +1,48 @@
+/* A scheduler between the fakes, with one workflow: reserve (can be undone), then charge (cannot). */
+#ifndef MG_TESTS_SCHEDULER_STAGE_H
+#define MG_TESTS_SCHEDULER_STAGE_H
+
+#include "fakes.h"
+#include "scheduler.h"
+
+#define STAGE_WORKFLOW "two"
+#define STAGE_DEFINITION                                                                                     \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"compensate\","         \
+    "\"on_expiry\":\"compensate\",\"steps\":["                                                               \
+    "{\"step\":\"reserve\",\"service\":\"inventory\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","  \
+    "\"retry\":{\"attempts\":3,\"backoff\":\"1s\",\"max_backoff\":\"5s\"},"                                  \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"body\":{\"items\":\"${/payload/items}\"}},"               \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/do_key}\"}},"                                          \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","      \
+    "\"on_unknown\":\"retry\",\"retry\":{\"attempts\":3,\"backoff\":\"1s\",\"max_backoff\":\"5s\"},"         \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/c\",\"body\":{\"ref\":\"${/results/reserve/"                    \
+    "ref}\"}},\"undo\":\"none\"}]}"
+
+extern struct mg_scheduler *stage_scheduler;
+extern int stage_exit_code; /* -1: it has not ended */
+
+void stage_start(void);
+void stage_finish(void);
+void stage_settle(void); /* turns, answers and confirms until nothing is left to do */
+
+void stage_submit(const char *order_id, bool is_again);
+/* A submission with items of one's own and a reply queue; NULL: nobody asks. */
+void stage_submit_from(const char *order_id, const char *items, const char *reply_to, bool is_again);
+
+struct stage_reply {
+    const char *order_id, *step;
+    uint32_t attempt;
+    const char *kind;     /* NULL: do */
+    const char *outcome;  /* NULL: done */
+    const char *executed; /* NULL: yes */
+    bool is_again;
+    uint32_t delivery_count;
+};
+void stage_reply(const struct stage_reply *reply);
+/* `words`: members of the command besides v, command_id, order_id. */
+void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to);
+
+enum mg_step_state stage_step(const char *order_id, int step);
+enum mg_order_state stage_order(const char *order_id);
+
+#endif

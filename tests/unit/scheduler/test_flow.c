@@ -1,0 +1,264 @@
+/*
+ * The scheduler's laws, between fakes: what is acked when, what a cause that comes again brings, what a lost
+ * race or an unknown commit does. Each test says which failure it would catch.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+/* Would catch: a broken path. */
+START_TEST(an_order_goes_from_submission_to_processed)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
+    ck_assert_str_eq(fake_broker_last("request")->queue, "agent.inventory.requests");
+    ck_assert_str_eq(fake_broker_last("request")->correlation, "o1.reserve.1.do");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"items\":[14.00]"));
+    ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.1");
+    ck_assert_str_eq(fake_broker_last("status")->correlation, "c1");
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_str_eq(fake_broker_last("request")->correlation, "o1.charge.1.do");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"ref\":7.50"));
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.2");
+    ck_assert_int_eq(fake_broker.acked, 3);
+    ck_assert_int_eq(fake_store_event_count("o1"), 3);
+    ck_assert_str_eq(fake_store_event("o1", 2)->cause.data, "o1.charge.1.do:reply");
+}
+END_TEST
+
+/* Would catch: an ack before the commit, or before the confirms (law 2). */
+START_TEST(a_cause_is_acked_only_when_its_effects_are_durable)
+{
+    fake_store.is_held = true;
+    fake_broker.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 0); /* nothing leaves before the commit */
+    ck_assert_int_eq(fake_broker.acked, 0);
+    fake_store.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 2); /* request and status */
+    ck_assert_int_eq(fake_broker.acked, 0);
+    fake_broker_confirm();
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, 0);
+    fake_broker_confirm();
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+/* Would catch: an order that waits for a time-out because a process died between commit and publish (law 3).
+ */
+START_TEST(a_cause_that_comes_again_makes_its_effects_again)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int requests = fake_broker_count("request"), statuses = fake_broker_count("status");
+    stage_submit("o1", true);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), requests + 1);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
+    ck_assert_str_eq(fake_broker_last("request")->correlation, "o1.reserve.1.do");
+    ck_assert(fake_broker_last("request")->is_again); /* the agent must not swear that nothing happened */
+    ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.1");
+    ck_assert_int_eq(fake_store.commits, 1);
+    ck_assert_int_eq(fake_broker.acked, 2);
+
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    requests = fake_broker_count("request");
+    stage_submit("o1", true); /* its attempt is no longer awaited: only the status */
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), requests);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 2);
+}
+END_TEST
+
+/* Would catch: a duplicate that multiplies messages. */
+START_TEST(any_other_duplicate_publishes_nothing)
+{
+    stage_submit("o1", false);
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    int count = fake_broker.count, commits = fake_store.commits, acked = fake_broker.acked;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, count);
+    ck_assert_int_eq(fake_store.commits, commits);
+    ck_assert_int_eq(fake_broker.acked, acked + 1);
+}
+END_TEST
+
+/* Would catch: a decision on what is no longer so, or a cause dropped because another instance was quicker
+ * (law 4). */
+START_TEST(a_lost_race_is_decided_again)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int requests = fake_broker_count("request");
+    fake_store.next_commit = FAKE_COMMIT_CONFLICT;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_int_eq((int)fake_store_order("o1")->order.version, 3); /* the other's and ours */
+    ck_assert_int_eq(fake_broker_count("request"), requests + 1); /* nothing of the lost decision went out */
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
+/* Would catch: an order lost, or done twice, because a connection died in COMMIT. */
+START_TEST(an_unknown_commit_is_run_again)
+{
+    const enum fake_commit kinds[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};
+    fake_store.next_commit = kinds[_i];
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 0);
+    ck_assert_int_eq(fake_broker.acked, 0);
+    fake_loop_advance(6000); /* past the backoff */
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    ck_assert_int_eq(fake_broker_count("request"), 1);
+    ck_assert_int_eq(fake_broker_count("status"), 1);
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+/* Would catch: a service's full queue that loses a step, or an ack before the step knows of it (law 2). */
+START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    fake_broker.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    fake_store.is_held = true;
+    while (fake_broker_confirm()) {
+    }
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, 0); /* the step still says running */
+    fake_store.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_store_order("o1")->order.steps[0].reason, MG_REASON_UNPUBLISHABLE);
+    ck_assert(!fake_store_order("o1")->order.steps[0].is_maybe);
+    ck_assert_int_eq((int)fake_store_order("o1")->order.steps[0].failure_count, 0);
+    ck_assert_int_eq(fake_broker.acked, 1);
+    ck_assert_int_eq(fake_store.alerts, 1);
+}
+END_TEST
+
+/* Would catch: a step that trusts an unanswered publish to be nowhere. */
+START_TEST(an_unanswered_request_goes_out_once_more_and_then_may_have_happened)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    ck_assert(fake_broker_last("request")->is_again);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+/* Would catch: one bad row that takes its batch with it. */
+START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
+{
+    fake_store.poisoned = "{\"items\":[666]}";
+    stage_submit("o1", false);
+    stage_submit_from("o2", "[666]", "client", false);
+    stage_submit("o3", false);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
+    ck_assert_ptr_null(fake_store_order("o2"));
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_int_eq(fake_broker.acked, 2);
+    ck_assert_int_eq(fake_broker_count("alert"), 1);
+}
+END_TEST
+
+/* Would catch: a message that kills its handler and takes others with it, again and again (law 13). */
+START_TEST(a_message_seen_twice_before_is_handled_alone)
+{
+    stage_submit("o1", false);
+    stage_submit("o2", false);
+    stage_settle();
+    int loads = fake_store.loads;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_reply(
+        &(struct stage_reply){.order_id = "o2", .step = "reserve", .attempt = 1, .delivery_count = 2});
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads + 2);
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_DONE);
+}
+END_TEST
+
+/* Would catch: two writes of one order in one batch, or a second cause decided on the state before the first.
+ */
+START_TEST(all_causes_of_one_order_are_written_once)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int commits = fake_store.commits;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(fake_store.commits, commits + 1);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert_int_eq(fake_store_event_count("o1"), 3);
+    ck_assert_int_eq(fake_broker_count("request"), 1); /* the second was answered before it could go out */
+    ck_assert_int_eq(fake_broker.acked, 4);
+}
+END_TEST
+
+/* Would catch: the same delivery twice in one batch (a connection was lost between), of which one is
+ * forgotten. */
+START_TEST(a_twin_in_the_same_batch_is_one_order)
+{
+    stage_submit("o1", false);
+    stage_submit("o1", true);
+    stage_settle();
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler flow");
+    TCase *flow = tcase_create("flow");
+    tcase_add_checked_fixture(flow, stage_start, stage_finish);
+    tcase_add_test(flow, an_order_goes_from_submission_to_processed);
+    tcase_add_test(flow, a_cause_is_acked_only_when_its_effects_are_durable);
+    tcase_add_test(flow, a_cause_that_comes_again_makes_its_effects_again);
+    tcase_add_test(flow, any_other_duplicate_publishes_nothing);
+    tcase_add_test(flow, a_lost_race_is_decided_again);
+    tcase_add_loop_test(flow, an_unknown_commit_is_run_again, 0, 2);
+    tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
+    tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
+    tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
+    tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
+    tcase_add_test(flow, all_causes_of_one_order_are_written_once);
+    tcase_add_test(flow, a_twin_in_the_same_batch_is_one_order);
+    suite_add_tcase(suite, flow);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

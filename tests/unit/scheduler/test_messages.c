@@ -1,0 +1,303 @@
+/* What the scheduler makes of submissions, commands and owed statuses; its inbox; its end. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+/* Would catch: a client that comes back and is told nothing, or at its old place. */
+START_TEST(the_same_order_from_another_place_is_attached_there)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit_from("o1", "[14.00]", "client-2", false);
+    stage_settle();
+    ck_assert_str_eq(fake_broker_last("status")->queue, "client-2");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"accepted\""));
+    ck_assert_int_eq(fake_store_event_count("o1"), 2);
+    ck_assert_int_eq(fake_store_event("o1", 1)->cause_kind, MG_CAUSE_REATTACHED);
+    ck_assert_int_eq(fake_broker_count("request"), 1);
+    stage_submit_from("o1", "[14.00]", "client-2", false); /* from the same place: told, not written */
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("status"), 3);
+    ck_assert_int_eq(fake_store_event_count("o1"), 2);
+}
+END_TEST
+
+/* Would catch: an order overwritten by another of the same id. */
+START_TEST(the_same_id_with_other_bytes_is_a_conflict)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit_from("o1", "[15.00]", "client", false);
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
+    ck_assert_str_eq(fake_broker_last("submission")->queue, "orders.rejected");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->reason, "conflict"));
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
+/* Would catch: a client that makes us write into our own queues. */
+START_TEST(a_reserved_reply_queue_is_refused_and_never_written_to)
+{
+    stage_submit_from("o1", "[1]", "agent.payment.requests", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 1);
+    ck_assert_str_eq(fake_broker.published[0].queue, "orders.rejected");
+    ck_assert_ptr_null(fake_store_order("o1"));
+}
+END_TEST
+
+/* Would catch: a refused submission that is acked although nobody keeps it. */
+START_TEST(a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters)
+{
+    fake_broker.fails_type = "submission";
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL, .body = "{", .reply_to = "client"});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, 0);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_int_eq(fake_broker_count("status"), 1);
+}
+END_TEST
+
+/* Would catch: an unknown workflow that is lost, or taken. */
+START_TEST(an_unknown_workflow_is_refused_with_its_name)
+{
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"none\",\"payload\":{}}",
+                                .reply_to = "client"});
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->reason, "\"none\""));
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+/* Would catch: a request that cannot be built and hangs for ever. */
+START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
+{
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
+                                .reply_to = "client"});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(fake_broker_count("request"), 0);
+    ck_assert_int_eq(fake_store.commits, 1);
+    int statuses = fake_broker_count("status");
+    ck_assert_int_ge(statuses, 2); /* accepted, and how it ended */
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
+                                .reply_to = "client",
+                                .is_redelivered = true});
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("status"), 2 * statuses); /* what followed belongs to the cause, too */
+}
+END_TEST
+
+/* Would catch: a client's lost queue that holds up its order, or a status that is forgotten. */
+START_TEST(a_status_that_cannot_go_out_is_owed_until_it_can)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_RETURNED;
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store.marks, 1);
+    ck_assert_str_eq(fake_store.last_mark, "o1");
+    ck_assert_int_eq(fake_broker.acked, 1);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(fake_store.unmarks, 0); /* still nobody there */
+    fake_broker.fails_type = NULL;
+    stage_command("cmd-2", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(fake_store.unmarks, 1);
+    ck_assert_int_eq(fake_broker.acked, 3);
+}
+END_TEST
+
+/* Would catch: an operator who clicks twice and cancels twice. */
+START_TEST(a_command_sent_twice_changes_once)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_command("cmd-1", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"me\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    uint64_t version = fake_store_order("o1")->order.version;
+    stage_command("cmd-1", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"me\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    stage_command("cmd-2", "o1", "\"command\":\"cancel\",\"version\":1,\"by\":\"you\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"conflict\""));
+    stage_command("cmd-3", "o9", "\"command\":\"cancel\",\"by\":\"me\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"not_found\""));
+    ck_assert_uint_eq(fake_store_order("o1")->order.version, version);
+}
+END_TEST
+
+/* Would catch: garbage that is requeued for ever, and a newer version's word that is thrown away. */
+START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others)
+{
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "reply", .body = "{"});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    stage_reply(
+        &(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transcendent"});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_int_eq(fake_broker.acked, 0);
+    stage_reply(&(struct stage_reply){.order_id = "nobody", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 2);
+}
+END_TEST
+
+/* Would catch: attempts burnt on a service that nobody serves (law 7). */
+START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
+{
+    stage_submit("o1", false); /* its workflow makes the queues watched */
+    stage_settle();
+    fake_broker.queue_consumers = 0;
+    fake_broker_seen();
+    stage_submit("o2", false);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_store_order("o2")->order.steps[0].reason, MG_REASON_NO_CONSUMER);
+    ck_assert_int_eq((int)fake_store_order("o2")->order.steps[0].attempt, 0);
+    fake_broker.queue_consumers = 2;
+    fake_broker.queue_ready = 100;
+    fake_broker_seen();
+    stage_submit("o3", false); /* the window is full: intake rests */
+    stage_settle();
+    ck_assert_ptr_null(fake_store_order("o3"));
+    fake_broker.queue_ready = 99;
+    fake_broker_seen();
+    fake_loop_advance(MG_TICK_MS);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o3", 0), MG_STEP_RUNNING);
+}
+END_TEST
+
+/* Would catch: reports of agents that never reach the others. */
+START_TEST(a_service_report_is_stored_and_acked)
+{
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_REPLIES,
+        .type = "service_report",
+        .body = "{\"v\":1,\"service\":\"payment\",\"instance\":\"a:1:1\",\"breaker\":\"open\",\"ready\":true,"
+                "\"in_flight\":0,\"concurrency\":64}"});
+    stage_settle();
+    ck_assert_int_eq(fake_store.reports, 1);
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+static int lanes_take(enum mg_lane *ret_lanes, int max)
+{
+    struct mg_work *works[64];
+    int count = mg_inbox_take(stage_scheduler, works, max);
+    for (int i = 0; i < count; i++) {
+        ret_lanes[i] = works[i]->lane;
+    }
+    for (int i = count - 1; i >= 0; i--) {
+        mg_inbox_put_back(stage_scheduler, works[i]);
+    }
+    return count;
+}
+
+/* Would catch: `high` that starves `normal`, and intake that starves what is going on (law 7). */
+START_TEST(what_is_going_on_comes_first_and_high_leaves_a_place_to_normal)
+{
+    fake_store.options.on_state(fake_store.options.arg, false, "away"); /* nothing is taken meanwhile */
+    for (int i = 0; i < 20; i++) {
+        fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL, .body = "{}"});
+        fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_HIGH, .body = "{}"});
+    }
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_COMMANDS, .body = "{}"});
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .body = "{}"});
+    enum mg_lane lanes[64];
+    ck_assert_int_eq(lanes_take(lanes, 18), 18);
+    ck_assert(lanes[0] <= MG_LANE_COMMANDS && lanes[1] <= MG_LANE_COMMANDS);
+    int normal = 0;
+    for (int i = 2; i < 18; i++) {
+        normal += lanes[i] == MG_LANE_NORMAL ? 1 : 0;
+    }
+    ck_assert_int_eq(normal, 2);
+    fake_broker.room = 10;
+    ck_assert_int_eq(lanes_take(lanes, 18), 2); /* no room to publish: no new orders */
+}
+END_TEST
+
+/* Would catch: a stop that leaves messages unacked for nobody, or does not wait for what is in hand (law 15).
+ */
+START_TEST(a_drain_gives_back_what_waits_and_finishes_what_is_in_hand)
+{
+    fake_store.is_held = true;
+    stage_submit("o1", false);
+    stage_settle(); /* in hand */
+    stage_submit("o2", false);
+    mg_scheduler_drain(stage_scheduler);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.paused, MG_LANE_CONSUMERS);
+    ck_assert_int_eq(fake_broker.requeued, 1);
+    ck_assert_int_eq(stage_exit_code, -1);
+    fake_store.is_held = false;
+    stage_settle();
+    fake_loop_advance(100);
+    ck_assert_int_eq(stage_exit_code, 0);
+    ck_assert_int_eq(fake_broker.acked, 1);
+    ck_assert_ptr_null(fake_store_order("o2"));
+}
+END_TEST
+
+/* Would catch: a stop that never ends because the store is away. */
+START_TEST(a_drain_is_bounded)
+{
+    fake_store.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    mg_scheduler_drain(stage_scheduler);
+    stage_settle();
+    fake_loop_advance(1000);
+    ck_assert_int_eq(stage_exit_code, 0);
+    ck_assert_int_eq(fake_broker.acked, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler messages");
+    TCase *messages = tcase_create("messages");
+    tcase_add_checked_fixture(messages, stage_start, stage_finish);
+    tcase_add_test(messages, the_same_order_from_another_place_is_attached_there);
+    tcase_add_test(messages, the_same_id_with_other_bytes_is_a_conflict);
+    tcase_add_test(messages, a_reserved_reply_queue_is_refused_and_never_written_to);
+    tcase_add_test(messages, a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters);
+    tcase_add_test(messages, an_unknown_workflow_is_refused_with_its_name);
+    tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
+    tcase_add_test(messages, a_status_that_cannot_go_out_is_owed_until_it_can);
+    tcase_add_test(messages, a_command_sent_twice_changes_once);
+    tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);
+    tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
+    tcase_add_test(messages, a_service_report_is_stored_and_acked);
+    tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
+    tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
+    tcase_add_test(messages, a_drain_is_bounded);
+    suite_add_tcase(suite, messages);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
