@@ -183,4 +183,8 @@ def remove_scratch(scratch):
 
 def build_folder():
     """Where the executables are: $MAKEGOOD_BUILD, or the demo's build."""
-    return pathlib.Path(os.environ.get("MAKEGOOD_BUILD", REPOSITORY / "build" / "demo"))
+    build = pathlib.Path(os.environ.get("MAKEGOOD_BUILD", REPOSITORY / "build" / "demo"))
+    for name in ("makegood", "makegood-scheduler", "makegood-agent", "makegood-supervisor", "makegood-sample-remote"):
+        if not os.access(build / "bin" / name, os.X_OK):
+            raise Failure(f"there is no {name} in {build}/bin: build it first (deploy/demo and tests/run do)")
+    return build

@@ -128,8 +128,10 @@ class Demo:
     def start(self):
         options = self.options
         print("starting PostgreSQL, RabbitMQ, the services and the sample remotes", file=sys.stderr)
+        build = cluster.build_folder()
+        print(f"using the build in {build}", file=sys.stderr)
         self.servers = servers.Servers(self.scratch, outlives=options.keep).start()
-        self.cluster = cluster.Cluster(self.scratch, options.build, self.servers.postgres.dsn, self.servers.rabbit.url,
+        self.cluster = cluster.Cluster(self.scratch, build, self.servers.postgres.dsn, self.servers.rabbit.url,
                                        agents=options.agents, workflows=self.workflows(), outlives=options.keep)
         self.cluster.start()
 
@@ -168,6 +170,9 @@ class Demo:
             if tool.poll() is None and len(self.ended) < len(lines):
                 tool.terminate()
             tool.wait(30)
+        if len(self.ended) < len(lines):
+            log = (self.scratch / "submit.log").read_text(encoding="utf-8", errors="replace")
+            progress.say(f"makegood order submit ended with {tool.returncode}\n{log[-2000:]}")
         if self.killed_at is not None:
             self.after_kill_s = time.monotonic() - self.killed_at
         if self.to_restart is not None:
@@ -341,7 +346,6 @@ def parse(words):
         options.orders = 300 if options.kill else 200
     if options.orders < 1 or options.agents < 1:
         parser.error("--orders and --agents take numbers from 1 up")
-    options.build = cluster.build_folder()
     return options
 
 
