@@ -140,7 +140,7 @@ static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
            MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
     switch (send->kind) {
     case MG_SEND_REQUEST:
-        request_failed(send, is_unknown || send->tries > 1);
+        request_failed(send, is_unknown || send->is_again || send->tries > 1);
         break;
     case MG_SEND_STATUS:
         if (send->debt != NULL) {
@@ -171,10 +171,16 @@ static void send_end(struct mg_send *send)
     }
 }
 
-/* Sending it twice can only harm where the definition says that one send is all there may be. */
-static bool may_send_again(const struct mg_send *send)
+/* Sending it twice can only harm where the definition says that one send is all there may be. A message that went down
+ * with its connection has not used up a try: it waits for the next one, however long the broker is away. */
+static bool may_send_again(struct mg_send *send)
 {
     bool is_once = send->request != NULL && send->request->is_at_most_once;
+    if (!is_once && !mg_broker_is_up(send->scheduler->broker, NULL, 0)) {
+        send->is_again = true;
+        send->tries = 0;
+        return true;
+    }
     return !is_once && send->tries < MG_SEND_TRIES;
 }
 
@@ -232,7 +238,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
 
 void mg_outbox_pump(struct mg_scheduler *scheduler)
 {
-    while (scheduler->unsent.first != NULL) {
+    while (scheduler->unsent.first != NULL && mg_broker_is_up(scheduler->broker, NULL, 0)) {
         struct mg_send *send = scheduler->unsent.first;
         struct mg_err err;
         enum mg_class class = send_publish(send, &err);
