@@ -159,6 +159,9 @@ static void batch_settle(struct mg_batch *batch)
     for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards: the first is put in front last */
         struct mg_item *item = &batch->items[i];
         item->outcome = (int)item_outcome(item, (enum fold_outcome)item->fold->outcome);
+        if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
+            fold_poisoned(scheduler, item->fold, "each time it was decided, the order had changed meanwhile");
+        }
         if (item->outcome == FOLD_AGAIN) {
             mg_inbox_put_back(scheduler, item->work);
         }
@@ -490,8 +493,9 @@ void mg_batch_start(struct mg_scheduler *scheduler)
         mg_timer_start(scheduler->backoff, MG_BACKOFF_BASE_MS, 0);
         return;
     }
-    memcpy(batch->works, works, (size_t)count * sizeof(works[0]));
-    batch->work_count = count;
+    for (int i = 0; i < count; i++) {
+        batch->works[batch->work_count++] = works[i];
+    }
     batch->started_us = mg_clock_boot_us();
     scheduler->batch = batch;
     scheduler->batch_number++;

@@ -61,7 +61,7 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
 
 static bool queue_is_full(const struct mg_scheduler *scheduler, const struct mg_gate_queue *queue)
 {
-    return queue->ready + queue->since >= scheduler->options->window;
+    return queue->is_seen && queue->ready + queue->since >= scheduler->options->window;
 }
 
 enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct mg_gate *gate, bool is_high)
@@ -103,8 +103,7 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 {
     for (const struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
         const struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
-        if (queue->is_seen && queue->consumers > 0 && gate->reported == MG_REASON_NONE &&
-            queue_is_full(scheduler, queue)) {
+        if (queue->consumers > 0 && gate->reported == MG_REASON_NONE && queue_is_full(scheduler, queue)) {
             return true;
         }
     }

@@ -171,8 +171,9 @@ static void send_end(struct mg_send *send)
     }
 }
 
-/* Sending it twice can only harm where the definition says that one send is all there may be. A message that went down
- * with its connection has not used up a try: it waits for the next one, however long the broker is away. */
+/* Sending it twice can only harm where the definition says that one send is all there may be. A message that
+ * went down with its connection has not used up a try: it waits for the next one, however long the broker is
+ * away. */
 static bool may_send_again(struct mg_send *send)
 {
     bool is_once = send->request != NULL && send->request->is_at_most_once;

@@ -35,7 +35,9 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
     if (class != MG_OK) {
         mg_log(MG_LOG_WARN, "a service report cannot be read", MG_LOG_TEXT("why", err.text));
         free(report);
-        mg_work_settle(scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_ACK);
+        /* For want of memory it is dropped: the next one comes within seconds. */
+        enum mg_end end = class == MG_STALE ? MG_END_LEAVE : MG_END_ACK;
+        mg_work_settle(scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
         return;
     }
     mg_metric_add(scheduler->counters.reports, 1);

@@ -42,6 +42,9 @@ static void on_pump(void *arg)
     if (may_start && !mg_inbox_is_empty(scheduler)) {
         mg_batch_start(scheduler);
     }
+    if (scheduler->is_draining) {
+        mg_inbox_left_due(scheduler, true);
+    }
     if (scheduler->is_draining && is_idle(scheduler) && !scheduler->is_lingering) {
         scheduler->is_lingering = true;
         mg_timer_start(scheduler->drain_timer, MG_LINGER_MS, 0);
@@ -144,6 +147,7 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
     scheduler->is_broker_up = is_up;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
+    mg_outbox_pump(scheduler);
     mg_scheduler_wake(scheduler);
 }
 

@@ -46,7 +46,7 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
     (void)broker;
     (void)ret_reason;
     (void)size;
-    return true;
+    return !fake_broker.is_down;
 }
 
 void fake_broker_deliver(const struct fake_delivery *from)

@@ -1,3 +1,7 @@
+/*
+ * Sets the stage: a scheduler with its fakes, brought up and down for each test, and the messages that come
+ * to it. No time passes here but by fake_loop_advance.
+ */
 #include "stage.h"
 
 #include <check.h>

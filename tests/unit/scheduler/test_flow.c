@@ -174,6 +174,31 @@ START_TEST(an_unanswered_request_goes_out_once_more_and_then_may_have_happened)
 }
 END_TEST
 
+/* Would catch: steps parked, and an alert for each service, because the broker was restarted. */
+START_TEST(what_went_down_with_the_connection_waits_for_the_next_one)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    fake_broker.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    fake_broker.is_down = true;
+    fake_broker.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 1);
+    ck_assert_int_eq(fake_broker.acked, 0);
+    fake_broker.is_down = false;
+    fake_broker.fails_type = NULL;
+    fake_broker.options.on_state(fake_broker.options.arg, true, "");
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    ck_assert(fake_broker_last("request")->is_again);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.acked, 1);
+    ck_assert_int_eq(fake_store.alerts, 0);
+}
+END_TEST
+
 /* Would catch: one bad row that takes its batch with it. */
 START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
 {
@@ -251,6 +276,7 @@ int main(void)
     tcase_add_loop_test(flow, an_unknown_commit_is_run_again, 0, 2);
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
     tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
+    tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
     tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
     tcase_add_test(flow, all_causes_of_one_order_are_written_once);
