@@ -52,6 +52,7 @@ struct fake_broker {
     struct mg_broker_options options;
     struct fake_published published[FAKE_PUBLISHED_MAX];
     int count;
+    bool is_down;           /* as mg_broker_is_up tells */
     bool is_held;           /* confirms wait for fake_broker_confirm */
     const char *fails_type; /* messages of this type end as `failure` */
     enum mg_publish_outcome failure;
