@@ -28,7 +28,7 @@ static void command_of(const struct supervisor *supervisor, const struct mg_due 
     ret_command->kind = due->ask;
     ret_command->attempt = due->attempt;
     ret_command->version = due->ask == MG_CAUSE_NUDGE ? due->version : 0;
-    ret_command->seq = due->seq;
+    ret_command->seq = due->ask == MG_CAUSE_OWED ? due->seq : 0;
     (void)snprintf(ret_command->order_id, sizeof(ret_command->order_id), "%s", due->order_id);
     (void)snprintf(ret_command->step, sizeof(ret_command->step), "%s", due->step);
     (void)snprintf(ret_command->by, sizeof(ret_command->by), "%.*s", MG_COMMAND_BY_MAX, supervisor->holder);

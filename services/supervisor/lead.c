@@ -1,24 +1,31 @@
 /*
  * Leading: the advisory lock on the store's dedicated session, and with it the next epoch. A standby tries at
- * each lead period; a leader whose session is gone leads no more, whatever it believes. A second leader by
+ * each lead period, unless it could not ask anything; a leader whose session is gone leads no more, whatever
+ * it believes. A second leader by
  * accident is harmless: asking is idempotent, and its writes carry an epoch that is no longer the row's.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "supervisor.h"
+
+/* The server ends a session of ours that is idle for 10 s, so that a paused leader loses its lock; one that
+ * lives uses it before, even when there is nothing to ask. */
+#define SESSION_KEEP_MS 3000
 
 static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer *answer)
 {
     supervisor->is_leader = true;
     supervisor->epoch = answer->epoch;
-    supervisor->swept_at_ms = answer->swept_at_ms;
     mg_metric_set(supervisor->leading, 1);
     mg_log(MG_LOG_INFO, "leading", MG_LOG_NUMBER("epoch", answer->epoch),
            MG_LOG_TEXT("holder", supervisor->holder));
-    supervisor_sweep_start(supervisor);
-    supervisor_watch_start(supervisor);
+    if (!supervisor_sweep_start(supervisor, answer->now_ms, answer->swept_at_ms) ||
+        !supervisor_watch_start(supervisor)) {
+        supervisor_lead_give_back(supervisor, "no memory");
+    }
 }
 
 /* Said once: every further try would give the same line. */
@@ -47,24 +54,48 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
     }
 }
 
+static void session_kept(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    (void)rows;
+    (void)err; /* a session that is gone says so itself */
+    ((struct supervisor *)arg)->is_keeping = false;
+}
+
+static void session_keep(struct supervisor *supervisor)
+{
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    if (supervisor->is_keeping || now_boot_ms - supervisor->kept_at_boot_ms < SESSION_KEEP_MS) {
+        return;
+    }
+    supervisor->is_keeping = true;
+    supervisor->kept_at_boot_ms = now_boot_ms;
+    mg_store_report(supervisor->store, MG_REPORT_LEADER, NULL, 0, session_kept, supervisor);
+}
+
 static void lead_try(void *arg)
 {
     struct supervisor *supervisor = arg;
     char reason[256];
-    if (supervisor->is_leader || supervisor->is_electing || supervisor->is_stopping ||
+    if (supervisor->is_electing || supervisor->is_stopping ||
         !mg_store_is_up(supervisor->store, reason, sizeof(reason))) {
+        return;
+    }
+    if (supervisor->is_leader || !mg_broker_is_up(supervisor->broker, reason, sizeof(reason))) {
+        session_keep(supervisor);
         return;
     }
     supervisor->is_electing = true;
     mg_store_try_lead(supervisor->store, supervisor->holder, lead_answered, supervisor);
 }
 
-void supervisor_lead_start(struct supervisor *supervisor)
+bool supervisor_lead_start(struct supervisor *supervisor)
 {
     supervisor->lead_timer = mg_timer_create(supervisor->loop, lead_try, supervisor);
-    if (supervisor->lead_timer != NULL) {
-        mg_timer_start(supervisor->lead_timer, 0, supervisor->options.lead_period_ms);
+    if (supervisor->lead_timer == NULL) {
+        return false;
     }
+    mg_timer_start(supervisor->lead_timer, 0, supervisor->options.lead_period_ms);
+    return true;
 }
 
 void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
@@ -82,6 +113,45 @@ void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
     mg_metric_set(supervisor->leading, 0);
     mg_log(MG_LOG_WARN, "no longer leading", MG_LOG_TEXT("reason", why),
            MG_LOG_NUMBER("epoch", supervisor->epoch));
+}
+
+void supervisor_lead_session(void *arg, bool is_up, const char *reason)
+{
+    struct supervisor *supervisor = arg;
+    mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "database up" : "database down",
+           MG_LOG_TEXT("reason", reason));
+    if (is_up) {
+        supervisor->refusal[0] = '\0'; /* it was that session's */
+    } else {
+        supervisor_lead_lost(supervisor, "its session is gone");
+    }
+}
+
+bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
+{
+    const struct supervisor *supervisor = arg;
+    if (supervisor->refusal[0] != '\0') {
+        (void)snprintf(ret_reason, size, "%s", supervisor->refusal);
+        return false;
+    }
+    return mg_store_is_up(supervisor->store, ret_reason, size) &&
+           mg_broker_is_up(supervisor->broker, ret_reason, size);
+}
+
+static void lead_resigned(void *arg, const struct mg_err *err)
+{
+    (void)err; /* a session that is gone holds no lock */
+    ((struct supervisor *)arg)->is_electing = false;
+}
+
+void supervisor_lead_give_back(struct supervisor *supervisor, const char *why)
+{
+    if (!supervisor->is_leader) {
+        return;
+    }
+    supervisor_lead_lost(supervisor, why);
+    supervisor->is_electing = true; /* until the lock is given back, and not at once again */
+    mg_store_stop_leading(supervisor->store, lead_resigned, supervisor);
 }
 
 static void lead_given_back(void *arg, const struct mg_err *err)

@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/id.h"
 #include "base/log.h"
@@ -10,17 +9,6 @@
 #include "supervisor.h"
 
 enum { EXIT_USAGE = 2 };
-
-static void store_changed(void *arg, bool is_up, const char *reason)
-{
-    struct supervisor *supervisor = arg;
-    mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "database up" : "database down",
-           MG_LOG_TEXT("reason", reason));
-    if (!is_up) {
-        supervisor->is_electing = false;
-        supervisor_lead_lost(supervisor, "its session is gone");
-    }
-}
 
 static void store_refused(void *arg, const char *reason)
 {
@@ -42,18 +30,6 @@ static void delivery_came(void *arg, struct mg_delivery *delivery)
     mg_broker_reject(((struct supervisor *)arg)->broker, delivery); /* it consumes nothing */
 }
 
-/* A standby is ready: it can take over. */
-static bool is_ready(void *arg, char *ret_reason, size_t size)
-{
-    struct supervisor *supervisor = arg;
-    if (supervisor->refusal[0] != '\0') {
-        (void)snprintf(ret_reason, size, "cannot lead: %s", supervisor->refusal);
-        return false;
-    }
-    return mg_store_is_up(supervisor->store, ret_reason, size) &&
-           mg_broker_is_up(supervisor->broker, ret_reason, size);
-}
-
 static void stop_asked(void *arg)
 {
     mg_log(MG_LOG_INFO, "stopping", MG_LOG_NONE);
@@ -67,6 +43,8 @@ static void metrics_make(struct supervisor *supervisor)
                                             "1 while this process leads");
     supervisor->sweeps =
         mg_metrics_series(metrics, MG_COUNTER, "makegood_sweeps_total", NULL, "sweeps answered");
+    supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_sweep_seconds", NULL,
+                                                  "how long the database took for a sweep");
     supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_unconfirmed_total", NULL,
                                             "asks that the broker did not confirm; they are asked again");
     supervisor->violations = mg_metrics_series(metrics, MG_COUNTER, "makegood_invariant_violations", NULL,
@@ -91,7 +69,7 @@ static enum mg_class parts_open(struct supervisor *supervisor, struct mg_err *er
                                          supervisor->options.is_unsafe_durability_allowed,
                                      .is_leader_session = true,
                                      .metrics = supervisor->metrics,
-                                     .on_state = store_changed,
+                                     .on_state = supervisor_lead_session,
                                      .on_refused = store_refused,
                                      .arg = supervisor};
     struct mg_broker_options broker = {
@@ -109,7 +87,7 @@ static enum mg_class parts_open(struct supervisor *supervisor, struct mg_err *er
     if (class == MG_OK && supervisor->options.http[0] != '\0') {
         struct mg_http_server_options http = {.address = supervisor->options.http,
                                               .metrics = supervisor->metrics,
-                                              .is_ready = is_ready,
+                                              .is_ready = supervisor_lead_is_ready,
                                               .arg = supervisor};
         class = mg_http_server_create(supervisor->loop, &http, &supervisor->http, err);
     }
@@ -142,8 +120,10 @@ static int supervisor_run(struct supervisor *supervisor)
     if (class != MG_OK) {
         mg_log(MG_LOG_ERROR, "could not start", MG_LOG_TEXT("reason", err.text));
         supervisor->exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILURE;
+    } else if (!supervisor_lead_start(supervisor)) {
+        mg_log(MG_LOG_ERROR, "could not start: no memory", MG_LOG_NONE);
+        supervisor->exit_code = EXIT_FAILURE;
     } else {
-        supervisor_lead_start(supervisor);
         (void)mg_loop_on_signal(supervisor->loop, SIGTERM, stop_asked, supervisor);
         (void)mg_loop_on_signal(supervisor->loop, SIGINT, stop_asked, supervisor);
         mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION));

@@ -3,7 +3,7 @@
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
  * (sweep.c), publishes what it found as commands (ask.c) and keeps the alerts that belong to no order
- * (watch.c).
+ * (watch.c). Who cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -25,6 +25,16 @@ struct supervisor_options {
 /* The conditions that the leader watches; each is one alert, open while the condition holds. */
 enum watched { WATCHED_DEAD_LETTERS, WATCHED_MASS_EXPIRY, WATCHED_STUCK_ORDERS, WATCHED_COUNT };
 
+struct watched_state {
+    enum watched watched;
+    int64_t looked_at_boot_ms; /* when it was last looked for; 0: never */
+    int64_t seen_at_boot_ms;   /* when it was last found; 0: never */
+    bool is_raised;            /* as last written to the table */
+    bool is_unsaid;            /* the table knows of the change, the queue does not */
+    bool is_failing;           /* that it cannot be published has been said */
+    char text[256];
+};
+
 struct supervisor {
     struct supervisor_options options;
     struct mg_loop *loop;
@@ -38,35 +48,51 @@ struct supervisor {
     int exit_code;
 
     /* lead.c */
-    bool is_leader, is_electing;
+    bool is_leader, is_electing, is_keeping;
+    int64_t kept_at_boot_ms; /* when the session was last used only to keep it */
     uint64_t epoch;
     char refusal[256]; /* why this session can never lead; "" if it can */
 
-    /* sweep.c */
+    /* sweep.c; database clock, except where the boot clock is named */
     bool is_sweeping;
-    int64_t swept_at_ms;                                     /* database clock */
-    int64_t grace_after_ms, grace_before_ms, grace_until_ms; /* 0: no grace is running */
+    bool is_gap_asked;        /* the question under way was asked with the grace of a gap already */
+    int64_t asked_at_boot_us; /* of the question under way */
+    int64_t swept_at_ms;      /* 0: nobody ever swept */
+    int64_t swept_at_boot_ms; /* the same moment by the boot clock */
+    int64_t grace_after_ms, grace_before_ms;
+    int64_t grace_until_boot_ms;   /* 0: no grace is running */
+    int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
+    int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
+    int64_t commands_ready, commands_consumers;
+    bool is_held; /* that asking waits for the schedulers has been said */
 
     /* watch.c */
     bool is_writing_alerts;
-    bool is_raised[WATCHED_COUNT];
-    int64_t seen_at_boot_ms[WATCHED_COUNT]; /* when the condition was last found */
-    char seen_text[WATCHED_COUNT][256];
+    int64_t watching_since_boot_ms;
+    int written_count;
+    enum watched written[WATCHED_COUNT]; /* what the write under way is about */
+    struct watched_state watched[WATCHED_COUNT];
 
     struct mg_metric *leading, *sweeps, *sweep_seconds, *asked[MG_CAUSE_COUNT], *unasked, *violations,
         *held_back;
 };
 
-void supervisor_lead_start(struct supervisor *supervisor);
+bool supervisor_lead_start(struct supervisor *supervisor); /* false: no memory */
+void supervisor_lead_session(void *arg, bool is_up, const char *reason); /* the store's on_state */
+bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size); /* a standby is: it can take over */
 void supervisor_lead_lost(struct supervisor *supervisor, const char *why);
+/* Steps down of its own will: whoever can do better leads next. */
+void supervisor_lead_give_back(struct supervisor *supervisor, const char *why);
 void supervisor_lead_stop(struct supervisor *supervisor); /* gives the lock back, then ends the loop */
 
-void supervisor_sweep_start(struct supervisor *supervisor); /* on taking the lead */
+/* On taking the lead; `swept_at_ms` 0: nobody ever swept. False: no memory. */
+bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
 
 /* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 
-void supervisor_watch_start(struct supervisor *supervisor);
-void supervisor_watch_saw(struct supervisor *supervisor, enum watched watched, const char *text);
+bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+/* A condition was looked for; `text` NULL: it does not hold. */
+void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
 
 #endif

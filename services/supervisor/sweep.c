@@ -1,56 +1,121 @@
 /*
- * The sweep: one bounded question to the database each period: what is due? After a gap in which nobody swept
- * (or the database was away) deadlines that passed in the gap get a grace first: replies that waited for the
- * same outage may still come. A brake holds back mass expiry, which is more often a clock that jumped than so
- * many dead agents.
+ * The sweep: one bounded question to the database each period: what is due? After a gap in which nobody asked
+ * (no leader, no database, no broker, no scheduler that took commands) deadlines that passed in the gap get a
+ * grace first: replies that waited for the same outage may still come. A brake holds back mass expiry, which
+ * is more often a clock that jumped than so many dead agents.
  */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/topology.h"
 #include "supervisor.h"
 
 /* Leave this much of the publish window to alerts. */
 #define ASK_RESERVE 64
+/* How often the queue of commands is looked at, and for how long what was seen there counts. */
+#define COMMANDS_PERIOD_MS 500
+#define COMMANDS_VALID_MS  5000
+/* Asks that lie unread when no more are added: two sweeps' worth. Schedulers that are only busy take them in
+ * well under the ask-again time; asking more would fill the queue and help nobody. */
+#define COMMANDS_BACKLOG_SWEEPS 2
 
-static void grace_update(struct supervisor *supervisor, int64_t now_ms)
+static bool is_gap(const struct supervisor *supervisor, int64_t passed_ms)
 {
-    int64_t swept_at_ms = supervisor->swept_at_ms;
-    if (swept_at_ms != 0 && now_ms - swept_at_ms > supervisor->options.gap_ms) {
-        supervisor->grace_after_ms = swept_at_ms;
-        supervisor->grace_before_ms = now_ms;
-        supervisor->grace_until_ms = now_ms + supervisor->options.grace_ms;
+    return supervisor->options.grace_ms > 0 && passed_ms > supervisor->options.gap_ms;
+}
+
+/* A gap that begins while the grace of another runs takes that one's deadlines along. */
+static void grace_begin(struct supervisor *supervisor, int64_t now_ms)
+{
+    if (supervisor->grace_until_boot_ms == 0) {
+        supervisor->grace_after_ms = supervisor->swept_at_ms;
+    }
+    supervisor->grace_before_ms = now_ms;
+    supervisor->grace_until_boot_ms = mg_clock_boot_ms() + supervisor->options.grace_ms;
+    if (supervisor->swept_at_ms != 0) {
         mg_log(MG_LOG_WARN, "a gap in sweeping: deadlines that passed in it get a grace",
-               MG_LOG_NUMBER("gap_ms", now_ms - swept_at_ms),
+               MG_LOG_NUMBER("gap_ms", now_ms - supervisor->swept_at_ms),
                MG_LOG_NUMBER("grace_ms", supervisor->options.grace_ms));
-    } else if (supervisor->grace_until_ms != 0 && now_ms >= supervisor->grace_until_ms) {
-        supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_ms = 0;
+    }
+}
+
+static void grace_end(struct supervisor *supervisor)
+{
+    if (supervisor->grace_until_boot_ms != 0 && mg_clock_boot_ms() >= supervisor->grace_until_boot_ms) {
+        supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
+    }
+}
+
+/* True: this answer shows a gap that its question did not know of. */
+static bool clock_follow(struct supervisor *supervisor, int64_t now_ms)
+{
+    int64_t passed_ms = now_ms - supervisor->swept_at_ms;
+    bool is_found = is_gap(supervisor, passed_ms);
+    if (is_found) {
+        grace_begin(supervisor, now_ms);
+    } else if (passed_ms < 0) {
+        mg_log(MG_LOG_WARN, "the database's clock went back", MG_LOG_NUMBER("by_ms", -passed_ms));
     }
     supervisor->swept_at_ms = now_ms;
+    supervisor->swept_at_boot_ms = mg_clock_boot_ms();
+    return is_found && !supervisor->is_gap_asked;
 }
 
-static void brake_check(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+static bool is_in_grace(const struct supervisor *supervisor, const struct mg_due *due)
+{
+    return supervisor->grace_until_boot_ms != 0 && due->due_at_ms > supervisor->grace_after_ms &&
+           due->due_at_ms <= supervisor->grace_before_ms &&
+           (due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED);
+}
+
+/* True: the brake holds some back. */
+static bool brake_check(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     int64_t held_back = answer->overdue_total - supervisor->options.overdue_limit;
+    char text[160];
+    (void)snprintf(text, sizeof(text),
+                   "%lld attempts and orders are overdue at once; %lld are judged in a sweep. Has a clock "
+                   "jumped?",
+                   (long long)answer->overdue_total, (long long)supervisor->options.overdue_limit);
     mg_metric_set(supervisor->held_back, held_back > 0 ? (double)held_back : 0);
-    if (held_back > 0) {
-        char text[160];
-        (void)snprintf(text, sizeof(text), "%lld attempts are overdue at once; they are judged %lld a sweep",
-                       (long long)answer->overdue_total, (long long)supervisor->options.overdue_limit);
-        supervisor_watch_saw(supervisor, WATCHED_MASS_EXPIRY, text);
-    }
+    supervisor_watch_looked(supervisor, WATCHED_MASS_EXPIRY, held_back > 0 ? text : NULL);
+    return held_back > 0;
 }
 
-static void stuck_check(struct supervisor *supervisor, const struct mg_due *due)
+static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
-    if (!due->is_stuck) {
+    const struct mg_due *first = NULL;
+    int count = 0;
+    for (int i = 0; i < answer->due_count; i++) {
+        if (answer->dues[i].is_stuck) {
+            first = first != NULL ? first : &answer->dues[i];
+            count++;
+        }
+    }
+    if (first == NULL) {
+        supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, NULL);
         return;
     }
-    char text[160];
-    (void)snprintf(text, sizeof(text), "order %s is open and nothing in it runs, waits or is due",
-                   due->order_id);
-    mg_metric_add(supervisor->violations, 1);
+    char text[200];
+    (void)snprintf(text, sizeof(text),
+                   "order %s is open and nothing in it runs, waits or is due (%d such orders in this sweep)",
+                   first->order_id, count);
+    mg_metric_add(supervisor->violations, count);
     mg_log(MG_LOG_ERROR, "an open order has nothing that will move it",
-           MG_LOG_TEXT("order_id", due->order_id));
-    supervisor_watch_saw(supervisor, WATCHED_STUCK_ORDERS, text);
+           MG_LOG_TEXT("order_id", first->order_id), MG_LOG_NUMBER("orders", count));
+    supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, text);
+}
+
+/* False: the broker has no room for all of them; what was not asked is due again after ask-again. */
+static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+{
+    for (int i = 0; i < answer->due_count; i++) {
+        if (!is_in_grace(supervisor, &answer->dues[i]) && !supervisor_ask(supervisor, &answer->dues[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
@@ -69,37 +134,71 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
         return;
     }
     mg_metric_add(supervisor->sweeps, 1);
-    /* The question was asked with the grace known before; a gap found only now held its overdue ones back by
-     * itself. */
-    grace_update(supervisor, answer->now_ms);
-    brake_check(supervisor, answer);
-    for (int i = 0; i < answer->due_count; i++) {
-        stuck_check(supervisor, &answer->dues[i]);
-        bool is_in_grace =
-            answer->dues[i].due_at_ms > supervisor->grace_after_ms &&
-            answer->dues[i].due_at_ms <= supervisor->grace_before_ms &&
-            (answer->dues[i].ask == MG_CAUSE_OVERDUE || answer->dues[i].ask == MG_CAUSE_EXPIRED);
-        if (!is_in_grace && !supervisor_ask(supervisor, &answer->dues[i])) {
-            break; /* what was not asked is due again after ask-again */
-        }
-    }
-    if (answer->is_full) {
+    mg_metric_observe(supervisor->sweep_seconds,
+                      (double)(mg_clock_boot_us() - supervisor->asked_at_boot_us) / 1e6);
+    /* What a gap found only now left overdue is not yet known to be too much: it is in its grace. */
+    bool is_braked = !clock_follow(supervisor, answer->now_ms) && brake_check(supervisor, answer);
+    stuck_check(supervisor, answer);
+    /* At once again only what neither the brake nor a full window is to slow down. */
+    if (dues_ask(supervisor, answer) && answer->is_full && !is_braked) {
         mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
     }
+}
+
+/* Who cannot ask holds up everybody by leading: another's connection may be better. */
+static bool can_publish(struct supervisor *supervisor)
+{
+    char reason[256];
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    if (mg_broker_is_up(supervisor->broker, reason, sizeof(reason))) {
+        supervisor->mute_since_boot_ms = 0;
+        return mg_broker_publish_room(supervisor->broker) > ASK_RESERVE;
+    }
+    if (supervisor->mute_since_boot_ms == 0) {
+        supervisor->mute_since_boot_ms = now_boot_ms;
+    } else if (now_boot_ms - supervisor->mute_since_boot_ms > supervisor->options.gap_ms) {
+        supervisor_lead_give_back(supervisor, "it cannot ask: the broker is away");
+    }
+    return false;
+}
+
+/* While nobody takes commands asking again would only fill the queue, and a reply that lies unread beside it
+ * must not meet the verdict that it is late: so this is a gap, too. */
+static bool are_commands_taken(struct supervisor *supervisor)
+{
+    bool is_known = supervisor->commands_seen_boot_ms != 0 &&
+                    mg_clock_boot_ms() - supervisor->commands_seen_boot_ms <= COMMANDS_VALID_MS;
+    bool is_held =
+        is_known && (supervisor->commands_consumers == 0 ||
+                     supervisor->commands_ready > COMMANDS_BACKLOG_SWEEPS * supervisor->options.sweep_batch);
+    if (is_held != supervisor->is_held) {
+        supervisor->is_held = is_held;
+        mg_log(is_held ? MG_LOG_WARN : MG_LOG_INFO,
+               is_held ? "asking waits until schedulers take what was asked" : "asking goes on",
+               MG_LOG_TEXT("queue", MG_QUEUE_COMMANDS), MG_LOG_NUMBER("ready", supervisor->commands_ready),
+               MG_LOG_NUMBER("consumers", supervisor->commands_consumers));
+    }
+    return !is_held;
+}
+
+static void commands_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
+{
+    struct supervisor *supervisor = arg;
+    (void)queue;
+    supervisor->commands_seen_boot_ms = mg_clock_boot_ms();
+    supervisor->commands_ready = ready_messages;
+    supervisor->commands_consumers = consumers;
 }
 
 static void sweep_run(void *arg)
 {
     struct supervisor *supervisor = arg;
-    char reason[256];
-    if (!supervisor->is_leader || supervisor->is_sweeping) {
+    if (!supervisor->is_leader || supervisor->is_sweeping || !can_publish(supervisor) ||
+        !are_commands_taken(supervisor)) {
         return;
     }
-    size_t room = mg_broker_publish_room(supervisor->broker);
-    if (!mg_broker_is_up(supervisor->broker, reason, sizeof(reason)) || room <= ASK_RESERVE) {
-        return;
-    }
-    room -= ASK_RESERVE;
+    grace_end(supervisor);
+    size_t room = mg_broker_publish_room(supervisor->broker) - ASK_RESERVE;
     bool is_small = room < (size_t)supervisor->options.sweep_batch;
     struct mg_sweep_options options = {
         .epoch = supervisor->epoch,
@@ -110,17 +209,38 @@ static void sweep_run(void *arg)
         .grace_after_ms = supervisor->grace_after_ms,
         .overdue_limit = (int)supervisor->options.overdue_limit,
     };
+    /* A gap is counted as one only when it is swept again; till then its end is reckoned. */
+    int64_t passed_ms = mg_clock_boot_ms() - supervisor->swept_at_boot_ms;
+    supervisor->is_gap_asked = is_gap(supervisor, passed_ms);
+    if (supervisor->is_gap_asked) {
+        options.grace_before_ms = supervisor->swept_at_ms + passed_ms;
+        if (supervisor->grace_until_boot_ms == 0) {
+            options.grace_after_ms = supervisor->swept_at_ms;
+        }
+    }
     supervisor->is_sweeping = true;
+    supervisor->asked_at_boot_us = mg_clock_boot_us();
     mg_store_sweep(supervisor->store, &options, sweep_answered, supervisor);
 }
 
-void supervisor_sweep_start(struct supervisor *supervisor)
+bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms)
 {
+    struct mg_err err;
+    int64_t age_ms = now_ms > swept_at_ms ? now_ms - swept_at_ms : 0;
     supervisor->is_sweeping = false;
+    supervisor->swept_at_ms = swept_at_ms;
+    supervisor->swept_at_boot_ms = mg_clock_boot_ms() - age_ms;
+    supervisor->mute_since_boot_ms = 0;
+    if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_COMMANDS, COMMANDS_PERIOD_MS, commands_seen,
+                              supervisor, &err) != MG_OK) {
+        mg_log(MG_LOG_WARN, "could not watch the queue of commands", MG_LOG_TEXT("reason", err.text));
+    }
     if (supervisor->sweep_timer == NULL) {
         supervisor->sweep_timer = mg_timer_create(supervisor->loop, sweep_run, supervisor);
     }
-    if (supervisor->sweep_timer != NULL) {
-        mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
+    if (supervisor->sweep_timer == NULL) {
+        return false;
     }
+    mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
+    return true;
 }

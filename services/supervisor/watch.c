@@ -1,7 +1,7 @@
 /*
  * Alerts that belong to no order: dead letters, mass expiry, orders that nothing moves. Each is open as long
  * as its condition holds; the table decides whether a change is new, so a leader that follows another repeats
- * nothing.
+ * nothing. What cannot be looked at is left as it is.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +13,11 @@
 #include "wire/alert.h"
 
 #define WATCH_PERIOD_MS 2000
-/* A condition that has not been found for so long is gone: well above the periods at which it is looked for.
- */
-#define WATCH_GONE_MS   15000
-#define ALERT_MAX_BYTES 4096
+/* A condition that was looked for and not found for so long is gone; and at least for a few ask-again
+ * periods, since what was asked about is not found in between. */
+#define WATCH_GONE_MS      15000
+#define WATCH_GONE_PERIODS 3
+#define ALERT_MAX_BYTES    4096
 
 static const enum mg_alert alert_of[WATCHED_COUNT] = {
     [WATCHED_DEAD_LETTERS] = MG_ALERT_DEAD_LETTER,
@@ -29,38 +30,44 @@ static const char *const subject_of[WATCHED_COUNT] = {
     [WATCHED_STUCK_ORDERS] = "orders",
 };
 
-void supervisor_watch_saw(struct supervisor *supervisor, enum watched watched, const char *text)
+void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text)
 {
-    supervisor->seen_at_boot_ms[watched] = mg_clock_boot_ms();
-    (void)snprintf(supervisor->seen_text[watched], sizeof(supervisor->seen_text[watched]), "%s", text);
+    struct watched_state *state = &supervisor->watched[watched];
+    state->looked_at_boot_ms = mg_clock_boot_ms();
+    if (text != NULL) {
+        state->seen_at_boot_ms = state->looked_at_boot_ms;
+        (void)snprintf(state->text, sizeof(state->text), "%s", text);
+    }
 }
 
 static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
+    char text[256];
     (void)consumers;
-    if (ready_messages > 0) {
-        char text[256];
-        (void)snprintf(text, sizeof(text), "%lld messages lie in %s", (long long)ready_messages, queue);
-        supervisor_watch_saw(arg, WATCHED_DEAD_LETTERS, text);
-    }
+    (void)snprintf(text, sizeof(text), "%lld messages lie in %s; see makegood dead list",
+                   (long long)ready_messages, queue);
+    supervisor_watch_looked(arg, WATCHED_DEAD_LETTERS, ready_messages > 0 ? text : NULL);
 }
 
 static void alert_published(void *arg, enum mg_publish_outcome outcome)
 {
-    (void)arg;
-    if (outcome != MG_PUBLISH_CONFIRMED) {
-        mg_log(MG_LOG_WARN, "could not publish an alert; it stands in the table operator_alert",
+    struct watched_state *state = arg;
+    bool is_failing = outcome != MG_PUBLISH_CONFIRMED;
+    state->is_unsaid = state->is_unsaid || is_failing;
+    if (is_failing && !state->is_failing) {
+        mg_log(MG_LOG_WARN, "could not publish an alert; it stands in the table, and is published again",
+               MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
                MG_LOG_TEXT("outcome", mg_publish_outcome_name(outcome)));
     }
+    state->is_failing = is_failing;
 }
 
-static void alert_publish(struct supervisor *supervisor, enum watched watched)
+static void alert_publish(struct supervisor *supervisor, struct watched_state *state)
 {
-    struct mg_alert_message alert = {.alert = alert_of[watched],
-                                     .is_closed = !supervisor->is_raised[watched],
-                                     .at_ms = supervisor->swept_at_ms};
-    (void)snprintf(alert.subject, sizeof(alert.subject), "%s", subject_of[watched]);
-    (void)snprintf(alert.text, sizeof(alert.text), "%s", supervisor->seen_text[watched]);
+    struct mg_alert_message alert = {
+        .alert = alert_of[state->watched], .is_closed = !state->is_raised, .at_ms = supervisor->swept_at_ms};
+    (void)snprintf(alert.subject, sizeof(alert.subject), "%s", subject_of[state->watched]);
+    (void)snprintf(alert.text, sizeof(alert.text), "%s", state->text);
     struct mg_buf body;
     struct mg_err err;
     mg_buf_init(&body, ALERT_MAX_BYTES);
@@ -69,9 +76,10 @@ static void alert_publish(struct supervisor *supervisor, enum watched watched)
                                  .routing_key = MG_QUEUE_ALERTS,
                                  .type = "alert",
                                  .body = mg_buf_slice(&body)};
+    state->is_unsaid = false;
     if (body.failed ||
-        mg_broker_publish(supervisor->broker, &message, alert_published, supervisor, &err) != MG_OK) {
-        alert_published(supervisor, MG_PUBLISH_UNKNOWN);
+        mg_broker_publish(supervisor->broker, &message, alert_published, state, &err) != MG_OK) {
+        alert_published(state, MG_PUBLISH_REFUSED);
     }
     mg_buf_finish(&body);
 }
@@ -83,51 +91,81 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
     if (err != NULL) {
         return; /* the next period writes them */
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && i < supervisor->written_count; i++) {
+        struct watched_state *state = &supervisor->watched[supervisor->written[i]];
         if (is_changed[i]) {
-            mg_log(MG_LOG_WARN, supervisor->is_raised[i] ? "alert" : "alert closed",
-                   MG_LOG_TEXT("alert", mg_alert_name(alert_of[i])),
-                   MG_LOG_TEXT("text", supervisor->seen_text[i]));
-            alert_publish(supervisor, (enum watched)i);
+            mg_log(MG_LOG_WARN, state->is_raised ? "alert" : "alert closed",
+                   MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
+                   MG_LOG_TEXT("text", state->text));
+        }
+        if (is_changed[i] || state->is_unsaid) {
+            alert_publish(supervisor, state);
         }
     }
+}
+
+/* Whether anything can be said of the condition now; if so, `is_raised` says what. */
+static bool state_judge(const struct supervisor *supervisor, struct watched_state *state, int64_t now_boot_ms)
+{
+    int64_t asking_ms = WATCH_GONE_PERIODS * supervisor->options.ask_again_ms;
+    int64_t gone_ms = asking_ms > WATCH_GONE_MS ? asking_ms : WATCH_GONE_MS;
+    bool is_there = state->seen_at_boot_ms != 0 && now_boot_ms - state->seen_at_boot_ms < gone_ms;
+    /* A new leader must have looked for as long before it closes what its predecessor opened. */
+    bool is_gone = !is_there && now_boot_ms - supervisor->watching_since_boot_ms >= gone_ms &&
+                   state->looked_at_boot_ms != 0 && now_boot_ms - state->looked_at_boot_ms < gone_ms;
+    if (is_there || is_gone) {
+        state->is_raised = is_there;
+    }
+    if (is_gone && state->text[0] == '\0') {
+        (void)snprintf(state->text, sizeof(state->text), "its cause is gone");
+    }
+    return is_there || is_gone;
 }
 
 static void alerts_write(void *arg)
 {
     struct supervisor *supervisor = arg;
+    struct mg_alert_write writes[WATCHED_COUNT];
+    int count = 0;
     if (!supervisor->is_leader || supervisor->is_writing_alerts) {
         return;
     }
-    int64_t now_boot_ms = mg_clock_boot_ms();
-    struct mg_alert_write writes[WATCHED_COUNT];
     for (int i = 0; i < WATCHED_COUNT; i++) {
-        int64_t seen_at_ms = supervisor->seen_at_boot_ms[i];
-        supervisor->is_raised[i] = seen_at_ms != 0 && now_boot_ms - seen_at_ms < WATCH_GONE_MS;
-        writes[i] = (struct mg_alert_write){.alert = alert_of[i],
-                                            .is_closed = !supervisor->is_raised[i],
-                                            .subject = subject_of[i],
-                                            .order_id = "",
-                                            .text = mg_slice_of(supervisor->seen_text[i])};
+        struct watched_state *state = &supervisor->watched[i];
+        if (state_judge(supervisor, state, mg_clock_boot_ms())) {
+            supervisor->written[count] = (enum watched)i;
+            writes[count++] = (struct mg_alert_write){.alert = alert_of[i],
+                                                      .is_closed = !state->is_raised,
+                                                      .subject = subject_of[i],
+                                                      .order_id = "",
+                                                      .text = mg_slice_of(state->text)};
+        }
     }
-    supervisor->is_writing_alerts = true;
-    mg_store_write_alerts(supervisor->store, writes, WATCHED_COUNT, alerts_written, supervisor);
+    supervisor->written_count = count;
+    if (count > 0) {
+        supervisor->is_writing_alerts = true;
+        mg_store_write_alerts(supervisor->store, writes, count, alerts_written, supervisor);
+    }
 }
 
-void supervisor_watch_start(struct supervisor *supervisor)
+bool supervisor_watch_start(struct supervisor *supervisor)
 {
     struct mg_err err;
     supervisor->is_writing_alerts = false;
+    supervisor->watching_since_boot_ms = mg_clock_boot_ms();
+    for (int i = 0; i < WATCHED_COUNT; i++) {
+        supervisor->watched[i].watched = (enum watched)i;
+    }
+    if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_DEAD, WATCH_PERIOD_MS, dead_letters_seen,
+                              supervisor, &err) != MG_OK) {
+        mg_log(MG_LOG_WARN, "could not watch the dead letters", MG_LOG_TEXT("reason", err.text));
+    }
     if (supervisor->watch_timer == NULL) {
         supervisor->watch_timer = mg_timer_create(supervisor->loop, alerts_write, supervisor);
-        if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_DEAD, WATCH_PERIOD_MS, dead_letters_seen,
-                                  supervisor, &err) != MG_OK) {
-            mg_log(MG_LOG_WARN, "could not watch the dead letters", MG_LOG_TEXT("reason", err.text));
-        }
     }
-    if (supervisor->watch_timer != NULL) {
-        /* First after a while: a new leader has not looked yet, and must not close what its predecessor
-         * opened. */
-        mg_timer_start(supervisor->watch_timer, 2 * WATCH_PERIOD_MS, WATCH_PERIOD_MS);
+    if (supervisor->watch_timer == NULL) {
+        return false;
     }
+    mg_timer_start(supervisor->watch_timer, WATCH_PERIOD_MS, WATCH_PERIOD_MS);
+    return true;
 }

@@ -1,0 +1,411 @@
+/* See fakes.h. */
+#include "fakes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+struct fake_world fake;
+static struct supervisor *supervisor;
+
+/* ---- loop and clocks ---- */
+
+struct mg_loop {
+    int unused;
+};
+struct mg_timer {
+    struct mg_timer *next;
+    mg_loop_fn *fn;
+    void *arg;
+    bool is_active;
+    int64_t at_ms, repeat_ms;
+};
+static struct mg_loop the_loop;
+static struct mg_timer *timers;
+
+int64_t mg_clock_boot_ms(void)
+{
+    return fake.boot_ms;
+}
+
+int64_t mg_clock_boot_us(void)
+{
+    return fake.boot_ms * 1000;
+}
+
+int64_t mg_clock_wall_ms(void)
+{
+    return fake.boot_ms;
+}
+
+int64_t fake_database_ms(void)
+{
+    return fake.boot_ms + fake.database_ahead_ms;
+}
+
+struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
+{
+    assert(loop == &the_loop);
+    struct mg_timer *timer = calloc(1, sizeof(*timer));
+    assert(timer != NULL);
+    timer->fn = fn;
+    timer->arg = arg;
+    timer->next = timers;
+    timers = timer;
+    return timer;
+}
+
+void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
+{
+    timer->is_active = true;
+    timer->at_ms = fake.boot_ms + (after_ms < 1 ? 1 : after_ms);
+    timer->repeat_ms = repeat_ms;
+}
+
+void mg_timer_stop(struct mg_timer *timer)
+{
+    timer->is_active = false;
+}
+
+void mg_loop_stop(struct mg_loop *loop)
+{
+    (void)loop;
+    fake.loops_stopped++;
+}
+
+void fake_pass(int64_t ms)
+{
+    for (int64_t end_ms = fake.boot_ms + ms; fake.boot_ms < end_ms;) {
+        int64_t left_ms = end_ms - fake.boot_ms;
+        fake.boot_ms += left_ms < 50 ? left_ms : 50;
+        for (struct mg_timer *timer = timers; timer != NULL; timer = timer->next) {
+            if (timer->is_active && timer->at_ms <= fake.boot_ms) {
+                timer->is_active = timer->repeat_ms > 0;
+                timer->at_ms = fake.boot_ms + timer->repeat_ms;
+                timer->fn(timer->arg);
+            }
+        }
+    }
+}
+
+/* ---- log ---- */
+
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+{
+    (void)fields;
+    fake.errors += level == MG_LOG_ERROR;
+    fake.warnings += level == MG_LOG_WARN;
+    if (level >= MG_LOG_WARN) {
+        (void)snprintf(fake.last_line, sizeof(fake.last_line), "%s", message);
+    }
+}
+
+/* ---- store ---- */
+
+static mg_store_lead_fn *lead_done;
+static mg_store_sweep_fn *sweep_done;
+static mg_store_alerts_fn *write_done;
+static mg_store_done_fn *resign_done;
+
+bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    (void)store;
+    (void)snprintf(ret_reason, size, "%s", fake.is_store_up ? "" : "the database is away");
+    return fake.is_store_up;
+}
+
+void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
+{
+    (void)store;
+    assert(!fake.is_trying && strcmp(holder, "me") == 0 && arg == supervisor);
+    fake.is_trying = true;
+    fake.tries++;
+    lead_done = done;
+}
+
+static void answer_lead(const struct mg_lead_answer *answer)
+{
+    assert(fake.is_trying);
+    fake.is_trying = false;
+    lead_done(supervisor, answer, NULL);
+}
+
+void fake_answer_lead(bool is_leader, int64_t swept_ago_ms)
+{
+    answer_lead(
+        &(struct mg_lead_answer){.is_leader = is_leader,
+                                 .epoch = is_leader ? 7 : 0,
+                                 .now_ms = fake_database_ms(),
+                                 .swept_at_ms = swept_ago_ms < 0 ? 0 : fake_database_ms() - swept_ago_ms});
+}
+
+void fake_answer_lead_refused(const char *refusal)
+{
+    answer_lead(&(struct mg_lead_answer){.refusal = refusal});
+}
+
+void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    assert(arg == supervisor);
+    fake.is_resigning = true;
+    fake.resigned++;
+    resign_done = done;
+}
+
+void fake_answer_resigned(void)
+{
+    assert(fake.is_resigning);
+    fake.is_resigning = false;
+    resign_done(supervisor, NULL);
+}
+
+void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
+                     int param_count, mg_store_rows_fn *done, void *arg)
+{
+    (void)store;
+    (void)params;
+    assert(report == MG_REPORT_LEADER && param_count == 0);
+    fake.kept++;
+    done(arg, NULL, NULL);
+}
+
+void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
+                    void *arg)
+{
+    (void)store;
+    assert(!fake.is_sweep_open && arg == supervisor);
+    fake.is_sweep_open = true;
+    fake.sweeps++;
+    fake.asked = *options;
+    sweep_done = done;
+}
+
+static void answer_sweep(const struct mg_sweep_answer *answer)
+{
+    assert(fake.is_sweep_open);
+    fake.is_sweep_open = false;
+    sweep_done(supervisor, answer, NULL);
+}
+
+void fake_answer_sweep(const struct mg_due *dues, int count)
+{
+    answer_sweep(&(struct mg_sweep_answer){
+        .is_leader = true, .now_ms = fake_database_ms(), .dues = dues, .due_count = count});
+}
+
+void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total)
+{
+    answer_sweep(&(struct mg_sweep_answer){.is_leader = true,
+                                           .now_ms = fake_database_ms(),
+                                           .dues = dues,
+                                           .due_count = count,
+                                           .overdue_total = overdue_total,
+                                           .is_full = true});
+}
+
+void fake_answer_sweep_fenced(void)
+{
+    answer_sweep(&(struct mg_sweep_answer){.is_leader = false, .now_ms = fake_database_ms()});
+}
+
+void fake_answer_sweep_failed(void)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+    assert(fake.is_sweep_open);
+    fake.is_sweep_open = false;
+    sweep_done(supervisor, NULL, &err);
+}
+
+void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
+                           mg_store_alerts_fn *done, void *arg)
+{
+    (void)store;
+    assert(!fake.is_write_open && arg == supervisor && count > 0 && count <= WATCHED_COUNT);
+    fake.is_write_open = true;
+    fake.writes++;
+    fake.alert_count = count;
+    for (int i = 0; i < count; i++) {
+        fake.alerts[i] = alerts[i];
+        (void)snprintf(fake.alert_texts[i], sizeof(fake.alert_texts[i]), "%.*s", (int)alerts[i].text.len,
+                       alerts[i].text.data);
+    }
+    write_done = done;
+}
+
+/* As the table does: one open row for each, and whoever changes it is told. */
+void fake_answer_write(void)
+{
+    bool is_changed[WATCHED_COUNT] = {false};
+    assert(fake.is_write_open);
+    fake.is_write_open = false;
+    for (int i = 0; i < fake.alert_count; i++) {
+        enum watched watched = fake.alerts[i].alert == MG_ALERT_DEAD_LETTER   ? WATCHED_DEAD_LETTERS
+                               : fake.alerts[i].alert == MG_ALERT_MASS_EXPIRY ? WATCHED_MASS_EXPIRY
+                                                                              : WATCHED_STUCK_ORDERS;
+        is_changed[i] = fake.is_open[watched] == fake.alerts[i].is_closed;
+        fake.is_open[watched] = !fake.alerts[i].is_closed;
+    }
+    write_done(supervisor, is_changed, fake.alert_count, NULL);
+}
+
+/* ---- broker ---- */
+
+static struct {
+    const char *queue;
+    mg_queue_seen_fn *seen;
+    void *arg;
+} watches[2];
+static int watch_count;
+
+bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
+{
+    (void)broker;
+    (void)snprintf(ret_reason, size, "%s", fake.is_broker_up ? "" : "the broker is away");
+    return fake.is_broker_up;
+}
+
+size_t mg_broker_publish_room(const struct mg_broker *broker)
+{
+    (void)broker;
+    return fake.room;
+}
+
+const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
+{
+    (void)outcome;
+    return "as the test said";
+}
+
+enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
+                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    (void)broker;
+    (void)period_ms;
+    (void)err;
+    for (int i = 0; i < watch_count; i++) {
+        if (strcmp(watches[i].queue, queue) == 0) {
+            return MG_OK;
+        }
+    }
+    assert(watch_count < 2);
+    watches[watch_count].queue = queue;
+    watches[watch_count].seen = seen;
+    watches[watch_count++].arg = arg;
+    return MG_OK;
+}
+
+void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers)
+{
+    for (int i = 0; i < watch_count; i++) {
+        if (strcmp(watches[i].queue, queue) == 0) {
+            watches[i].seen(watches[i].arg, queue, ready, consumers);
+            return;
+        }
+    }
+    assert(!"the queue is not watched");
+}
+
+static void message_keep(const struct mg_message *message)
+{
+    struct mg_err err;
+    if (strcmp(message->type, "alert") == 0) {
+        assert(fake.told_count < FAKE_PUBLISHED_MAX);
+        assert(mg_alert_parse(message->body, &fake.told[fake.told_count++], &err) == MG_OK);
+        return;
+    }
+    struct mg_arena *arena = mg_arena_create(4096);
+    struct mg_command *command = &fake.commands[fake.command_count++];
+    assert(fake.command_count <= FAKE_PUBLISHED_MAX && arena != NULL);
+    assert(mg_command_parse(message->body, &MG_JSON_LIMITS_DEFAULT, arena, command, &err) == MG_OK);
+    assert(strcmp(command->command_id, message->message_id) == 0);
+    assert(message->reply_to == NULL);
+    mg_arena_destroy(arena);
+}
+
+/* Confirms at once, which the real one never does; the supervisor waits for no confirm. */
+enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                mg_published_fn *done, void *arg, struct mg_err *err)
+{
+    (void)broker;
+    if (fake.room == 0) {
+        return mg_err_set(err, MG_TRANSIENT, "the window is full");
+    }
+    fake.room--;
+    if (fake.outcome == MG_PUBLISH_CONFIRMED) {
+        message_keep(message);
+    }
+    done(arg, fake.outcome);
+    return MG_OK;
+}
+
+/* ---- the whole ---- */
+
+struct supervisor *fake_start(void)
+{
+    fake = (struct fake_world){.boot_ms = 1000000,
+                               .database_ahead_ms = FAKE_NOW_MS - 1000000,
+                               .is_store_up = true,
+                               .is_broker_up = true,
+                               .room = 4096};
+    watch_count = 0;
+    supervisor = calloc(1, sizeof(*supervisor));
+    assert(supervisor != NULL);
+    supervisor->options = (struct supervisor_options){.sweep_period_ms = 250,
+                                                      .sweep_batch = 500,
+                                                      .ask_again_ms = 2000,
+                                                      .lead_period_ms = 500,
+                                                      .gap_ms = 3000,
+                                                      .grace_ms = 3000,
+                                                      .overdue_limit = 200};
+    (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "me");
+    supervisor->loop = &the_loop;
+    supervisor->metrics = mg_metrics_create();
+    supervisor->leading = mg_metrics_series(supervisor->metrics, MG_GAUGE, "leading", NULL, "x");
+    supervisor->sweeps = mg_metrics_series(supervisor->metrics, MG_COUNTER, "sweeps", NULL, "x");
+    supervisor->sweep_seconds = mg_metrics_series(supervisor->metrics, MG_HISTOGRAM, "seconds", NULL, "x");
+    supervisor->unasked = mg_metrics_series(supervisor->metrics, MG_COUNTER, "unasked", NULL, "x");
+    supervisor->violations = mg_metrics_series(supervisor->metrics, MG_COUNTER, "violations", NULL, "x");
+    supervisor->held_back = mg_metrics_series(supervisor->metrics, MG_GAUGE, "held_back", NULL, "x");
+    for (int i = 0; i < MG_CAUSE_COUNT; i++) {
+        supervisor->asked[i] = mg_metrics_series(supervisor->metrics, MG_COUNTER, "asked", NULL, "x");
+    }
+    assert(supervisor_lead_start(supervisor));
+    return supervisor;
+}
+
+void fake_finish(void)
+{
+    while (timers != NULL) {
+        struct mg_timer *timer = timers;
+        timers = timer->next;
+        free(timer);
+    }
+    mg_metrics_destroy(supervisor->metrics);
+    free(supervisor);
+}
+
+void fake_lead(int64_t swept_ago_ms)
+{
+    fake_pass(50);
+    fake_answer_lead(true, swept_ago_ms);
+    fake_pass(50);
+    assert(fake.is_sweep_open);
+}
+
+void fake_pass_quietly(int64_t ms)
+{
+    for (int64_t passed_ms = 0; passed_ms < ms; passed_ms += 50) {
+        fake_pass(50);
+        if (fake.is_sweep_open) {
+            fake_answer_sweep(NULL, 0);
+        }
+        if (fake.is_write_open) {
+            fake_answer_write();
+        }
+    }
+}

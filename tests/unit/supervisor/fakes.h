@@ -1,0 +1,64 @@
+/*
+ * A world around one supervisor: time passes when the test says so, the store's questions lie open until the
+ * test answers them, the broker writes down what was published. The database's clock is the boot clock plus
+ * an offset, which a test may let jump.
+ */
+#ifndef MG_TESTS_SUPERVISOR_FAKES_H
+#define MG_TESTS_SUPERVISOR_FAKES_H
+
+#include "supervisor.h"
+#include "wire/alert.h"
+#include "wire/command.h"
+
+#define FAKE_PUBLISHED_MAX 64
+#define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
+
+struct fake_world {
+    int64_t boot_ms;
+    int64_t database_ahead_ms; /* of the boot clock */
+    int loops_stopped;
+
+    bool is_store_up;
+    bool is_trying, is_sweep_open, is_write_open, is_resigning; /* questions that lie open */
+    int tries, sweeps, writes, resigned, kept;
+    struct mg_sweep_options asked; /* by the last sweep */
+    struct mg_alert_write alerts[WATCHED_COUNT];
+    char alert_texts[WATCHED_COUNT][256];
+    int alert_count;
+    bool is_open[WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum watched */
+
+    bool is_broker_up;
+    size_t room;
+    enum mg_publish_outcome outcome; /* of what is published */
+    struct mg_command commands[FAKE_PUBLISHED_MAX];
+    int command_count;
+    struct mg_alert_message told[FAKE_PUBLISHED_MAX];
+    int told_count;
+
+    int errors, warnings; /* lines of the log */
+    char last_line[256];
+};
+extern struct fake_world fake;
+
+/* A supervisor with the default options; `fake_finish` frees what it made. */
+struct supervisor *fake_start(void);
+void fake_finish(void);
+
+void fake_pass(int64_t ms); /* fires timers in their order, in steps of at most 50 ms */
+int64_t fake_database_ms(void);
+
+void fake_answer_lead(bool is_leader, int64_t swept_ago_ms); /* swept_ago_ms -1: nobody ever */
+void fake_answer_lead_refused(const char *refusal);
+void fake_answer_sweep(const struct mg_due *dues, int count);
+void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total);
+void fake_answer_sweep_fenced(void);
+void fake_answer_sweep_failed(void);
+void fake_answer_write(void);
+void fake_answer_resigned(void);
+/* Passes time; every question that comes up is answered with nothing due. */
+void fake_pass_quietly(int64_t ms);
+void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers);
+/* Takes the lead, with the first sweep under way. */
+void fake_lead(int64_t swept_ago_ms);
+
+#endif

@@ -1,0 +1,358 @@
+/* What the leader asks for, when it holds back, and when it says nothing. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakes.h"
+
+static struct supervisor *supervisor;
+
+static void setup(void)
+{
+    supervisor = fake_start();
+}
+
+static void teardown(void)
+{
+    fake_finish();
+}
+
+static struct mg_due overdue(const char *order_id, int64_t due_at_ms)
+{
+    struct mg_due due = {.ask = MG_CAUSE_OVERDUE, .step = "reserve", .attempt = 3, .version = 9, .seq = 4};
+    (void)snprintf(due.order_id, sizeof(due.order_id), "%s", order_id);
+    due.due_at_ms = due_at_ms;
+    return due;
+}
+
+static struct mg_due other(enum mg_cause_kind ask, const char *order_id, int64_t due_at_ms)
+{
+    struct mg_due due = {.ask = ask, .version = 9, .seq = 4, .due_at_ms = due_at_ms};
+    (void)snprintf(due.order_id, sizeof(due.order_id), "%s", order_id);
+    if (ask == MG_CAUSE_DUE) {
+        (void)snprintf(due.step, sizeof(due.step), "charge");
+        due.attempt = 2;
+    }
+    return due;
+}
+
+START_TEST(each_due_becomes_one_command)
+{
+    int64_t now_ms = fake_database_ms();
+    fake_lead(100);
+    const struct mg_due dues[] = {overdue("o-1", now_ms), other(MG_CAUSE_DUE, "o-2", now_ms),
+                                  other(MG_CAUSE_EXPIRED, "o-3", now_ms), other(MG_CAUSE_NUDGE, "o-4", 0),
+                                  other(MG_CAUSE_OWED, "o-5", 0)};
+    fake_answer_sweep(dues, 5);
+    ck_assert_int_eq(fake.command_count, 5);
+    for (int i = 0; i < 5; i++) {
+        const struct mg_command *command = &fake.commands[i];
+        ck_assert_int_eq(command->kind, dues[i].ask);
+        ck_assert_str_eq(command->order_id, dues[i].order_id);
+        ck_assert_str_eq(command->step, dues[i].step);
+        ck_assert_uint_eq(command->attempt, dues[i].attempt);
+        ck_assert_uint_eq(command->version, dues[i].ask == MG_CAUSE_NUDGE ? 9 : 0);
+        ck_assert_uint_eq(command->seq, dues[i].ask == MG_CAUSE_OWED ? 4 : 0);
+        ck_assert_str_eq(command->by, "me");
+    }
+}
+END_TEST
+
+START_TEST(the_same_ask_is_one_cause)
+{
+    int64_t now_ms = fake_database_ms();
+    fake_lead(100);
+    struct mg_due dues[6];
+    for (int i = 0; i < 6; i++) {
+        dues[i] = overdue("o-1", now_ms);
+    }
+    dues[2].due_at_ms++;
+    dues[3].attempt++;
+    dues[4].version++;
+    (void)snprintf(dues[5].step, sizeof(dues[5].step), "charge");
+    fake_answer_sweep(dues, 6);
+    ck_assert_str_eq(fake.commands[0].command_id, fake.commands[1].command_id);
+    for (int i = 2; i < 6; i++) {
+        ck_assert_str_ne(fake.commands[0].command_id, fake.commands[i].command_id);
+    }
+}
+END_TEST
+
+START_TEST(without_room_the_rest_is_left_due)
+{
+    int64_t now_ms = fake_database_ms();
+    fake_lead(100);
+    struct mg_due dues[10];
+    for (int i = 0; i < 10; i++) {
+        dues[i] = overdue("o-1", now_ms + i);
+    }
+    fake.room = 4;
+    fake_answer_sweep_full(dues, 10, 10);
+    ck_assert_int_eq(fake.command_count, 4);
+    ck_assert_double_eq(mg_metric_value(supervisor->unasked), 1);
+    /* The window is full: nothing is asked until there is room, and then no more than there is room for. */
+    fake_pass(1000);
+    ck_assert_int_eq(fake.sweeps, 1);
+    fake.room = 64 + 10;
+    fake_pass(250);
+    ck_assert_int_eq(fake.sweeps, 2);
+    ck_assert_int_eq(fake.asked.limit, 10);
+}
+END_TEST
+
+START_TEST(a_full_sweep_is_followed_at_once)
+{
+    fake_lead(100);
+    fake_answer_sweep_full(NULL, 0, 0);
+    fake_pass(50);
+    ck_assert_int_eq(fake.sweeps, 2);
+    ck_assert_int_eq(fake.asked.limit, 500);
+    fake_answer_sweep(NULL, 0);
+    fake_pass(50);
+    ck_assert_int_eq(fake.sweeps, 2);
+    fake_pass(250);
+    ck_assert_int_eq(fake.sweeps, 3);
+}
+END_TEST
+
+START_TEST(an_unconfirmed_ask_is_only_counted)
+{
+    fake_lead(100);
+    const struct mg_due due = overdue("o-1", fake_database_ms());
+    fake.outcome = MG_PUBLISH_UNKNOWN;
+    fake_answer_sweep(&due, 1);
+    ck_assert_double_eq(mg_metric_value(supervisor->unasked), 1);
+    ck_assert(supervisor->is_leader);
+}
+END_TEST
+
+START_TEST(one_question_at_a_time)
+{
+    fake_lead(100);
+    fake_pass(5000);
+    ck_assert_int_eq(fake.sweeps, 1);
+}
+END_TEST
+
+/* ---- gaps ---- */
+
+START_TEST(no_grace_without_a_gap)
+{
+    fake_lead(2000);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+    const struct mg_due due = overdue("o-1", fake_database_ms() - 10);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 1);
+}
+END_TEST
+
+START_TEST(a_new_leader_gives_a_grace_for_the_gap_before_it)
+{
+    int64_t since_ms = fake_database_ms() + 50 - 60000;
+    fake_lead(60000);
+    ck_assert_int_eq(fake.asked.grace_after_ms, since_ms);
+    ck_assert_int_eq(fake.asked.grace_before_ms, fake_database_ms());
+    fake_answer_sweep(NULL, 0);
+    int64_t before_ms = supervisor->grace_before_ms;
+    fake_pass(300);
+    ck_assert_int_eq(fake.asked.grace_after_ms, since_ms);
+    ck_assert_int_eq(fake.asked.grace_before_ms, before_ms);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(2500);
+    fake_pass(500);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+}
+END_TEST
+
+START_TEST(never_swept_is_a_gap_since_ever)
+{
+    fake_lead(-1);
+    ck_assert_int_eq(fake.asked.grace_after_ms, 0);
+    ck_assert_int_eq(fake.asked.grace_before_ms, fake_database_ms());
+    const struct mg_due due = overdue("o-1", fake_database_ms() - 100000);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 0);
+    ck_assert_int_eq(fake.warnings, 0); /* a first start is nothing to warn of */
+}
+END_TEST
+
+START_TEST(a_broker_outage_is_a_gap)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t swept_ms = fake_database_ms();
+    fake.is_broker_up = false;
+    fake_pass(3200); /* shorter than what makes it step down */
+    fake.is_broker_up = true;
+    fake_pass(250);
+    ck_assert(supervisor->is_leader);
+    ck_assert_int_eq(fake.asked.grace_after_ms, swept_ms);
+    ck_assert_int_ge(fake.asked.grace_before_ms, fake_database_ms() - 300); /* when it was asked */
+    ck_assert_int_le(fake.asked.grace_before_ms, fake_database_ms());
+}
+END_TEST
+
+START_TEST(a_failing_database_is_a_gap)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t swept_ms = fake_database_ms();
+    for (int i = 0; i < 10; i++) {
+        fake_pass(500);
+        fake_answer_sweep_failed();
+    }
+    fake_pass(500);
+    ck_assert_int_eq(fake.asked.grace_after_ms, swept_ms);
+    ck_assert_int_ge(fake.asked.grace_before_ms, fake_database_ms() - 300); /* when it was asked */
+    ck_assert_int_le(fake.asked.grace_before_ms, fake_database_ms());
+}
+END_TEST
+
+START_TEST(schedulers_that_take_nothing_are_a_gap)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t swept_ms = fake_database_ms();
+    for (int i = 0; i < 20; i++) {
+        fake_queue_seen("scheduler.commands", 3, 0);
+        fake_pass(500);
+    }
+    ck_assert_int_eq(fake.sweeps, 1);
+    ck_assert_int_eq(fake.warnings, 1);
+    fake_queue_seen("scheduler.commands", 1001, 2);
+    fake_pass(500);
+    ck_assert_int_eq(fake.sweeps, 1);
+    fake_queue_seen("scheduler.commands", 1000, 2);
+    fake_pass(500);
+    ck_assert_int_eq(fake.sweeps, 2);
+    ck_assert_int_eq(fake.asked.grace_after_ms, swept_ms);
+}
+END_TEST
+
+START_TEST(what_was_seen_of_the_commands_runs_out)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("scheduler.commands", 0, 0);
+    fake_pass(4000);
+    ck_assert_int_eq(fake.sweeps, 1);
+    fake_pass(1500);
+    ck_assert_int_eq(fake.sweeps, 2);
+}
+END_TEST
+
+START_TEST(a_gap_found_only_by_the_answer_holds_deadlines_back)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t swept_ms = fake_database_ms();
+    fake_pass(250);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+    fake.database_ahead_ms += 60000; /* the clock jumps while the question is under way */
+    const struct mg_due dues[] = {overdue("o-1", swept_ms + 30000),
+                                  other(MG_CAUSE_EXPIRED, "o-2", swept_ms + 30000),
+                                  overdue("o-3", swept_ms - 5), other(MG_CAUSE_DUE, "o-4", swept_ms + 30000),
+                                  other(MG_CAUSE_NUDGE, "o-5", 0)};
+    fake_answer_sweep_full(dues, 5, 5000);
+    ck_assert_int_eq(fake.command_count, 3);
+    ck_assert_str_eq(fake.commands[0].order_id, "o-3");
+    ck_assert_str_eq(fake.commands[1].order_id, "o-4");
+    ck_assert_str_eq(fake.commands[2].order_id, "o-5");
+    /* What is in its grace is no mass expiry yet. */
+    fake_pass(2000);
+    ck_assert_int_eq(fake.writes, 0);
+    ck_assert_int_eq(fake.asked.grace_after_ms, swept_ms);
+}
+END_TEST
+
+START_TEST(a_gap_in_a_grace_keeps_the_deadlines_of_the_first)
+{
+    int64_t since_ms = fake_database_ms() + 50 - 60000;
+    supervisor->options.grace_ms = 60000;
+    fake_lead(60000);
+    fake_answer_sweep(NULL, 0);
+    fake_pass(250); /* a question that is answered late */
+    fake_pass(5000);
+    fake_answer_sweep(NULL, 0);
+    fake_pass(250);
+    ck_assert_int_eq(fake.asked.grace_after_ms, since_ms);
+    ck_assert_int_eq(fake.asked.grace_before_ms, supervisor->swept_at_ms);
+}
+END_TEST
+
+START_TEST(a_grace_of_nothing_is_none)
+{
+    supervisor->options.grace_ms = 0;
+    fake_lead(60000);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+    const struct mg_due due = overdue("o-1", fake_database_ms() - 1000);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 1);
+}
+END_TEST
+
+START_TEST(a_clock_that_goes_back_makes_no_gap)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake.database_ahead_ms -= 3600000;
+    fake_pass(250);
+    int64_t now_ms = fake_database_ms();
+    const struct mg_due due = overdue("o-1", now_ms - 10);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 1);
+    ck_assert_str_eq(fake.last_line, "the database's clock went back");
+    fake_pass(250);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+    /* It is followed from there: a gap by the new clock is a gap. */
+    fake_answer_sweep(NULL, 0);
+    ck_assert_int_eq(supervisor->swept_at_ms, fake_database_ms());
+}
+END_TEST
+
+START_TEST(a_leader_from_the_future_makes_no_gap)
+{
+    fake_pass(50);
+    fake_answer_lead(true, 0);
+    supervisor_lead_lost(supervisor, "test");
+    fake_pass(500);
+    fake_answer_lead(true, 0);
+    supervisor_lead_lost(supervisor, "test");
+    fake.database_ahead_ms -= 5000;
+    ck_assert(supervisor_sweep_start(supervisor, fake_database_ms(), fake_database_ms() + 5000));
+    supervisor->is_leader = true;
+    fake_pass(50);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor_sweep");
+    TCase *tcase = tcase_create("sweep");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, each_due_becomes_one_command);
+    tcase_add_test(tcase, the_same_ask_is_one_cause);
+    tcase_add_test(tcase, without_room_the_rest_is_left_due);
+    tcase_add_test(tcase, a_full_sweep_is_followed_at_once);
+    tcase_add_test(tcase, an_unconfirmed_ask_is_only_counted);
+    tcase_add_test(tcase, one_question_at_a_time);
+    tcase_add_test(tcase, no_grace_without_a_gap);
+    tcase_add_test(tcase, a_new_leader_gives_a_grace_for_the_gap_before_it);
+    tcase_add_test(tcase, never_swept_is_a_gap_since_ever);
+    tcase_add_test(tcase, a_broker_outage_is_a_gap);
+    tcase_add_test(tcase, a_failing_database_is_a_gap);
+    tcase_add_test(tcase, schedulers_that_take_nothing_are_a_gap);
+    tcase_add_test(tcase, what_was_seen_of_the_commands_runs_out);
+    tcase_add_test(tcase, a_gap_found_only_by_the_answer_holds_deadlines_back);
+    tcase_add_test(tcase, a_gap_in_a_grace_keeps_the_deadlines_of_the_first);
+    tcase_add_test(tcase, a_grace_of_nothing_is_none);
+    tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
+    tcase_add_test(tcase, a_leader_from_the_future_makes_no_gap);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,196 @@
+/* Alerts that belong to no order: opened once, closed when their cause is gone, left alone while nobody can
+ * look. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakes.h"
+
+static struct supervisor *supervisor;
+
+static void setup(void)
+{
+    supervisor = fake_start();
+    fake_lead(100);
+}
+
+static void teardown(void)
+{
+    fake_finish();
+}
+
+static struct mg_due stuck(const char *order_id)
+{
+    struct mg_due due = {.ask = MG_CAUSE_NUDGE, .version = 2, .is_stuck = true};
+    (void)snprintf(due.order_id, sizeof(due.order_id), "%s", order_id);
+    return due;
+}
+
+START_TEST(mass_expiry_is_braked_and_alerted)
+{
+    struct mg_due due = {.ask = MG_CAUSE_OVERDUE, .step = "reserve", .attempt = 1, .order_id = "o-1"};
+    due.due_at_ms = fake_database_ms();
+    fake_answer_sweep_full(&due, 1, 450);
+    ck_assert_int_eq(fake.command_count, 1);
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 250);
+    /* Not at once again, though there is more: that would be no brake. */
+    fake_pass(200);
+    ck_assert_int_eq(fake.sweeps, 1);
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_MASS_EXPIRY);
+    ck_assert(!fake.told[0].is_closed);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "450 attempts and orders are overdue at once; 200"));
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 0);
+}
+END_TEST
+
+START_TEST(exactly_the_limit_is_no_mass_expiry)
+{
+    fake_answer_sweep_full(NULL, 0, 200);
+    fake_pass(50);
+    ck_assert_int_eq(fake.sweeps, 2);
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.told_count, 0);
+}
+END_TEST
+
+START_TEST(stuck_orders_are_counted_nudged_and_alerted)
+{
+    const struct mg_due dues[] = {stuck("o-1"), stuck("o-2")};
+    fake_answer_sweep(dues, 2);
+    ck_assert_int_eq(fake.command_count, 2);
+    ck_assert_double_eq(mg_metric_value(supervisor->violations), 2);
+    ck_assert_int_eq(fake.errors, 1); /* one line a sweep, however many they are */
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_INVARIANT_VIOLATION);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "order o-1 "));
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "2 such orders"));
+}
+END_TEST
+
+START_TEST(a_plain_nudge_is_no_violation)
+{
+    struct mg_due due = stuck("o-1");
+    due.is_stuck = false;
+    fake_answer_sweep(&due, 1);
+    fake_pass_quietly(3000);
+    ck_assert_double_eq(mg_metric_value(supervisor->violations), 0);
+    ck_assert_int_eq(fake.told_count, 0);
+}
+END_TEST
+
+START_TEST(an_alert_is_opened_once_and_closed_when_its_cause_is_gone)
+{
+    fake_answer_sweep(NULL, 0);
+    for (int i = 0; i < 10; i++) { /* 20 s of dead letters */
+        fake_queue_seen("dead.letters", 3, 0);
+        fake_pass_quietly(2000);
+    }
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_str_eq(fake.told[0].subject, "dead.letters");
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "3 messages lie in dead.letters"));
+    for (int i = 0; i < 6; i++) { /* last seen 2 s ago, so gone for at most 14 s */
+        fake_queue_seen("dead.letters", 0, 0);
+        fake_pass_quietly(2000);
+    }
+    ck_assert_int_eq(fake.told_count, 1);
+    fake_pass_quietly(4000);
+    ck_assert_int_eq(fake.told_count, 2);
+    ck_assert(fake.told[1].is_closed);
+    fake_pass_quietly(10000);
+    ck_assert_int_eq(fake.told_count, 2);
+}
+END_TEST
+
+START_TEST(what_cannot_be_looked_at_is_left_open)
+{
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("dead.letters", 3, 0);
+    fake_pass_quietly(60000); /* nobody looks: the connection for looking is away */
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
+    fake_queue_seen("dead.letters", 0, 0);
+    fake_pass_quietly(2500);
+    ck_assert(!fake.is_open[WATCHED_DEAD_LETTERS]);
+}
+END_TEST
+
+START_TEST(a_new_leader_does_not_close_before_it_has_looked_as_long)
+{
+    fake.is_open[WATCHED_STUCK_ORDERS] = true; /* by its predecessor */
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(14000);
+    ck_assert(fake.is_open[WATCHED_STUCK_ORDERS]);
+    fake_pass_quietly(4000);
+    ck_assert(!fake.is_open[WATCHED_STUCK_ORDERS]);
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert(fake.told[0].is_closed);
+    ck_assert_str_eq(fake.told[0].text, "its cause is gone");
+}
+END_TEST
+
+START_TEST(a_slow_ask_again_keeps_the_alert_open)
+{
+    const struct mg_due due = stuck("o-1");
+    supervisor->options.ask_again_ms = 60000;
+    fake_answer_sweep(&due, 1);
+    for (int i = 0; i < 3; i++) {
+        fake_pass_quietly(60000);
+        fake_pass(300);
+        fake_answer_sweep(&due, 1);
+    }
+    ck_assert_int_eq(fake.told_count, 1);
+}
+END_TEST
+
+START_TEST(an_alert_that_could_not_be_published_is_published_again)
+{
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("dead.letters", 3, 0);
+    fake.outcome = MG_PUBLISH_REFUSED;
+    fake_pass_quietly(6500);
+    ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
+    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.warnings, 2); /* the alert itself, and once that it cannot be published */
+    fake.outcome = MG_PUBLISH_CONFIRMED;
+    fake_pass_quietly(6000);
+    ck_assert_int_eq(fake.told_count, 1);
+}
+END_TEST
+
+START_TEST(who_does_not_lead_writes_no_alert)
+{
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("dead.letters", 3, 0);
+    supervisor_lead_lost(supervisor, "test");
+    fake.is_store_up = false;
+    fake_queue_seen("dead.letters", 3, 0);
+    fake_pass(20000);
+    ck_assert_int_eq(fake.writes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor_watch");
+    TCase *tcase = tcase_create("watch");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, mass_expiry_is_braked_and_alerted);
+    tcase_add_test(tcase, exactly_the_limit_is_no_mass_expiry);
+    tcase_add_test(tcase, stuck_orders_are_counted_nudged_and_alerted);
+    tcase_add_test(tcase, a_plain_nudge_is_no_violation);
+    tcase_add_test(tcase, an_alert_is_opened_once_and_closed_when_its_cause_is_gone);
+    tcase_add_test(tcase, what_cannot_be_looked_at_is_left_open);
+    tcase_add_test(tcase, a_new_leader_does_not_close_before_it_has_looked_as_long);
+    tcase_add_test(tcase, a_slow_ask_again_keeps_the_alert_open);
+    tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
+    tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
