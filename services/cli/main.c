@@ -149,7 +149,7 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
     n = options_add(list, n, extras & EXTRA_REASON,
                     TEXT("by", &to->by, "NAME", "who; default: the user's name"));
     n = options_add(list, n, extras & EXTRA_VERSION,
-                    (struct mg_option){"version", MG_OPTION_INTEGER, &to->version, "0", 0, INT64_MAX, false,
+                    (struct mg_option){"if-version", MG_OPTION_INTEGER, &to->version, "0", 0, INT64_MAX, false,
                                        "N", "the order's version that this was decided on; 0: as it is now"});
     n = options_add(list, n, extras & EXTRA_STEP, TEXT("step", &to->step, "STEP", "which step"));
     n = options_add(list, n, extras & EXTRA_OUTCOME,

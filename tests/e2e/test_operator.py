@@ -46,7 +46,7 @@ def two_operators_or_one_who_clicks_twice_cause_one_change(s):
     s.wait_state(order, "error")
     s.remote("payment").switch("order")
     version = s.process(order)["version"]
-    words = ("order", "resume", order.order_id, "--version", version, "--reason", "again")
+    words = ("order", "resume", order.order_id, "--if-version", version, "--reason", "again")
     codes = [s.cluster.tool(*words, check=False).returncode for _ in range(2)]
     assert codes == [0, 4], codes
     s.wait_state(order, "processed")
