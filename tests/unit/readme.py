@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+"""readme.py SOURCE BIN: what the README files say is so.
+
+Quoted files are quoted as they are, the state diagrams are those of the program, every command, option, verb, metric,
+alert and test that is named exists, every relative link leads somewhere, and the definitions shown are accepted by the
+programs that read them. That the examples also run is shown by the end-to-end tests of their own.
+"""
+
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.parse
+
+SERVICES = ("makegood-scheduler", "makegood-agent", "makegood-supervisor")
+MUST_BE_QUOTED = ("tests/e2e/hello.json", "deploy/sample/services/payment.json", "tests/e2e/python_client.py",
+                  "tests/e2e/python_agent.py")
+QUOTED = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```\n", re.DOTALL)
+STATES = re.compile(r"<!-- states -->\n(.*?)<!-- /states -->", re.DOTALL)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SPAN = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+class Readme:
+    """One README: its text, its commands (shell blocks and code spans), its prose without blocks."""
+
+    def __init__(self, source, path):
+        self.source, self.path = source, path
+        self.text = path.read_text(encoding="utf-8")
+        self.name = str(path.relative_to(source))
+        self.prose = FENCE.sub("", self.text)
+        self.spans = [span.replace("\\|", "|") for span in SPAN.findall(self.prose)]
+        shell = [line for language, block in FENCE.findall(self.text) if language == "sh" for line in block.splitlines()]
+        self.commands = [line for line in shell + self.spans if line and not line.startswith("#")]
+
+    def anchors(self):
+        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(self.prose)}
+
+
+class Programs:
+    """What the programs say of themselves."""
+
+    def __init__(self, binaries):
+        self.binaries = binaries
+
+    def run(self, name, *words):
+        return subprocess.run([str(self.binaries / name), *map(str, words)], capture_output=True, text=True, timeout=30,
+                              check=False, cwd=self.binaries)
+
+    @functools.cached_property
+    def verbs(self):
+        found = set()
+        for line in self.run("makegood", "--help").stdout.splitlines():
+            match = re.match(r"  ([a-z]+) ([a-z]+)?", line)
+            if match:
+                found.add(" ".join(filter(None, match.groups())))
+        return found
+
+    def options(self, *words):
+        name, rest = words[0], words[1:]
+        return set(re.findall(r"--[a-z][a-z-]*", self.run(name, *rest, "--help").stdout)) | {"--help", "--version"}
+
+
+def verb_of(words, verbs):
+    """The verb that the words after `makegood` begin with, or None."""
+    for count in (2, 1):
+        if len(words) >= count and " ".join(words[:count]) in verbs:
+            return " ".join(words[:count])
+    return None
+
+
+def check_quotes(readme):
+    quoted = dict(QUOTED.findall(readme.text))
+    for name, text in quoted.items():
+        path = readme.source / name
+        if not path.is_file():
+            yield f"quotes {name}, which does not exist"
+        elif path.read_text(encoding="utf-8") != text:
+            yield f"{name} is not quoted as it is"
+    if readme.name == "README.md":
+        for name in MUST_BE_QUOTED:
+            if name not in quoted:
+                yield f"{name} is not quoted"
+
+
+def check_states(readme, programs):
+    found = STATES.findall(readme.text)
+    if readme.name == "README.md" and len(found) != 1:
+        yield "there is no <!-- states --> … <!-- /states -->"
+    for text in found:
+        if text.strip() != programs.run("makegood", "workflow", "states", "--mermaid").stdout.strip():
+            yield "the state diagrams are not what `makegood workflow states --mermaid` prints"
+
+
+def check_links(readme):
+    for target in LINK.findall(readme.prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = urllib.parse.unquote(target).partition("#")
+        file = (readme.path.parent / path).resolve() if path else readme.path
+        if not file.exists():
+            yield f"the link {target} leads nowhere"
+        elif anchor and file.suffix == ".md" and anchor not in Readme(readme.source, file).anchors():
+            yield f"the link {target} leads to no heading"
+
+
+def check_makegood(words, programs):
+    """One command line of the tool or a service: the verb and its options exist."""
+    name = words[0]
+    if name == "makegood":
+        if len(words) == 1 or words[1].startswith("-"):
+            return
+        verb = verb_of(words[1:], programs.verbs)
+        if verb is None:
+            yield f"there is no verb `{' '.join(words[:3])}`"
+            return
+        known = programs.options(name, *verb.split())
+    else:
+        known = programs.options(name)
+    for option in (word.partition("=")[0] for word in words if word.startswith("--")):
+        if option not in known:
+            yield f"`{' '.join(words)}`: there is no option {option}"
+
+
+def check_script(words, source, names):
+    """One command line of ours in the repository: the file exists; so does the test that tests/run is given."""
+    if not (source / words[0]).exists():
+        yield f"there is no {words[0]}"
+    if words[0] == "tests/run" and len(words) > 1 and re.fullmatch(r"[a-z][\w.]+", words[1]):
+        if not any(re.search(words[1], name) for name in names):
+            yield f"`{' '.join(words)}`: no test has such a name"
+    if words[0] == "deploy/demo":
+        known = (source / "deploy/local/demo.py").read_text(encoding="utf-8")
+        for option in (word for word in words if word.startswith("--") and word != "--help"):
+            if f'"{option}"' not in known:
+                yield f"`{' '.join(words)}`: there is no option {option}"
+
+
+def test_names(source):
+    """What tests/run takes: kinds of tests, and the names of tests as their files give them."""
+    scenarios = subprocess.run([sys.executable, str(source / "tests/e2e/run.py"), "--list"], capture_output=True, text=True,
+                               timeout=30, check=True).stdout.split()
+    files = {path.stem[len("test_"):] for path in (source / "tests").glob("*/**/test_*.c")}
+    kinds = {"unit", "integration", "e2e", "lint"}
+    return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
+            | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
+            | {"lint." + name for name in re.findall(r"def check_(\w+)", (source / "tests/lint/lint.py").read_text("utf-8"))})
+
+
+def check_commands(readme, programs, names):
+    for command in readme.commands:
+        for part in re.split(r" [|&;]+ |; ", command):
+            words = part.split()
+            if words and words[0] in ("/usr/bin/python3", "nice", "cd"):
+                words = words[1:]
+            if not words:
+                continue
+            if words[0] in SERVICES + ("makegood",):
+                yield from check_makegood(words, programs)
+            elif words[0].startswith(("deploy/", "tests/")) and "*" not in words[0]:
+                yield from check_script(words, readme.source, names)
+            for word in words[1:]:
+                if word.startswith(("deploy/", "tests/", "proto/")) and not (readme.source / word).exists():
+                    yield f"`{command}`: there is no {word}"
+
+
+def check_words(readme, code):
+    """Metrics that are named exist."""
+    for span in readme.spans:
+        if re.fullmatch(r"makegood_[a-z_]+", span) and f'"{span}"' not in code:
+            yield f"there is no metric {span}"
+
+
+def check_whole(readme, source, programs):
+    """The front page names every verb, every alert and every exit code."""
+    named = {verb_of(command.split()[1:], programs.verbs) for command in readme.commands if command.startswith("makegood ")}
+    for verb in sorted(programs.verbs - named):
+        yield f"the verb `makegood {verb}` is not named"
+    words = (source / "common/core/words.def").read_text(encoding="utf-8")
+    alerts = set(re.findall(r'^MG_ALERT\(\w+, "(\w+)"', words, re.MULTILINE))
+    rows = set(re.findall(r"^\| `(\w+)` \|", readme.text, re.MULTILINE))
+    for alert in sorted(alerts - rows):
+        yield f"the table of alerts has no {alert}"
+    for row in sorted(rows - alerts):
+        yield f"the table of alerts has {row}, which is no alert"
+    codes = re.search(r"exit codes: (.*)", programs.run("makegood", "--help").stdout).group(1)
+    for code in codes.split(", "):
+        if code not in readme.text:
+            yield f"the exit code `{code}` is not explained"
+
+
+def check_definitions(source, programs):
+    """Definitions that are shown or linked are taken by the programs that read them."""
+    for name in ("tests/e2e/hello.json", "deploy/sample/workflows/fulfilment.json"):
+        done = programs.run("makegood", "workflow", "check", source / name)
+        if done.returncode != 0:
+            yield f"makegood workflow check {name}: {done.stderr}"
+    done = programs.run("makegood-agent", "--check-config", "--amqp-url", "amqp://guest:guest@127.0.0.1/", "--service",
+                        source / "deploy/sample/services/payment.json")
+    if done.returncode != 0:
+        yield f"makegood-agent --check-config: {done.stderr}"
+
+
+def main(words):
+    if len(words) != 2:
+        print(__doc__.splitlines()[0], file=sys.stderr)
+        return 2
+    source, programs = pathlib.Path(words[0]), Programs(pathlib.Path(words[1]))
+    folders = ("", "common", "deploy", "proto", "services", "tests")
+    paths = [source / "README.md"] + [path for folder in folders[1:] for path in sorted((source / folder).rglob("README.md"))]
+    code = "".join(path.read_text(encoding="utf-8") for folder in ("common", "services")
+                   for path in sorted((source / folder).rglob("*.c")))
+    names = test_names(source)
+    findings = []
+    for readme in (Readme(source, path) for path in paths):
+        found = [*check_quotes(readme), *check_states(readme, programs), *check_links(readme),
+                 *check_commands(readme, programs, names), *check_words(readme, code)]
+        if readme.name == "README.md":
+            found += check_whole(readme, source, programs)
+        findings += [f"{readme.name}: {text}" for text in found]
+    findings += check_definitions(source, programs)
+    for finding in findings:
+        print(finding)
+    print(f"{len(paths)} files, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
