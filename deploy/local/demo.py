@@ -133,6 +133,9 @@ class Demo:
         self.servers = servers.Servers(self.scratch, outlives=options.keep).start()
         self.cluster = cluster.Cluster(self.scratch, build, self.servers.postgres.dsn, self.servers.rabbit.url,
                                        agents=options.agents, workflows=self.workflows(), outlives=options.keep)
+        if options.kill == "broker":
+            self.cluster.prepare()
+            self.servers.rabbit.settle()
         self.cluster.start()
 
     def workflows(self):
