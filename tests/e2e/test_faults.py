@@ -12,11 +12,11 @@ AFTER_KILL_S = 60.0
 
 
 def load_long(s, name="long"):
-    s.load_workflow(name, [
-        step("reserve", "inventory", complete_within=LONG),
-        step("charge", "payment", after=["reserve"], complete_within=LONG),
-        step("ship", "carrier", after=["charge"], complete_within=LONG),
-    ], complete_within="15m")
+    steps = [step("reserve", "inventory"), step("charge", "payment", after=["reserve"]),
+             step("ship", "carrier", after=["charge"])]
+    for each in steps:  # undo, too: a paused agent can hold one until the broker misses its heartbeats
+        each["complete_within"] = each["undo"]["complete_within"] = LONG
+    s.load_workflow(name, steps, complete_within="15m")
 
 
 def submit_mixed(s, count=ORDERS, workflow="long"):
