@@ -68,6 +68,8 @@ enum exit_code verb_alert_ack(struct cli *cli)
     if (!acking.is_changed) {
         return cli_fail(EXIT_NOT_FOUND, "there is no open alert %lld that nobody looks after", alert_id);
     }
-    (void)printf("alert %lld is acknowledged\n", alert_id);
+    (void)printf(cli->is_json ? "{\"alert_id\": %lld, \"acknowledged\": true}\n"
+                              : "alert %lld is acknowledged\n",
+                 alert_id);
     return EXIT_DONE;
 }

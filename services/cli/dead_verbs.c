@@ -18,11 +18,23 @@ struct walk {
     bool is_whole; /* print the body */
 };
 
+/* Strangers wrote these bytes: what would steer a terminal is shown as a dot. */
+static void plain_print(struct mg_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        bool is_plain = (byte >= 0x20 && byte != 0x7f) || byte == '\n' || byte == '\t';
+        (void)fputc(is_plain ? byte : '.', stdout);
+    }
+}
+
 static void text_print(const char *name, struct mg_slice text, bool is_json)
 {
     struct mg_buf buf;
     if (!is_json) {
-        (void)printf("%-15s %.*s\n", name, (int)text.len, text.data != NULL ? text.data : "");
+        (void)printf("%-15s ", name);
+        plain_print(text);
+        (void)fputc('\n', stdout);
         return;
     }
     mg_buf_init(&buf, 8 * text.len + 16);
@@ -42,7 +54,8 @@ static void letter_print_whole(const struct walk *walk, const struct mg_dead_let
     text_print("message_id", letter->message_id, is_json);
     text_print("correlation_id", letter->correlation_id, is_json);
     text_print("reason", letter->reason, is_json);
-    text_print("died_at", mg_slice_of(died_at), is_json);
+    text_print("died_at", letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0},
+               is_json);
     text_print("body", letter->body, is_json);
     (void)printf(is_json ? "}\n" : "");
 }
@@ -58,10 +71,11 @@ static void letter_print_line(const struct walk *walk, const struct mg_dead_lett
     if (walk->at == 1) {
         (void)printf("number  died_at                   queue                     type         reason\n");
     }
-    (void)printf("%-6d  %-24s  %-24.*s  %-11.*s  %.*s\n", walk->at, letter->died_at_ms != 0 ? died_at : "-",
+    (void)printf("%-6d  %-24s  %-24.*s  %-11.*s  ", walk->at, letter->died_at_ms != 0 ? died_at : "-",
                  (int)letter->queue.len, letter->queue.data != NULL ? letter->queue.data : "",
-                 (int)letter->type.len, letter->type.data != NULL ? letter->type.data : "",
-                 (int)letter->reason.len, letter->reason.data != NULL ? letter->reason.data : "");
+                 (int)letter->type.len, letter->type.data != NULL ? letter->type.data : "");
+    plain_print(letter->reason);
+    (void)fputc('\n', stdout);
 }
 
 static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *letter)
@@ -137,7 +151,7 @@ static enum exit_code chosen_run(struct cli *cli, enum mg_dead_verb verb, bool i
         return cli_fail(EXIT_NOT_FOUND, "there is no message %d in %s", walk.chosen, cli->options.queue);
     }
     if (code == EXIT_DONE && done != NULL) {
-        (void)printf("%d %s\n", walk.done, done);
+        (void)printf(cli->is_json ? "{\"count\": %d, \"done\": \"%s\"}\n" : "%d %s\n", walk.done, done);
     }
     return code;
 }

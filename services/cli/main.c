@@ -91,6 +91,21 @@ static void help_print(FILE *out)
              "exit codes: 0 done, 1 error, 2 usage, 3 not found, 4 conflict, 5 timed out, 6 unavailable\n");
 }
 
+/* The verbs of one noun; false if there is no such noun. */
+static bool noun_help_print(FILE *out, const char *noun)
+{
+    bool is_noun = false;
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(VERBS[i].noun, noun) == 0 && VERBS[i].verb != NULL) {
+            char line[64];
+            (void)snprintf(line, sizeof(line), "%s %s", VERBS[i].verb, VERBS[i].words);
+            (void)fprintf(out, "%s  %-20s %s\n", is_noun ? "" : "its verbs:\n", line, VERBS[i].summary);
+            is_noun = true;
+        }
+    }
+    return is_noun;
+}
+
 static const struct verb *verb_find(const char *noun, const char *verb)
 {
     for (size_t i = 0; i < VERB_COUNT; i++) {
@@ -133,8 +148,8 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
                                    true,
                                    "DSN",
                                    "the database; empty: libpq's PG* environment"};
-    list[n++] = (struct mg_option){"output",     MG_OPTION_TEXT,          &to->output, "table", 0, 0, false,
-                                   "table|json", "how to print (also -o)"};
+    list[n++] = (struct mg_option){"output|o", MG_OPTION_TEXT, &to->output,  "table",       0,
+                                   0,          false,          "table|json", "how to print"};
     list[n++] = (struct mg_option){"timeout",
                                    MG_OPTION_DURATION,
                                    &to->timeout_ms,
@@ -148,9 +163,10 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
                     TEXT("reason", &to->reason, "TEXT", "why; it stands in the order's story"));
     n = options_add(list, n, extras & EXTRA_REASON,
                     TEXT("by", &to->by, "NAME", "who; default: the user's name"));
-    n = options_add(list, n, extras & EXTRA_VERSION,
-                    (struct mg_option){"if-version", MG_OPTION_INTEGER, &to->version, "0", 0, INT64_MAX, false,
-                                       "N", "the order's version that this was decided on; 0: as it is now"});
+    n = options_add(
+        list, n, extras & EXTRA_VERSION,
+        (struct mg_option){"if-version", MG_OPTION_INTEGER, &to->version, "0", 0, INT64_MAX, false, "N",
+                           "act only if the order is still at this version; 0: at the one it has now"});
     n = options_add(list, n, extras & EXTRA_STEP, TEXT("step", &to->step, "STEP", "which step"));
     n = options_add(list, n, extras & EXTRA_OUTCOME,
                     TEXT("outcome", &to->outcome, "done|absent", "what became of it"));
@@ -182,15 +198,16 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
     list[n] = (struct mg_option){0};
 }
 
-/* "-o json" is written "--output json" before the options are read. */
-static void short_options_expand(int argc, char **argv)
+/* --version would print this program's and change nothing, with exit code 0: who wrote it meant the order's.
+ */
+static bool is_version_meant(int argc, char **argv)
 {
-    static char output[] = "--output";
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "-o") == 0) {
-            argv[i] = output;
+        if (strcmp(argv[i], "--version") == 0 || strncmp(argv[i], "--version=", 10) == 0) {
+            return true;
         }
     }
+    return false;
 }
 
 static enum exit_code usage_check(const struct verb *verb, const struct cli *cli)
@@ -222,7 +239,11 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;
-    short_options_expand(argc, argv);
+    if ((verb->extras & EXTRA_VERSION) && is_version_meant(argc, argv)) {
+        return cli_fail(EXIT_USAGE,
+                        "the order's version is named with --if-version N, this program's is told "
+                        "by makegood --version");
+    }
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return cli_fail(EXIT_USAGE, "%s", err.text);
     }
@@ -246,7 +267,8 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
 int main(int argc, char **argv)
 {
     mg_log_open("makegood", "", MG_LOG_ERROR);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         help_print(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_DONE;
     }
@@ -255,6 +277,13 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     }
     const struct verb *verb = verb_find(argv[1], argc > 2 ? argv[2] : NULL);
+    bool asks_help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
+    if (verb == NULL && asks_help && noun_help_print(stdout, argv[1])) {
+        return EXIT_DONE;
+    }
+    if (verb == NULL && argc == 2 && noun_help_print(stderr, argv[1])) {
+        return cli_fail(EXIT_USAGE, "say what to do with it: makegood %s VERB", argv[1]);
+    }
     if (verb == NULL) {
         return cli_fail(EXIT_USAGE, "there is no verb \"%s%s%s\"; see makegood --help", argv[1],
                         argc > 2 ? " " : "", argc > 2 ? argv[2] : "");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "core/key.h"
 #include "io/topology.h"
 #include "wire/command.h"
 
@@ -172,6 +173,13 @@ static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
     struct mg_command *command = &asking.command;
     command->kind = kind;
     command->outcome = MG_OUTCOME_DONE;
+    if (!mg_order_id_is_valid(cli->words.items[0], strlen(cli->words.items[0]))) {
+        return cli_fail(EXIT_USAGE, "\"%s\" is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
+                        cli->words.items[0], MG_ORDER_ID_MAX);
+    }
+    if (strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason is longer than %d bytes", MG_COMMAND_REASON_MAX);
+    }
     mg_uuid_random(command->command_id);
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
@@ -179,6 +187,9 @@ static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
     if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP) {
         if (cli->options.step == NULL || cli->options.step[0] == '\0') {
             return cli_fail(EXIT_USAGE, "say which step with --step STEP");
+        }
+        if (strlen(cli->options.step) > MG_NAME_MAX) {
+            return cli_fail(EXIT_USAGE, "--step %s: no step has so long a name", cli->options.step);
         }
         (void)snprintf(command->step, sizeof(command->step), "%s", cli->options.step);
     }

@@ -64,6 +64,8 @@ enum exit_code verb_order_list(struct cli *cli)
     return code;
 }
 
+static const char *const event_raw[] = {"transitions", "statuses", NULL}; /* columns that are JSON */
+
 static void rows_print_json(const char *name, const struct table *table, const char *const *raw)
 {
     (void)printf(", \"%s\": [", name);
@@ -74,15 +76,47 @@ static void rows_print_json(const char *name, const struct table *table, const c
     (void)fputs("]", stdout);
 }
 
-static void order_print_json(const struct order_tables *tables)
+/* The explanation as a JSON text; it is written for people in either case. */
+static void explanation_print_json(struct cli *cli, const struct order_tables *tables)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *memory = open_memstream(&text, &len);
+    if (memory != NULL) {
+        explain_print(cli, memory, &tables->order, &tables->steps, &tables->services);
+        (void)fclose(memory);
+    }
+    if (len > 0 && text[len - 1] == '\n') {
+        text[len - 1] = '\0';
+    }
+    (void)fputs("\"explanation\": ", stdout);
+    json_print_text(stdout, text != NULL ? text : "");
+    free(text);
+}
+
+/* `order explain`, and the last line of `order watch`. */
+static void order_explain(struct cli *cli, const struct order_tables *tables)
+{
+    if (!cli->is_json) {
+        explain_print(cli, stdout, &tables->order, &tables->steps, &tables->services);
+        return;
+    }
+    (void)printf("{\"order_id\": \"%s\", \"state\": \"%s\", ", table_cell(&tables->order, 0, "order_id"),
+                 table_cell(&tables->order, 0, "state"));
+    explanation_print_json(cli, tables);
+    (void)fputs("}\n", stdout);
+}
+
+static void order_print_json(struct cli *cli, const struct order_tables *tables)
 {
     static const char *const order_raw[] = {"payload", NULL};
     static const char *const step_raw[] = {"result", NULL};
-    static const char *const event_raw[] = {"transitions", "statuses", NULL};
     (void)fputs("{\"order\": ", stdout);
     table_print_object(stdout, &tables->order, 0, order_raw);
     rows_print_json("steps", &tables->steps, step_raw);
     rows_print_json("events", &tables->events, event_raw);
+    (void)fputs(", ", stdout);
+    explanation_print_json(cli, tables);
     (void)fputs("}\n", stdout);
 }
 
@@ -94,7 +128,7 @@ enum exit_code verb_order_show(struct cli *cli)
         code = order_load(cli, &tables);
     }
     if (code == EXIT_DONE && cli->is_json) {
-        order_print_json(&tables);
+        order_print_json(cli, &tables);
     } else if (code == EXIT_DONE) {
         story_print(stdout, &tables.order, &tables.steps, &tables.events);
         explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
@@ -111,7 +145,7 @@ enum exit_code verb_order_explain(struct cli *cli)
         code = order_load(cli, &tables);
     }
     if (code == EXIT_DONE) {
-        explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
+        order_explain(cli, &tables);
     }
     order_free(&tables);
     return code;
@@ -129,6 +163,18 @@ static void pause_over(void *arg)
     *(bool *)arg = true;
 }
 
+static void news_print(const struct cli *cli, const struct table *order, const struct table *news)
+{
+    if (!cli->is_json) {
+        story_print(stdout, order, NULL, news);
+        return;
+    }
+    for (int row = 0; row < news->row_count; row++) {
+        table_print_object(stdout, news, row, event_raw);
+        (void)fputc('\n', stdout);
+    }
+}
+
 /* Shows the story once, then every event that joins it. */
 enum exit_code verb_order_watch(struct cli *cli)
 {
@@ -142,13 +188,13 @@ enum exit_code verb_order_watch(struct cli *cli)
             struct table news = tables.events;
             news.cells += shown * news.column_count;
             news.row_count -= shown;
-            story_print(stdout, shown == 0 ? &tables.order : NULL, NULL, &news);
+            news_print(cli, shown == 0 ? &tables.order : NULL, &news);
             (void)fflush(stdout);
             shown = tables.events.row_count;
         }
         is_over = code == EXIT_DONE && has_ended(&tables.order);
         if (is_over) {
-            explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
+            order_explain(cli, &tables);
         }
         order_free(&tables);
         if (code == EXIT_DONE && !is_over) {

@@ -94,6 +94,15 @@ static void store_refused(void *arg, const char *reason)
     opening->is_over = true;
 }
 
+/* A server that is there answers well within this; a long --timeout is meant for orders, not for connecting.
+ */
+#define OPEN_MAX_MS 10000
+
+static int64_t open_timeout_ms(const struct cli *cli)
+{
+    return cli->options.timeout_ms < OPEN_MAX_MS ? cli->options.timeout_ms : OPEN_MAX_MS;
+}
+
 enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
 {
     static struct opening opening; /* outlives this call: the store says later, too, when it goes down */
@@ -111,7 +120,7 @@ enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
     if (mg_store_create(cli->loop, &options, &cli->store, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
-    (void)cli_wait(cli, &opening.is_over, cli->options.timeout_ms);
+    (void)cli_wait(cli, &opening.is_over, open_timeout_ms(cli));
     if (cli->refusal[0] != '\0') {
         return cli_fail(EXIT_ERROR, "cannot use this database: %s", cli->refusal);
     }
@@ -164,7 +173,7 @@ enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *
     if (look != NULL) {
         mg_timer_start(look, 0, WAIT_CHECK_MS);
     }
-    (void)cli_wait(cli, &opening.is_over, cli->options.timeout_ms);
+    (void)cli_wait(cli, &opening.is_over, open_timeout_ms(cli));
     mg_timer_destroy(look);
     if (!mg_broker_is_up(cli->broker, reason, sizeof(reason))) {
         return cli_fail(EXIT_UNAVAILABLE, "could not reach the broker: %s", reason);

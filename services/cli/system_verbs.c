@@ -4,15 +4,21 @@
 
 static void line_print(void *arg, const char *line)
 {
-    (void)arg;
-    (void)printf("%s\n", line);
+    const struct cli *cli = arg;
+    if (cli->is_json) {
+        (void)fputs("{\"line\": ", stdout);
+        json_print_text(stdout, line);
+        (void)fputs("}\n", stdout);
+    } else {
+        (void)printf("%s\n", line);
+    }
 }
 
 enum exit_code verb_broker_apply(struct cli *cli)
 {
     struct mg_err err;
     const struct mg_list *services = &cli->options.services;
-    if (mg_topology_apply(cli->options.amqp_url, services->items, services->count, line_print, NULL, &err) !=
+    if (mg_topology_apply(cli->options.amqp_url, services->items, services->count, line_print, cli, &err) !=
         MG_OK) {
         return cli_fail_err(&err);
     }
@@ -23,7 +29,7 @@ enum exit_code verb_broker_check(struct cli *cli)
 {
     struct mg_err err;
     const struct mg_list *services = &cli->options.services;
-    if (mg_topology_check(cli->options.amqp_url, services->items, services->count, line_print, NULL, &err) !=
+    if (mg_topology_check(cli->options.amqp_url, services->items, services->count, line_print, cli, &err) !=
         MG_OK) {
         return cli_fail_err(&err);
     }
@@ -33,7 +39,7 @@ enum exit_code verb_broker_check(struct cli *cli)
 enum exit_code verb_db_migrate(struct cli *cli)
 {
     struct mg_err err;
-    if (mg_store_migrate(cli->options.pg_dsn, cli->options.migrations, line_print, NULL, &err) != MG_OK) {
+    if (mg_store_migrate(cli->options.pg_dsn, cli->options.migrations, line_print, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;

@@ -113,6 +113,8 @@ void json_print_text(FILE *out, const char *text)
     mg_buf_append_json(&buf, mg_slice_of(text));
     if (!buf.failed) {
         (void)fwrite(buf.data, 1, buf.len, out);
+    } else {
+        (void)fputs("null", out);
     }
     mg_buf_finish(&buf);
 }

@@ -37,6 +37,20 @@ static enum exit_code definition_read(const char *path, struct mg_workflow **ret
     return code;
 }
 
+static void definition_print(const struct cli *cli, const char *path, const struct mg_workflow *workflow,
+                             const char *text, const char *word)
+{
+    if (!cli->is_json) {
+        (void)printf("%s: workflow %s, version %lld: %s\n", path, workflow->name,
+                     (long long)workflow->version, text);
+        return;
+    }
+    (void)fputs("{\"file\": ", stdout);
+    json_print_text(stdout, path);
+    (void)printf(", \"workflow\": \"%s\", \"version\": %lld, \"verdict\": \"%s\"}\n", workflow->name,
+                 (long long)workflow->version, word);
+}
+
 enum exit_code verb_workflow_check(struct cli *cli)
 {
     enum exit_code worst = EXIT_DONE;
@@ -44,8 +58,7 @@ enum exit_code verb_workflow_check(struct cli *cli)
         struct mg_workflow *workflow = NULL;
         enum exit_code code = definition_read(cli->words.items[i], &workflow);
         if (code == EXIT_DONE) {
-            (void)printf("%s: workflow %s, version %lld: good\n", cli->words.items[i], workflow->name,
-                         (long long)workflow->version);
+            definition_print(cli, cli->words.items[i], workflow, "good", "good");
         } else {
             worst = code;
         }
@@ -82,8 +95,7 @@ static enum exit_code definition_store(struct cli *cli, const char *path, const 
         return cli_fail(storing.err.class == MG_TRANSIENT ? EXIT_UNAVAILABLE : EXIT_CONFLICT, "%s: %s", path,
                         storing.err.text);
     }
-    (void)printf("%s: workflow %s, version %lld is stored\n", path, workflow->name,
-                 (long long)workflow->version);
+    definition_print(cli, path, workflow, "is stored", "stored");
     return EXIT_DONE;
 }
 
@@ -129,6 +141,9 @@ static void text_put(void *arg, const char *text)
 
 enum exit_code verb_workflow_states(struct cli *cli)
 {
+    if (cli->is_json) {
+        return cli_fail(EXIT_USAGE, "the tables are printed with --mermaid or --csv, not as JSON");
+    }
     if (cli->options.is_mermaid == cli->options.is_csv) {
         return cli_fail(EXIT_USAGE, "say how: --mermaid or --csv");
     }

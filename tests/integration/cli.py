@@ -1,0 +1,497 @@
+#!/usr/bin/python3
+"""cli.py MAKEGOOD SOURCE: the tool `makegood` against a real PostgreSQL and a real RabbitMQ.
+
+Wrong input, servers that are away, exit codes, and that `-o json` is JSON for every verb. The schedulers' part (answers
+to commands, statuses of orders) is played here, so that each answer comes when a test wants it. The database is made for
+this run and dropped; what is left in queues is purged.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+import pika
+import psycopg2
+import psycopg2.extensions
+
+TOOL = pathlib.Path(sys.argv[1])
+SOURCE = pathlib.Path(sys.argv[2])
+AMQP_URL = os.environ.get("MAKEGOOD_TEST_AMQP_URL", "")
+PG_DSN = os.environ.get("MAKEGOOD_TEST_PG_DSN", "")
+SERVICE = "cli-test"
+NOBODY_AMQP = "amqp://guest:guest@127.0.0.1:1/"
+NOBODY_PG = "postgresql://nobody:nothing@127.0.0.1:1/nowhere"
+REASON = ("--reason", "a test")
+DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
+
+VERBS = [
+    "order submit", "order list", "order show", "order watch", "order explain", "order resume", "order restart",
+    "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
+    "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
+    "broker check", "db migrate", "db status", "doctor",
+]
+
+
+class World:
+    """The database of this run, and a connection to the broker."""
+
+    database = "makegood_cli_" + uuid.uuid4().hex[:12]
+    dsn = psycopg2.extensions.make_dsn(PG_DSN, dbname=database) if PG_DSN else ""
+
+    @classmethod
+    def sql(cls, text, params=(), dsn=None):
+        connection = psycopg2.connect(dsn or cls.dsn)
+        connection.autocommit = True
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(text, params)
+                return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    @classmethod
+    @contextlib.contextmanager
+    def channel(cls):
+        connection = pika.BlockingConnection(pika.URLParameters(AMQP_URL))
+        try:
+            yield connection.channel()
+        finally:
+            connection.close()
+
+
+def run(*words, code=None, env=None, stdin="", timeout_s=30):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKEGOOD_", "PG"))}
+    environment.update({"MAKEGOOD_AMQP_URL": AMQP_URL, "MAKEGOOD_PG_DSN": World.dsn, "USER": "tester"})
+    environment.update(env or {})
+    done = subprocess.run([TOOL, *[str(word) for word in words]], env=environment, input=stdin, capture_output=True,
+                          encoding="utf-8", errors="replace", timeout=timeout_s, check=False)
+    if code is not None and done.returncode != code:
+        raise AssertionError(f"makegood {words}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def one_line(done):
+    """What went wrong, in one line that says who says it."""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("makegood: "), done.stderr
+    return lines[0]
+
+
+def json_lines(done):
+    """Standard output as JSON: one value, or one a line. Anything else fails."""
+    try:
+        return [json.loads(done.stdout)]
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def insert_order(order_id, state="processing", step_state="running"):
+    World.sql("INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high) VALUES"
+              " (%s, 1, 'w', 1, '{\"price\": 14.00,\n \"text\": \"\\u00e9\"}', decode(repeat('00', 32), 'hex'), false)",
+              (order_id,))
+    World.sql("INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
+              " locked_by, wake_at, workflow, workflow_version, revision, is_high, wants_step_status) VALUES"
+              " (%s, %s, 'processed', 'none', 3, 1, 0, 0, 'me', clock_timestamp() + interval '1 hour', 'w', 1, 1, false,"
+              " false)", (order_id, state))
+    World.sql("INSERT INTO order_step (order_id, step, position, service, state, kind, reason, maybe, is_undo_dispatched,"
+              " is_refused, is_accepted, attempt, failure_count, cool_down_count, generation, complete_by, result) VALUES"
+              " (%s, 'charge', 0, 'payment', %s, 'do', 'none', true, false, false, false, 1, 0, 0, 0,"
+              " clock_timestamp() + interval '1 hour', '{\"id\": 7.50}')", (order_id, step_state))
+    World.sql("INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, reason, transitions,"
+              " statuses, owed) VALUES (%s, 1, 'submitted', 'c', 'me \"and\" I', 0, %s, %s, %s, false)",
+              (order_id, "line one\nline two\t\"quoted\"",
+               '[{"from": "pending", "to": "processing"}]', '[{"seq": 1, "status": "accepted"}]'))
+
+
+class FakeScheduler(threading.Thread):
+    """Consumes one queue and answers each message as `answer(channel, properties, body)` does."""
+
+    def __init__(self, queue, answer):
+        super().__init__(daemon=True)
+        self.queue, self.answer, self.seen = queue, answer, []
+        self.ready, self.over = threading.Event(), threading.Event()
+
+    def run(self):
+        with World.channel() as channel:
+            channel.queue_purge(self.queue)  # what another test left unread
+            channel.basic_consume(self.queue, self.take)
+            self.ready.set()
+            while not self.over.is_set():
+                channel.connection.process_data_events(time_limit=0.1)
+
+    def take(self, channel, method, properties, body):
+        self.seen.append((properties, json.loads(body)))
+        self.answer(channel, properties, json.loads(body))
+        channel.basic_ack(method.delivery_tag)
+
+    def __enter__(self):
+        self.start()
+        assert self.ready.wait(10), "the fake scheduler does not consume"
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join(10)
+
+
+def answer_command(verdict, text="as the test says"):
+    def answer(channel, properties, body):
+        result = {"v": 1, "command_id": body["command_id"], "order_id": body["order_id"], "verdict": verdict, "text": text,
+                  "version": 4, "state": "processing"}
+        if verdict in ("not_found", "invalid"):
+            del result["version"], result["state"]
+        channel.basic_publish("", properties.reply_to, json.dumps(result),
+                              pika.BasicProperties(correlation_id=properties.correlation_id, type="command_result"))
+    return answer
+
+
+def answer_order(*statuses):
+    def answer(channel, properties, body):
+        if properties.reply_to is None:
+            return
+        for seq, status in enumerate(statuses, 1):
+            message = {"v": 1, "order_id": body["order_id"], "seq": seq, "status": status, "at": "2026-01-31T12:34:56.789Z"}
+            if status == "error":
+                message["reason"] = 'it said "no"'
+            channel.basic_publish("", properties.reply_to, json.dumps(message), pika.BasicProperties(
+                correlation_id=properties.correlation_id, type="status"))
+    return answer
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, text, name="orders.jsonl"):
+        path = pathlib.Path(self.folder.name) / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+
+class WrongInput(Case):
+    def test_what_is_no_verb(self):
+        self.assertIn("usage:", run(code=USAGE).stderr)
+        for words in (["frob"], ["order", "frob"], ["frob", "list"], ["-o", "json", "order", "list"], [""]):
+            self.assertIn("there is no verb", one_line(run(*words, code=USAGE)))
+
+    def test_a_noun_alone_names_its_verbs(self):
+        for noun in {verb.split()[0] for verb in VERBS} - {"doctor"}:
+            done = run(noun, code=USAGE)
+            for verb in VERBS:
+                if verb.startswith(noun + " "):
+                    self.assertIn("  " + verb.split()[1], done.stderr)
+            self.assertIn("its verbs", run(noun, "--help", code=DONE).stdout)
+
+    def test_every_verb_has_help_and_no_verb_is_missing_in_it(self):
+        everything = run("--help", code=DONE).stdout
+        for verb in VERBS:
+            self.assertIn(f"  {verb} ", everything)
+            done = run(*verb.split(), "--help", code=DONE)
+            self.assertIn(f"usage: makegood {verb}", done.stdout)
+            self.assertIn("--timeout", done.stdout)
+            self.assertEqual(done.stderr, "")
+
+    def test_words_that_are_missing_or_too_many(self):
+        for verb in VERBS:
+            if verb.split()[-1] in ("show", "watch", "explain", "submit", "check", "load", "ack", "cancel", "resume") \
+                    and verb != "broker check":
+                self.assertIn("usage:", one_line(run(*verb.split(), *(REASON if verb.split()[-1] in (
+                    "ack", "cancel", "resume") else ()), code=USAGE)))
+        for verb in ("order list", "order show x", "doctor", "db status", "workflow list"):
+            self.assertIn("usage:", one_line(run(*verb.split(), "one", "two", code=USAGE)))
+
+    def test_option_values(self):
+        for words in (["order", "list", "--state", "nope"], ["order", "list", "-o", "xml"], ["order", "list", "--limit", "0"],
+                      ["order", "list", "--limit", "10001"], ["order", "list", "--limit", "x"], ["order", "list", "--limit"],
+                      ["order", "list", "--timeout", "5"], ["order", "list", "--timeout", "0s"], ["order", "list", "--frob"],
+                      ["order", "list", "--config", "/nonexistent"], ["order", "list", "--amqp-url-file", "/nonexistent"],
+                      ["dead", "list", "--queue", "orders.intake"], ["dead", "show", "0"], ["dead", "show", "1x"],
+                      ["dead", "drop", *REASON], ["alert", "ack", "x", *REASON], ["alert", "ack", "-1", *REASON],
+                      ["broker", "apply", "--amqp-url", "http://x/"], ["broker", "check", "--amqp-url", "amqp://h:x/"],
+                      ["workflow", "states"], ["workflow", "states", "--csv", "--mermaid"],
+                      ["workflow", "states", "--csv", "-o", "json"], ["db", "migrate", "--migrations", "/nonexistent"],
+                      ["order", "list", "--pg-dsn", "postgresql://[h/x"]):
+            with self.subTest(words=words):
+                one_line(run(*words, code=USAGE))
+
+    def test_changes_say_why_and_what(self):
+        for verb in ("resume", "restart", "settle", "skip", "compensate", "cancel"):
+            self.assertIn("--reason", one_line(run("order", verb, "o-1", code=USAGE)))
+            self.assertIn("--if-version", one_line(run("order", verb, "o-1", *REASON, "--version", "3", code=USAGE)))
+        for words in (["settle", "o-1"], ["skip", "o-1"], ["settle", "o-1", "--step", "s"],
+                      ["settle", "o-1", "--step", "s", "--outcome", "perhaps"], ["skip", "o-1", "--step", "s" * 64],
+                      ["resume", "o-1", "--set", "card"], ["resume", "o-1", "--set", "/card"],
+                      ["resume", "o-1", "--set", "/card=x"], ["resume", "o-1", "--set", "card=1"],
+                      ["resume", "o-1", *[word for i in range(17) for word in ("--set", f"/a{i}=1")]],
+                      ["cancel", "o-1", "--if-version", "-1"], ["cancel", "o" * 65], ["cancel", "not an id"], ["cancel", ""]):
+            with self.subTest(words=words):
+                one_line(run("order", *words, *REASON, code=USAGE))
+        one_line(run("order", "cancel", "o-1", "--reason", "x" * 512, code=USAGE))
+
+    def test_files_of_orders(self):
+        good = '{"order_id": "cli-1", "workflow": "w", "payload": {}}'
+        for what, text in (("no order", ""), ("no order", " \n\n"), ("line 1", '{"a":'), ("line 2", good + "\n{bad\n"),
+                           ("two orders of the file have the order_id cli-1", good + "\n" + good + "\n"),
+                           ("line 1", "[]"), ("line 1", '{"order_id": "no id", "workflow": "w", "payload": {}}'),
+                           ("line 1", '{"payload": {}}'), ("line 1", '{"workflow": "w", "payload": {}, "payload": {}}'),
+                           ("line 1", b'{"workflow": "w", "payload": {"a": "\xff"}}'),
+                           ("line 3", good + "\n\n" + "\0\n")):
+            with self.subTest(text=text):
+                self.assertIn(what, one_line(run("order", "submit", self.file(text), code=USAGE)))
+        for path in ("/nonexistent", self.folder.name):
+            self.assertIn("could not read", one_line(run("order", "submit", path, code=USAGE)))
+            self.assertIn("could not read", one_line(run("workflow", "check", path, code=USAGE)))
+        self.assertIn("no order", one_line(run("order", "submit", "-", code=USAGE)))
+
+    def test_definitions(self):
+        path = self.file('{"workflow": "w", "version": 1, "frob": 1, "steps": []}', "w.json")
+        done = run("workflow", "check", path, code=USAGE)
+        self.assertTrue(all(line.startswith(f"{path}: /") for line in done.stderr.splitlines()), done.stderr)
+        self.assertIn("/frob", done.stderr)
+        text = (SOURCE / "deploy/sample/workflows/fulfilment.json").read_text(encoding="utf-8")
+        good = self.file(text.replace('"fulfilment"', '"cli-none"'), "good.json")
+        run("workflow", "check", good, code=DONE)
+        run("workflow", "load", good, path, code=USAGE)  # a mistake in one file stores none
+        self.assertNotIn("cli-none", run("workflow", "list", code=DONE).stdout)
+
+
+class Away(Case):
+    """Servers that are not there: one line, in time, exit code 6."""
+
+    DATABASE = ["order list", "order show x", "order watch x", "order explain x", "alert list", "alert ack 1 --reason r",
+                "workflow list", "db status", "db migrate", "order cancel x --reason r", "workflow load {good}"]
+    BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
+              "broker check", "order submit {order}", "order submit {order} --wait",
+              "order cancel x --reason r --if-version 3"]
+
+    def away(self, command, code, limit_s, **env):
+        order = self.file('{"order_id": "cli-1", "workflow": "w", "payload": {}}')
+        words = command.format(good=SOURCE / "deploy/sample/workflows/fulfilment.json", order=order).split()
+        if words[:2] == ["db", "migrate"]:
+            words += ["--migrations", str(SOURCE / "deploy/postgres")]
+        begin = time.monotonic()
+        done = run(*words, "--timeout", "1s", code=code, env=env)
+        self.assertLess(time.monotonic() - begin, limit_s, command)
+        return one_line(done)
+
+    def test_the_database_refuses(self):
+        for command in self.DATABASE:
+            with self.subTest(command=command):
+                self.assertIn("could not", self.away(command, UNAVAILABLE, 4, MAKEGOOD_PG_DSN=NOBODY_PG))
+
+    def test_the_broker_refuses(self):
+        for command in self.BROKER:
+            with self.subTest(command=command):
+                self.assertIn("could not", self.away(command, UNAVAILABLE, 4, MAKEGOOD_AMQP_URL=NOBODY_AMQP))
+
+    def test_a_server_that_says_nothing(self):
+        # The libraries give up a connect after 5 s; a shorter --timeout cannot cut that off.
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            port = mute.getsockname()[1]
+            self.away("order list", UNAVAILABLE, 9, MAKEGOOD_PG_DSN=f"postgresql://u:p@127.0.0.1:{port}/x")
+            self.away("dead list", UNAVAILABLE, 9, MAKEGOOD_AMQP_URL=f"amqp://u:p@127.0.0.1:{port}/")
+            self.away("order cancel x --reason r --if-version 3", UNAVAILABLE, 9,
+                      MAKEGOOD_AMQP_URL=f"amqp://u:p@127.0.0.1:{port}/")
+
+    def test_doctor_finds_both_away(self):
+        done = run("doctor", "--timeout", "1s", code=ERROR,
+                   env={"MAKEGOOD_AMQP_URL": NOBODY_AMQP, "MAKEGOOD_PG_DSN": NOBODY_PG})
+        self.assertIn("WRONG database", done.stdout)
+        self.assertIn("WRONG broker", done.stdout)
+
+    def test_a_database_without_schema_says_what_to_run(self):
+        name = World.database + "_bare"
+        World.sql(f'CREATE DATABASE "{name}"', dsn=PG_DSN)
+        try:
+            dsn = psycopg2.extensions.make_dsn(PG_DSN, dbname=name)
+            self.assertIn("makegood db migrate", one_line(run("order", "list", code=ERROR, env={"MAKEGOOD_PG_DSN": dsn})))
+            run("db", "status", code=DONE, env={"MAKEGOOD_PG_DSN": dsn})
+        finally:
+            World.sql(f'DROP DATABASE "{name}" WITH (FORCE)', dsn=PG_DSN)
+
+    def test_the_wrong_password_does_not_show_the_right_one(self):
+        dsn = psycopg2.extensions.make_dsn(World.dsn, password="tell-nobody")
+        done = run("order", "list", "--timeout", "2s", env={"MAKEGOOD_PG_DSN": dsn})
+        self.assertIn(done.returncode, (ERROR, UNAVAILABLE))
+        self.assertNotIn("tell-nobody", done.stderr + done.stdout)
+
+
+class Answers(Case):
+    def setUp(self):
+        super().setUp()
+        self.order_id = "cli-" + uuid.uuid4().hex[:8]
+        insert_order(self.order_id)
+
+    def test_what_is_not_there(self):
+        for words in (["show"], ["watch"], ["explain"], ["cancel", *REASON]):
+            self.assertIn("there is no order", one_line(run("order", words[0], "cli-none", *words[1:], code=NOT_FOUND)))
+        one_line(run("alert", "ack", "999999", *REASON, code=NOT_FOUND))
+        one_line(run("dead", "show", "9999", code=NOT_FOUND))
+        one_line(run("dead", "drop", "9999", *REASON, code=NOT_FOUND))
+
+    def test_verdicts_become_exit_codes(self):
+        for verdict, code in (("done", DONE), ("conflict", CONFLICT), ("not_found", NOT_FOUND), ("invalid", USAGE)):
+            with FakeScheduler("scheduler.commands", answer_command(verdict)) as scheduler:
+                done = run("order", "cancel", self.order_id, "--reason", 'it is "over" – é\n', "--by", "ann", code=code)
+            properties, command = scheduler.seen[0]
+            self.assertEqual(properties.message_id, command["command_id"])
+            self.assertEqual((command["command"], command["version"], command["by"]), ("cancel", 3, "ann"))
+            self.assertEqual(command["reason"], 'it is "over" – é\n')
+            if code != DONE:
+                self.assertIn("as the test says", one_line(done))
+
+    def test_every_change_sends_its_command(self):
+        for words, wanted in (
+                (["resume", "--set", "/card/number=\"4242\"", "--set", "/n=14.00"],
+                 {"set": [{"pointer": "/card/number", "value": "4242"}, {"pointer": "/n", "value": 14.00}]}),
+                (["restart"], {}), (["compensate"], {}), (["skip", "--step", "charge"], {"step": "charge"}),
+                (["settle", "--step", "charge", "--outcome", "absent"], {"step": "charge", "outcome": "absent"})):
+            with FakeScheduler("scheduler.commands", answer_command("done")) as scheduler:
+                done = run("order", words[0], self.order_id, *words[1:], *REASON, "--if-version", "9", "-o", "json", code=DONE)
+            self.assertEqual(json.loads(done.stdout), {"order_id": self.order_id, "state": "processing", "version": 4})
+            command = scheduler.seen[0][1]
+            self.assertEqual((command["command"], command["version"]), (words[0], 9))
+            self.assertEqual({name: command[name] for name in wanted}, wanted)
+
+    def test_nobody_answers_a_command(self):
+        begin = time.monotonic()
+        done = run("order", "cancel", self.order_id, *REASON, "--timeout", "1s", code=TIMED_OUT)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertIn("may still be carried out", one_line(done))
+
+    def test_orders_are_submitted_with_ids_of_their_own(self):
+        path = self.file('{"workflow": "w", "payload": {"n": 14.00}}\n{"order_id": "cli-b", "workflow": "w", "payload": {}}\n')
+        with FakeScheduler("orders.intake", answer_order()) as scheduler:
+            done = run("order", "submit", path, "-o", "json", code=DONE)
+            deadline = time.monotonic() + 10
+            while len(scheduler.seen) < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+        sent = {body["order_id"]: properties for properties, body in scheduler.seen}
+        self.assertEqual(sorted(sent), sorted(line["order_id"] for line in json_lines(done)))
+        for order_id, properties in sent.items():
+            self.assertEqual((properties.message_id, properties.delivery_mode), (order_id, 2))
+
+    def test_waiting_shows_how_orders_end(self):
+        path = self.file('{"order_id": "cli-w", "workflow": "w", "payload": {}}')
+        for statuses, code in ((("accepted", "processed"), DONE), (("accepted", "error"), ERROR), (("accepted",), TIMED_OUT)):
+            with FakeScheduler("orders.intake", answer_order(*statuses)):
+                done = run("order", "submit", path, "--wait", "-o", "json", "--timeout", "3s", code=code)
+            ended = [(line["order_id"], line["status"]) for line in json_lines(done)]
+            self.assertEqual(ended, [("cli-w", statuses[-1])] if len(statuses) > 1 else [])
+
+    def test_watch_ends_when_the_order_does(self):
+        tool = subprocess.Popen([TOOL, "order", "watch", self.order_id, "-o", "json"], stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, "MAKEGOOD_PG_DSN": World.dsn})
+        try:
+            self.assertEqual(json.loads(tool.stdout.readline())["version"], "1")
+            World.sql("UPDATE order_step SET state = 'done' WHERE order_id = %s", (self.order_id,))
+            World.sql("UPDATE order_process SET process_state = 'processed' WHERE order_id = %s", (self.order_id,))
+            rest, _ = tool.communicate(timeout=20)
+        finally:
+            if tool.poll() is None:
+                tool.kill()
+                tool.wait()
+        self.assertEqual(json.loads(rest)["state"], "processed")
+        self.assertEqual(tool.returncode, DONE)
+
+    def test_a_payload_is_shown_as_it_came(self):
+        done = run("order", "show", self.order_id, "-o", "json", code=DONE)
+        self.assertIn("14.00", done.stdout)
+        self.assertIn("7.50", done.stdout)
+        shown = json.loads(done.stdout)
+        self.assertEqual(shown["order"]["payload"], {"price": 14.0, "text": "é"})
+        self.assertEqual(shown["events"][0]["reason"], "line one\nline two\t\"quoted\"")
+        self.assertIn("step charge runs attempt 1", shown["explanation"])
+
+
+class Json(Case):
+    """-o json prints JSON and nothing else, whatever the verb; and the table of the same verb prints something."""
+
+    def test_reading(self):
+        order_id = "cli-" + uuid.uuid4().hex[:8]
+        insert_order(order_id, "error", "failed")
+        World.sql("INSERT INTO operator_alert (code, subject, text) VALUES ('order_error', %s, E'tab\\t\"q\"\\nx')", (order_id,))
+        alert_id = World.sql("SELECT max(alert_id) FROM operator_alert")[0][0]
+        good = SOURCE / "deploy/sample/workflows/fulfilment.json"
+        for words in (["order", "list"], ["order", "list", "--state", "processed"], ["order", "show", order_id],
+                      ["order", "explain", order_id], ["order", "watch", order_id], ["workflow", "check", good],
+                      ["workflow", "load", good], ["workflow", "list"], ["alert", "list"], ["alert", "list", "--all"],
+                      ["alert", "ack", alert_id, *REASON], ["db", "status"],
+                      ["db", "migrate", "--migrations", SOURCE / "deploy/postgres"],
+                      ["broker", "apply", "--service", SERVICE], ["broker", "check", "--service", SERVICE]):
+            with self.subTest(words=words):
+                values = json_lines(run(*words, "-o", "json", code=DONE))
+                self.assertTrue(values)
+                if words[:2] != ["alert", "ack"]:
+                    self.assertNotEqual(run(*words, code=DONE).stdout, "")
+        one_line(run("alert", "ack", alert_id, *REASON, code=NOT_FOUND))
+
+    def test_doctor(self):
+        findings = json_lines(run("doctor", "--service", SERVICE, "-o", "json"))
+        self.assertEqual({finding["check"] for finding in findings} & {"database", "schema", "broker"},
+                         {"database", "schema", "broker"})
+
+    def test_a_changed_definition_is_a_conflict(self):
+        text = (SOURCE / "deploy/sample/workflows/fulfilment.json").read_text(encoding="utf-8")
+        run("workflow", "load", self.file(text, "a.json"), code=DONE)
+        document = json.loads(text)
+        document["complete_within"] = "59m"
+        one_line(run("workflow", "load", self.file(json.dumps(document), "b.json"), code=CONFLICT))
+
+    def test_dead_letters(self):
+        mark = "cli-" + uuid.uuid4().hex
+        with World.channel() as channel:
+            for body in (b"not \xff JSON \"at all\"\x01", b"two"):
+                channel.basic_publish("", "orders.rejected", body, pika.BasicProperties(
+                    message_id=mark, type="submission", headers={"x-makegood-reason": 'it is "bad"'}))
+        queue = ("--queue", "orders.rejected")
+        letters = []
+        deadline = time.monotonic() + 10
+        while len(letters) < 2 and time.monotonic() < deadline:
+            values = json_lines(run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE))
+            letters = [letter for letter in values if letter["message_id"] == mark]
+        self.assertEqual([letter["reason"] for letter in letters], ['it is "bad"'] * 2)
+        shown = json.loads(run("dead", "show", letters[0]["number"], *queue, "-o", "json", code=DONE).stdout)
+        self.assertEqual(shown["body"], "not \ufffd JSON \"at all\"\x01")
+        self.assertNotIn("\x01", run("dead", "show", letters[0]["number"], *queue, code=DONE).stdout)
+        # From the last on, so that the numbers before keep their meaning.
+        for letter in reversed(letters):
+            done = run("dead", "drop", letter["number"], *queue, *REASON, "-o", "json", code=DONE)
+            self.assertEqual(json.loads(done.stdout), {"count": 1, "done": "dropped"})
+
+
+def main():
+    if not AMQP_URL or not PG_DSN:
+        print("cli.py: MAKEGOOD_TEST_AMQP_URL and MAKEGOOD_TEST_PG_DSN must name a RabbitMQ and a PostgreSQL", file=sys.stderr)
+        return 1
+    queues = ["orders.intake", "scheduler.commands", f"agent.{SERVICE}.requests", f"agent.{SERVICE}.requests.high"]
+    World.sql(f'CREATE DATABASE "{World.database}"', dsn=PG_DSN)
+    try:
+        run("db", "migrate", "--migrations", SOURCE / "deploy/postgres", code=DONE)
+        run("broker", "apply", "--service", SERVICE, code=DONE)
+        for queue in queues[:2]:
+            with World.channel() as channel:
+                channel.queue_purge(queue)
+        outcome = unittest.main(module=__name__, argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=1)
+        return 0 if outcome.result.wasSuccessful() else 1
+    finally:
+        with World.channel() as channel:
+            for queue in queues[:2]:
+                channel.queue_purge(queue)
+            for queue in queues[2:]:
+                channel.queue_delete(queue)
+        World.sql(f'DROP DATABASE IF EXISTS "{World.database}" WITH (FORCE)', dsn=PG_DSN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
