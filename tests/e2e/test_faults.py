@@ -103,6 +103,9 @@ def everything_of_ours_killed_at_once_comes_back(s):
 @scenario(own_servers=True)
 def a_killed_broker_comes_back_and_nothing_is_lost(s):
     """Would catch: a message that was taken for delivered, or a service that does not connect again."""
+    s.servers.rabbit.settle()  # or the kill may hit queues that RabbitMQ itself has not yet written down
+    for process in s.cluster.all:
+        process.wait_ready()
     load_long(s)
     orders = submit_mixed(s)
     wait_some_ended(s, orders)
