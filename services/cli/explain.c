@@ -50,10 +50,11 @@ static void step_print(FILE *out, const struct table *order, const struct table 
         (void)fprintf(out, "waits: no agent consumes queue %s; start an agent for service %s", queue,
                       service);
     } else if (table_cell(steps, row, "due_at")[0] != '\0') {
-        (void)fprintf(out, "waits until %s: %s (failures %s)", table_cell(steps, row, "due_at"),
-                      reason_text(reason), table_cell(steps, row, "failure_count"));
+        (void)fprintf(out, "for service %s waits until %s: %s (failures %s)", service,
+                      table_cell(steps, row, "due_at"), reason_text(reason),
+                      table_cell(steps, row, "failure_count"));
     } else {
-        (void)fprintf(out, "is %s: %s", state, reason_text(reason));
+        (void)fprintf(out, "for service %s is %s: %s", service, state, reason_text(reason));
     }
     breaker_print(out, services, service);
 }
