@@ -109,6 +109,29 @@ static void alerts_check(struct doctor *doctor)
     table_free(&alerts);
 }
 
+static bool is_reporting(const struct table *services, int row)
+{
+    return strtoll(table_cell(services, row, "age_ms"), NULL, 10) <= MG_SERVICE_REPORT_VALID_MS;
+}
+
+static bool is_serving(const struct table *services, int row)
+{
+    return strcmp(table_cell(services, row, "breaker"), "closed") == 0 &&
+           strcmp(table_cell(services, row, "is_ready"), "t") == 0;
+}
+
+/* One agent that ends or rests is no harm while another of its service works. */
+static bool is_served(const struct table *services, const char *name)
+{
+    for (int row = 0; row < services->row_count; row++) {
+        if (strcmp(table_cell(services, row, "service"), name) == 0 && is_reporting(services, row) &&
+            is_serving(services, row)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Agents that report, each with its breaker; their services are the queues that must be there. */
 static int services_check(struct doctor *doctor, struct table *services, const char **names)
 {
@@ -123,15 +146,14 @@ static int services_check(struct doctor *doctor, struct table *services, const c
         const char *name = table_cell(services, row, "service");
         const char *breaker = table_cell(services, row, "breaker");
         char detail[400];
-        if (strtoll(table_cell(services, row, "age_ms"), NULL, 10) > MG_SERVICE_REPORT_VALID_MS) {
+        if (!is_reporting(services, row)) {
             continue; /* of an agent that has ended */
         }
-        bool is_good =
-            strcmp(breaker, "closed") == 0 && strcmp(table_cell(services, row, "is_ready"), "t") == 0;
+        bool is_good = is_serving(services, row);
         (void)snprintf(detail, sizeof(detail), "%s at %s: breaker %s, %s in flight%s%s", name,
                        table_cell(services, row, "instance"), breaker, table_cell(services, row, "in_flight"),
                        is_good ? "" : ": ", is_good ? "" : table_cell(services, row, "reason"));
-        finding(doctor, is_good, "agent", detail);
+        finding(doctor, is_served(services, name), "agent", detail);
         bool is_known = false;
         for (int i = 0; i < count; i++) {
             is_known = is_known || strcmp(names[i], name) == 0;
