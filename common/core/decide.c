@@ -79,11 +79,11 @@ void mg_decider_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum
 }
 
 /* What a step's change of state brings with it besides its request. */
-static void step_effects(struct mg_decider *decider, int index, enum mg_step_state from,
+static void step_effects(struct mg_decider *decider, int index, enum mg_step_state from, bool was_asking,
                          enum mg_reason reason)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    if (from == MG_STEP_UNKNOWN && step->state != MG_STEP_UNKNOWN) {
+    if (was_asking && step->state != MG_STEP_UNKNOWN) {
         mg_decider_alert(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_OUTCOME_UNKNOWN, reason, index);
     }
     if (from == MG_STEP_UNDO_FAILED && step->state != MG_STEP_UNDO_FAILED) {
@@ -112,6 +112,7 @@ enum mg_verdict mg_decider_step(struct mg_decider *decider, int index, enum mg_s
         return mg_decider_end(decider, cell->verdict, cell->why);
     }
     enum mg_step_state from = step->state;
+    bool was_asking = from == MG_STEP_UNKNOWN && step->due_at_ms == 0; /* a person, and not a verify */
     step->state = (enum mg_step_state)cell->next;
     step->reason = reason;
     step->due_at_ms = due_at_ms;
@@ -126,18 +127,27 @@ enum mg_verdict mg_decider_step(struct mg_decider *decider, int index, enum mg_s
                                                    .reason = reason,
                                                    .due_at_ms = due_at_ms});
     decider->decision->why = cell->why;
-    step_effects(decider, index, from, reason);
+    step_effects(decider, index, from, was_asking, reason);
     return MG_GO;
 }
 
-/* An order that leaves `error` no longer needs a person; UNDO_FAILED and OUTCOME_UNKNOWN are closed with
- * their steps. */
-static void order_close_alerts(struct mg_decider *decider)
+/* The alert about an order in `error` is about the order, for whoever closes it knows no step. UNDO_FAILED
+ * and OUTCOME_UNKNOWN are opened and closed with their steps. */
+static void order_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_reason cause,
+                        enum mg_reason reason)
 {
-    enum mg_alert alert =
-        decider->order.reason == MG_REASON_STATE_LOST ? MG_ALERT_STATE_LOST : MG_ALERT_ORDER_ERROR;
-    if (decider->order.reason != MG_REASON_UNDO_FAILED) {
-        mg_decider_alert(decider, MG_EFFECT_CLOSE_ALERT, alert, MG_REASON_OPERATOR, -1);
+    enum mg_alert alert = cause == MG_REASON_STATE_LOST ? MG_ALERT_STATE_LOST : MG_ALERT_ORDER_ERROR;
+    if (cause != MG_REASON_UNDO_FAILED) {
+        mg_decider_alert(decider, kind, alert, reason, -1);
+    }
+}
+
+void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason)
+{
+    if (decider->order.reason != reason) {
+        order_alert(decider, MG_EFFECT_CLOSE_ALERT, decider->order.reason, reason);
+        order_alert(decider, MG_EFFECT_ALERT, reason, reason);
+        decider->order.reason = reason;
     }
 }
 
@@ -165,11 +175,7 @@ static void order_effects(struct mg_decider *decider, enum mg_order_event event,
         break;
     case MG_ORDER_EVENT_RAISE:
         mg_decider_status(decider, MG_STATUS_ERROR, reason, step);
-        if (reason != MG_REASON_UNDO_FAILED) { /* each failed undo has raised its own */
-            mg_decider_alert(decider, MG_EFFECT_ALERT,
-                             reason == MG_REASON_STATE_LOST ? MG_ALERT_STATE_LOST : MG_ALERT_ORDER_ERROR,
-                             reason, step);
-        }
+        order_alert(decider, MG_EFFECT_ALERT, reason, reason);
         break;
     case MG_ORDER_EVENT_COUNT:
         assert(false);
@@ -186,7 +192,7 @@ enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event
     }
     enum mg_order_state from = order->state;
     if (from == MG_ORDER_ERROR) {
-        order_close_alerts(decider);
+        order_alert(decider, MG_EFFECT_CLOSE_ALERT, order->reason, MG_REASON_OPERATOR);
     }
     order->state = (enum mg_order_state)cell->next;
     order->reason = reason;
@@ -259,6 +265,9 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
     case MG_CAUSE_EXPIRED:
         return order_expire(decider);
     case MG_CAUSE_NUDGE:
+        if (decider->cause->version != 0 && decider->cause->version != decider->order.version) {
+            return mg_decider_end(decider, MG_STALE_CAUSE, "the order has changed since it was found");
+        }
         return mg_decider_end(decider, MG_GO, "the supervisor found nothing moving");
     case MG_CAUSE_OWED:
         return mg_decider_end(decider, MG_DUPLICATE, "owed statuses change no state");
@@ -351,9 +360,11 @@ int64_t mg_order_wake_at_ms(const struct mg_order *order)
     return at_ms;
 }
 
-bool mg_order_is_moving(const struct mg_order *order)
+bool mg_order_is_moving(const struct mg_order *order, int64_t now_ms)
 {
-    if (mg_order_state_is_terminal(order->state)) {
+    bool is_expiring =
+        order->goal == MG_GOAL_PROCESSED && order->complete_by_ms != 0 && order->complete_by_ms <= now_ms;
+    if (mg_order_state_is_terminal(order->state) || is_expiring) {
         return true;
     }
     for (int i = 0; i < order->step_count; i++) {
@@ -371,7 +382,7 @@ uint64_t mg_order_not_undone(const struct mg_plan *plan, const struct mg_order *
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         bool may_stand = step->state == MG_STEP_DONE || step->state == MG_STEP_RUNNING || step->is_maybe ||
-                         step->state == MG_STEP_UNDO_FAILED;
+                         mg_step_is_to_undo(step) || step->state == MG_STEP_UNDO_FAILED;
         if (may_stand && plan->steps[i].has_undo) {
             steps |= UINT64_C(1) << i;
         }

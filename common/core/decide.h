@@ -30,8 +30,8 @@ uint64_t mg_order_not_undone(const struct mg_plan *plan, const struct mg_order *
 /* The earliest moment at which the supervisor must look at the order; 0 if it is terminal. */
 int64_t mg_order_wake_at_ms(const struct mg_order *order);
 
-/* True if the open order has a step running, waiting for a moment, or doubted by an alert: law "something
- * moves it". */
-bool mg_order_is_moving(const struct mg_order *order);
+/* True if the open order has a step running, waiting for a moment, or doubted by an alert, or if its
+ * complete-by has passed `now_ms` and will be told: law "something moves it". */
+bool mg_order_is_moving(const struct mg_order *order, int64_t now_ms);
 
 #endif

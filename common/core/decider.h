@@ -1,7 +1,7 @@
 /*
  * Inside of the core: one decision in the making. judge.c finds out what a cause means for its step,
- * command.c what an operator's wish means, plan.c what follows for the whole order; all of them change states
- * through the two functions here, which ask the tables.
+ * operator.c what an operator's wish means, plan.c what follows for the whole order; all of them change
+ * states through the two functions here, which ask the tables.
  */
 #ifndef MG_CORE_DECIDER_H
 #define MG_CORE_DECIDER_H
@@ -25,6 +25,9 @@ enum mg_verdict mg_decider_step(struct mg_decider *decider, int step, enum mg_st
 enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event event, enum mg_reason reason,
                                  int step);
 
+/* An order in `error` gets a graver reason, and its alert with it. */
+void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason);
+
 void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
 void mg_decider_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
                       enum mg_reason reason, int step);
@@ -43,6 +46,20 @@ static inline bool mg_step_is_running(const struct mg_step *step)
     return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
 }
 
+/* Its undo is under way or planned. */
+static inline bool mg_step_is_to_undo(const struct mg_step *step)
+{
+    return step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
+           step->state == MG_STEP_UNDO_RUNNING;
+}
+
+/* Law 8: no undo has gone out under the new key. */
+static inline void mg_step_renew_key(struct mg_step *step)
+{
+    step->generation++;
+    step->is_undo_dispatched = false;
+}
+
 /* judge.c */
 enum mg_verdict mg_judge_reply(struct mg_decider *decider);
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
@@ -55,6 +72,10 @@ enum mg_verdict mg_operator_decide(struct mg_decider *decider);
 /* plan.c */
 void mg_plan_order(struct mg_decider *decider);
 bool mg_plan_is_pivot_done(const struct mg_plan *plan, const struct mg_order *order);
+/* True while a pivot other than `except` runs or is in a doubt that only a person can end: it may yet turn
+ * the order forward again, whatever its goal. */
+bool mg_plan_is_pivot_open(const struct mg_plan *plan, const struct mg_order *order, int except);
+bool mg_plan_has_failed_undo(const struct mg_order *order);
 /* True if compensation must undo this step: it is done or may have happened, and there is a way to undo it.
  */
 bool mg_plan_needs_undo(const struct mg_plan *plan, const struct mg_order *order, int step);

@@ -76,7 +76,9 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     step->is_maybe = true;
-    if (decider->order.goal != MG_GOAL_PROCESSED) { /* nobody need find out: planning will have it undone */
+    bool is_turned_back = decider->order.goal != MG_GOAL_PROCESSED &&
+                          !mg_plan_is_pivot_open(decider->plan, &decider->order, index);
+    if (is_turned_back) { /* nobody need find out: planning will have it undone */
         return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason, decider->context->now_ms);
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
@@ -201,6 +203,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
         step->is_refused = true;
     }
     step->is_accepted = false;
+    step->finish_by_ms = 0; /* the next attempt's work has its own time */
     if (plan->is_at_most_once) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_VERIFIED_ABSENT, 0);
     }
@@ -304,9 +307,9 @@ static enum mg_verdict state_lost(struct mg_decider *decider, int index)
     step->is_maybe = true;
     decider->is_changed = true;
     if (mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_STATE_LOST, index) != MG_GO) {
-        mg_decider_alert(decider, MG_EFFECT_ALERT, MG_ALERT_STATE_LOST, MG_REASON_STATE_LOST, index);
+        mg_decider_worsen(decider, MG_REASON_STATE_LOST); /* it is in error already */
     }
-    return MG_GO;
+    return mg_decider_end(decider, MG_GO, "the reply is ahead of the row: the database lost its newest part");
 }
 
 enum mg_verdict mg_judge_reply(struct mg_decider *decider)

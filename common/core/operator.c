@@ -33,7 +33,7 @@ static void step_revive(struct mg_decider *decider, int index)
         return;
     }
     if (from == MG_STEP_FAILED && step->is_refused && !step->is_maybe) {
-        step->generation++;
+        mg_step_renew_key(step);
     }
     step->is_refused = false;
 }
@@ -66,7 +66,7 @@ static void renew_keys(struct mg_order *order)
     for (int i = 0; i < order->step_count; i++) {
         struct mg_step *step = &order->steps[i];
         if (step->attempt > 0 && (step->state == MG_STEP_PENDING || step->state == MG_STEP_WAITING)) {
-            step->generation++;
+            mg_step_renew_key(step);
         }
     }
 }
@@ -111,7 +111,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         bool stands = step->state == MG_STEP_DONE || step->is_maybe || mg_step_is_running(step) ||
-                      step->state == MG_STEP_UNDO_FAILED;
+                      mg_step_is_to_undo(step) || step->state == MG_STEP_UNDO_FAILED;
         if (stands && (decider->plan->steps[i].has_undo || order->state == MG_ORDER_ERROR)) {
             return mg_decider_end(
                 decider, MG_REFUSED,
@@ -133,37 +133,96 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
         }
         (void)mg_decider_step(decider, i, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR,
                               0); /* pending ones stay */
-        *step = (struct mg_step){.state = step->state,
-                                 .kind = old.kind,
-                                 .is_maybe = old.is_maybe, /* then the key stays, too */
-                                 .attempt = old.attempt,
-                                 .generation = old.generation + (old.attempt > 0 && !old.is_maybe ? 1 : 0),
-                                 .quiet_at_ms = old.quiet_at_ms};
+        bool is_refused = old.attempt > 0 && !old.is_maybe && !old.is_undo_dispatched;
+        *step =
+            (struct mg_step){.state = step->state,
+                             .kind = old.kind,
+                             .is_maybe = old.is_maybe,                     /* then the key stays, too */
+                             .is_undo_dispatched = old.is_undo_dispatched, /* its next do takes a new key */
+                             .attempt = old.attempt,
+                             .generation = old.generation + (is_refused ? 1 : 0),
+                             .quiet_at_ms = old.quiet_at_ms};
+    }
+    return MG_GO;
+}
+
+static bool has_undo_begun(const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if (mg_step_is_to_undo(step) || step->state == MG_STEP_UNDONE || step->state == MG_STEP_UNDO_FAILED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A step found done belongs to an order that can still make it good or make amends for it. */
+static enum mg_verdict settle_done(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    const struct mg_order *order = &decider->order;
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    bool is_undone = order->state == MG_ORDER_COMPENSATED || order->state == MG_ORDER_CANCELLED;
+    if (is_undone && plan->has_undo) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              "the order has ended as undone; nothing would undo this step");
+    }
+    if (plan->is_pivot && order->goal != MG_GOAL_PROCESSED && has_undo_begun(order)) {
+        return mg_decider_end(
+            decider, MG_REFUSED,
+            "what came before the pivot is being undone; the order cannot go forward again");
+    }
+    struct mg_step *step = &decider->order.steps[index];
+    bool was_running = mg_step_is_running(step);
+    int64_t complete_by_ms = step->complete_by_ms;
+    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_OPERATOR, 0);
+    if (verdict == MG_GO) {
+        step->is_accepted = false;
+        if (was_running) { /* law 11: nobody hears its attempt any more, and an undo may not overtake it */
+            step->quiet_at_ms = mg_later(step->quiet_at_ms, complete_by_ms + decider->context->quiesce_ms);
+        }
+    }
+    return verdict;
+}
+
+static enum mg_verdict settle_absent(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    struct mg_order *order = &decider->order;
+    struct mg_step *step = &order->steps[index];
+    if (step->state == MG_STEP_UNDONE && !step->is_maybe) {
+        return mg_decider_end(decider, MG_DUPLICATE, "it is undone");
+    }
+    if (step->is_maybe && step->quiet_at_ms > decider->context->now_ms) { /* law 11 holds for people, too */
+        return mg_decider_end(decider, MG_REFUSED,
+                              "an earlier attempt may still act; look again in some seconds");
+    }
+    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_CLEAR, MG_REASON_OPERATOR, 0);
+    if (verdict != MG_GO) {
+        return verdict;
+    }
+    step->is_maybe = false;
+    step->is_accepted = false;
+    step->is_refused = true;
+    step->finish_by_ms = 0;
+    step_forget_failures(step);
+    if (order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNDO_FAILED &&
+        !mg_plan_has_failed_undo(order)) {
+        return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR,
+                                -1); /* nothing is in its way */
     }
     return MG_GO;
 }
 
 static enum mg_verdict step_settle(struct mg_decider *decider)
 {
-    int index = decider->cause->step;
-    struct mg_step *step = &decider->order.steps[index];
-    if (decider->cause->outcome == MG_OUTCOME_DONE) {
-        enum mg_verdict verdict =
-            mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_OPERATOR, 0);
-        if (verdict == MG_GO) {
-            step->is_accepted = false;
-        }
-        return verdict;
+    const struct mg_step *step = &decider->order.steps[decider->cause->step];
+    bool is_untouched = step->state == MG_STEP_PENDING || step->state == MG_STEP_SKIPPED;
+    if (is_untouched && !step->is_maybe) {
+        return mg_decider_end(decider, MG_REFUSED, "no request that may have happened has gone out");
     }
-    enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_CLEAR, MG_REASON_OPERATOR, 0);
-    if (verdict == MG_GO) {
-        step->is_maybe = false;
-        step->is_accepted = false;
-        step->is_refused = true;
-        step->finish_by_ms = 0;
-        step_forget_failures(step);
-    }
-    return verdict;
+    return decider->cause->outcome == MG_OUTCOME_DONE ? settle_done(decider) : settle_absent(decider);
 }
 
 static enum mg_verdict step_skip(struct mg_decider *decider)

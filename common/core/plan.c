@@ -10,10 +10,32 @@ static uint64_t bit(int index)
     return UINT64_C(1) << index;
 }
 
+static int lowest(uint64_t bits)
+{
+    int index = 0;
+    while ((bits & bit(index)) == 0) {
+        index++;
+    }
+    return index;
+}
+
 bool mg_plan_is_pivot_done(const struct mg_plan *plan, const struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
         if (plan->steps[i].is_pivot && order->steps[i].state == MG_STEP_DONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool mg_plan_is_pivot_open(const struct mg_plan *plan, const struct mg_order *order, int except)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        bool may_turn_out_done =
+            step->state == MG_STEP_RUNNING || (step->is_maybe && !plan->steps[i].has_undo);
+        if (plan->steps[i].is_pivot && may_turn_out_done && i != except) {
             return true;
         }
     }
@@ -42,8 +64,7 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
         return; /* what is parked stays so, unwritten: the supervisor asks again */
     }
     if (kind == MG_KIND_DO && step->is_undo_dispatched) {
-        step->generation++;
-        step->is_undo_dispatched = false;
+        mg_step_renew_key(step);
     }
     step->attempt++;
     step->kind = kind;
@@ -132,26 +153,26 @@ static void plan_forward(struct mg_decider *decider)
 static bool pivots_allow_undo(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
+    if (mg_plan_is_pivot_done(decider->plan, order)) { /* one that is done outweighs all that are open */
+        order->goal = MG_GOAL_PROCESSED;
+        order->complete_by_ms = 0;
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_FORWARD, MG_REASON_NONE, -1);
+        return false;
+    }
+    int doubted = -1;
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
-        if (!decider->plan->steps[i].is_pivot) {
-            continue;
-        }
-        if (step->state == MG_STEP_DONE) {
-            order->goal = MG_GOAL_PROCESSED;
-            order->complete_by_ms = 0;
-            (void)mg_decider_order(decider, MG_ORDER_EVENT_FORWARD, MG_REASON_NONE, -1);
+        if (decider->plan->steps[i].is_pivot && step->state == MG_STEP_RUNNING) {
             return false;
         }
-        if (step->state == MG_STEP_RUNNING) {
-            return false;
-        }
-        if (step->is_maybe && !decider->plan->steps[i].has_undo) {
-            (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_OUTCOME_UNKNOWN, i);
-            return false;
+        if (decider->plan->steps[i].is_pivot && step->is_maybe && !decider->plan->steps[i].has_undo) {
+            doubted = i;
         }
     }
-    return true;
+    if (doubted >= 0) {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_OUTCOME_UNKNOWN, doubted);
+    }
+    return doubted < 0;
 }
 
 /* Every step that must be undone gets its undo planned; one that provably did nothing is let go. */
@@ -162,7 +183,8 @@ static void plan_undos(struct mg_decider *decider)
         struct mg_step *step = &order->steps[i];
         bool is_settled = step->state == MG_STEP_PENDING || step->state == MG_STEP_WAITING ||
                           step->state == MG_STEP_UNKNOWN || step->state == MG_STEP_DONE ||
-                          step->state == MG_STEP_FAILED || step->state == MG_STEP_SKIPPED;
+                          step->state == MG_STEP_FAILED || step->state == MG_STEP_SKIPPED ||
+                          step->state == MG_STEP_UNDONE; /* and maybe again, once state was lost */
         if (!is_settled) {
             continue;
         }
@@ -183,11 +205,15 @@ static void find_followers(const struct mg_plan *plan, uint64_t followers[MG_STE
     for (int i = 0; i < plan->step_count; i++) {
         followers[i] = 0;
     }
-    for (int i = plan->step_count - 1; i >= 0;
-         i--) { /* `after` names earlier steps only, so one pass is enough */
-        for (int j = 0; j < i; j++) {
-            if (plan->steps[i].after & bit(j)) {
-                followers[j] |= bit(i) | followers[i];
+    bool has_grown = true;
+    while (has_grown) { /* a definition names its steps in any order; bits are only added, so it ends */
+        has_grown = false;
+        for (int i = plan->step_count - 1; i >= 0; i--) {
+            for (uint64_t left = plan->steps[i].after; left != 0; left &= left - 1) {
+                uint64_t *before = &followers[lowest(left)];
+                uint64_t more = *before | bit(i) | followers[i];
+                has_grown = has_grown || more != *before;
+                *before = more;
             }
         }
     }
@@ -207,7 +233,7 @@ static uint64_t unresolved_steps(const struct mg_order *order)
     return unresolved;
 }
 
-static bool has_failed_undo(const struct mg_order *order)
+bool mg_plan_has_failed_undo(const struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
         if (order->steps[i].state == MG_STEP_UNDO_FAILED) {
@@ -220,7 +246,7 @@ static bool has_failed_undo(const struct mg_order *order)
 static void finish_backward(struct mg_decider *decider)
 {
     const struct mg_order *order = &decider->order;
-    if (has_failed_undo(order)) {
+    if (mg_plan_has_failed_undo(order)) {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_UNDO_FAILED, -1);
     } else if (order->goal == MG_GOAL_CANCELLED) {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_CALLED_OFF, order->reason, -1);

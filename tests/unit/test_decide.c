@@ -1,137 +1,12 @@
 /*
- * The decision core, scenario by scenario: three steps in a row (a, b, c) unless a test says otherwise, one
- * second between causes, complete-by after ten.
+ * The decision core, scenario by scenario. Those in which a person or a lost database has a hand are in
+ * test_decide_repair.c.
  */
-#include <check.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/backoff.h"
-#include "core/decide.h"
 #include "core/key.h"
-
-static struct mg_plan plan;
-static struct mg_context context;
-static struct mg_order order;
-static struct mg_decision decision;
-
-static void setup(void)
-{
-    memset(&plan, 0, sizeof(plan));
-    plan.step_count = 3;
-    plan.complete_within_ms = 900000;
-    for (int i = 0; i < MG_STEPS_MAX; i++) {
-        plan.steps[i] = (struct mg_step_plan){
-            .after = i > 0 ? UINT64_C(1) << (i - 1) : 0,
-            .complete_within_ms = 10000,
-            .undo_complete_within_ms = 10000,
-            .poll_ms = 1000,
-            .retry = {.attempts = 3, .backoff_ms = 500, .max_backoff_ms = 30000, .cool_down_ms = 600000},
-            .undo_retry = {.attempts = 2, .backoff_ms = 500, .max_backoff_ms = 30000, .cool_down_ms = 600000},
-            .has_verify = true,
-            .has_undo = true,
-        };
-    }
-    memset(&context, 0, sizeof(context));
-    context.now_ms = 1000000;
-    context.random = 7;
-    context.quiesce_ms = 3000;
-    context.park_ms = 1000;
-}
-
-static enum mg_verdict decide(struct mg_cause cause)
-{
-    context.now_ms += 1000;
-    context.random += 1;
-    mg_order_decide(&plan, &context, &cause, &order, &decision);
-    return decision.verdict;
-}
-
-static void submit(void)
-{
-    mg_order_init(&plan, &context, 0, &order);
-    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_SUBMITTED, .step = -1}), MG_GO);
-}
-
-static enum mg_verdict reply_executed(int step, enum mg_outcome outcome, enum mg_executed executed)
-{
-    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                    .step = step,
-                                    .attempt = order.steps[step].attempt,
-                                    .reply_kind = order.steps[step].kind,
-                                    .outcome = outcome,
-                                    .executed = executed,
-                                    .retry_after_ms = -1});
-}
-
-static enum mg_verdict reply(int step, enum mg_outcome outcome)
-{
-    return reply_executed(step, outcome,
-                          outcome == MG_OUTCOME_PERMANENT ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE);
-}
-
-static enum mg_verdict due(int step)
-{
-    if (order.steps[step].due_at_ms > context.now_ms) {
-        context.now_ms = order.steps[step].due_at_ms;
-    }
-    return decide(
-        (struct mg_cause){.kind = MG_CAUSE_DUE, .step = step, .attempt = order.steps[step].attempt});
-}
-
-static enum mg_verdict overdue(int step)
-{
-    if (order.steps[step].complete_by_ms > context.now_ms) {
-        context.now_ms = order.steps[step].complete_by_ms;
-    }
-    return decide(
-        (struct mg_cause){.kind = MG_CAUSE_OVERDUE, .step = step, .attempt = order.steps[step].attempt});
-}
-
-static enum mg_verdict operate(enum mg_cause_kind kind, int step, enum mg_outcome outcome)
-{
-    return decide(
-        (struct mg_cause){.kind = kind, .step = step, .version = order.version, .outcome = outcome});
-}
-
-static int count_effects(enum mg_effect_kind kind)
-{
-    int count = 0;
-    for (int i = 0; i < decision.effect_count; i++) {
-        count += decision.effects[i].kind == kind;
-    }
-    return count;
-}
-
-static bool has_status(enum mg_status status)
-{
-    for (int i = 0; i < decision.effect_count; i++) {
-        if (decision.effects[i].kind == MG_EFFECT_STATUS && decision.effects[i].status == status) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_alert(enum mg_effect_kind kind, enum mg_alert alert)
-{
-    for (int i = 0; i < decision.effect_count; i++) {
-        if (decision.effects[i].kind == kind && decision.effects[i].alert == alert) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_request(int step, enum mg_kind kind)
-{
-    for (int i = 0; i < decision.effect_count; i++) {
-        if (decision.effects[i].kind == MG_EFFECT_REQUEST && decision.effects[i].step == step) {
-            return order.steps[step].kind == kind;
-        }
-    }
-    return false;
-}
+#include "decide_fixture.h"
 
 START_TEST(order_goes_step_by_step_to_processed)
 {
@@ -364,7 +239,7 @@ START_TEST(doubt_without_verify_calls_the_operator_who_settles_it)
     reply(0, MG_OUTCOME_UNKNOWN);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
     ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_OUTCOME_UNKNOWN));
-    ck_assert(mg_order_is_moving(&order));
+    ck_assert(mg_order_is_moving(&order, context.now_ms));
     ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, _i == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT), MG_GO);
     ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_OUTCOME_UNKNOWN));
     ck_assert(has_request(_i == 0 ? 1 : 0, MG_KIND_DO));

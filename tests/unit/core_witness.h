@@ -1,0 +1,380 @@
+/*
+ * What must hold of every decision, whatever the world does: the laws, said once more and differently. The
+ * witness sees order, cause and decision from outside and keeps its own account of what is maybe, which keys
+ * were undone and which alerts are open.
+ */
+#ifndef MG_TEST_CORE_WITNESS_H
+#define MG_TEST_CORE_WITNESS_H
+
+#include "core_world.h"
+
+struct witness {
+    struct world world;
+    struct mg_plan plan;
+    struct mg_context context;
+    struct mg_order order, before;
+    struct mg_decision decision;
+    uint64_t followers[WORLD_STEPS];
+    bool is_maybe[WORLD_STEPS];
+    uint32_t revived_at[WORLD_STEPS]; /* attempts up to here were before an operator's word */
+    bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
+    char failure[256];                                 /* the first broken law */
+};
+
+#define WITNESS(witness, condition, ...)                                                                     \
+    do {                                                                                                     \
+        if (!(condition) && (witness)->failure[0] == '\0') {                                                 \
+            (void)snprintf((witness)->failure, sizeof((witness)->failure), __VA_ARGS__);                     \
+        }                                                                                                    \
+    } while (0)
+
+static inline bool is_running(const struct mg_step *step)
+{
+    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+static inline bool is_undo_open(const struct mg_step *step)
+{
+    return step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
+           step->state == MG_STEP_UNDO_RUNNING;
+}
+
+static inline bool is_away(enum mg_reason gate)
+{
+    return gate == MG_REASON_NO_CONSUMER || gate == MG_REASON_BREAKER_OPEN ||
+           gate == MG_REASON_SERVICE_PAUSED;
+}
+
+static inline bool has_request(const struct mg_decision *decision, int step)
+{
+    for (int i = 0; i < decision->effect_count; i++) {
+        if (decision->effects[i].kind == MG_EFFECT_REQUEST && decision->effects[i].step == step) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The witness's own account of maybe (law 10), from the cause alone. */
+static inline void witness_maybe(struct witness *witness, const struct mg_cause *cause)
+{
+    int i = cause->step;
+    if (cause->kind == MG_CAUSE_SETTLE) {
+        witness->is_maybe[i] = witness->is_maybe[i] && cause->outcome == MG_OUTCOME_DONE;
+        return;
+    }
+    if (cause->kind != MG_CAUSE_REPLY && cause->kind != MG_CAUSE_OVERDUE &&
+        cause->kind != MG_CAUSE_UNPUBLISHABLE) {
+        return;
+    }
+    const struct mg_step_plan *plan = &witness->plan.steps[i];
+    enum mg_kind kind = witness->before.steps[i].kind;
+    bool is_good = cause->outcome == MG_OUTCOME_DONE || cause->outcome == MG_OUTCOME_ACCEPTED;
+    if (kind == MG_KIND_DO && cause->kind == MG_CAUSE_OVERDUE) {
+        witness->is_maybe[i] = true;
+    } else if (kind == MG_KIND_DO && cause->kind == MG_CAUSE_UNPUBLISHABLE) {
+        witness->is_maybe[i] = witness->is_maybe[i] || cause->executed != MG_EXECUTED_NO;
+    } else if (kind == MG_KIND_DO) {
+        bool is_working = cause->outcome == MG_OUTCOME_ACCEPTED && plan->finish_within_ms > 0;
+        bool is_doubt = !is_good && cause->executed != MG_EXECUTED_NO;
+        witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
+    } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
+               cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final) {
+        witness->is_maybe[i] = false;
+    } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
+               (is_good || cause->outcome == MG_OUTCOME_ABSENT)) {
+        witness->is_maybe[i] = false;
+    }
+}
+
+static inline void witness_generation(struct witness *witness, const struct mg_cause *cause, int i)
+{
+    const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
+    bool is_refused = before->state == MG_STEP_FAILED && after->state != MG_STEP_FAILED &&
+                      !witness->is_maybe[i] && before->attempt > 0;
+    bool was_undone = witness->world.keys[i][before->generation % WORLD_GENERATIONS].was_undo_dispatched;
+    WITNESS(witness, after->generation >= before->generation, "step %d: the generation fell", i);
+    if (cause->kind == MG_CAUSE_RESUME && is_refused) {
+        WITNESS(witness, after->generation > before->generation,
+                "step %d: resumed after a refusal under the old key", i);
+    }
+    if (after->generation > before->generation && !was_undone) {
+        bool is_allowed = cause->kind == MG_CAUSE_RESTART ||
+                          (cause->kind == MG_CAUSE_RESUME && (is_refused || cause->is_request_changed));
+        WITNESS(witness, is_allowed, "step %d: the generation rose by %s", i, mg_cause_name(cause->kind));
+        WITNESS(witness, !witness->is_maybe[i], "step %d: the generation rose after maybe", i);
+    }
+}
+
+/* Law 11: no do of this step may still act, unless it has answered. */
+static inline void witness_quiet(struct witness *witness, int i)
+{
+    for (uint32_t a = 1; a < witness->order.steps[i].attempt && a < WORLD_ATTEMPTS; a++) {
+        const struct remote_attempt *at = &witness->world.attempts[i][a];
+        bool is_quiet = at->kind != MG_KIND_DO || !at->is_out || at->is_answered ||
+                        at->complete_by_ms + witness->context.quiesce_ms <= witness->context.now_ms;
+        WITNESS(witness, is_quiet, "step %d: attempt %u may still act, and %s goes out", i, a,
+                mg_kind_name(witness->order.steps[i].kind));
+    }
+}
+
+static inline void witness_do(struct witness *witness, int i)
+{
+    const struct mg_order *order = &witness->order;
+    const struct mg_step *step = &order->steps[i];
+    for (int j = 0; j < order->step_count; j++) {
+        bool is_before = (witness->plan.steps[i].after >> j & 1) != 0;
+        WITNESS(witness,
+                !is_before || order->steps[j].state == MG_STEP_DONE ||
+                    order->steps[j].state == MG_STEP_SKIPPED,
+                "step %d goes out before step %d is done", i, j);
+    }
+    WITNESS(witness, order->goal == MG_GOAL_PROCESSED, "step %d: a do after the order turned back", i);
+    WITNESS(witness, order->complete_by_ms == 0 || order->complete_by_ms > witness->context.now_ms,
+            "step %d: a do past the order's complete-by", i);
+    WITNESS(witness, !witness->world.keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched,
+            "step %d: a do under the key of a dispatched undo, generation %u", i, step->generation);
+    for (uint32_t a = witness->revived_at[i] + 1; a < step->attempt && a < WORLD_ATTEMPTS; a++) {
+        const struct remote_attempt *at = &witness->world.attempts[i][a];
+        WITNESS(witness,
+                !witness->plan.steps[i].is_at_most_once || at->kind != MG_KIND_DO || !at->is_out ||
+                    (at->is_answered && at->is_no),
+                "step %d: at most once, and attempt %u goes out after attempt %u", i, step->attempt, a);
+    }
+}
+
+static inline void witness_undo(struct witness *witness, int i)
+{
+    const struct mg_order *order = &witness->order;
+    bool did = false;
+    for (uint32_t a = 1; a < order->steps[i].attempt && a < WORLD_ATTEMPTS; a++) {
+        did =
+            did || (witness->world.attempts[i][a].kind == MG_KIND_DO && witness->world.attempts[i][a].is_out);
+    }
+    WITNESS(witness, did, "step %d: an undo of what never went out", i);
+    for (int j = 0; j < order->step_count; j++) {
+        const struct mg_step *follower = &order->steps[j];
+        bool is_to_undo = witness->plan.steps[j].has_undo && follower->state != MG_STEP_UNDO_FAILED &&
+                          (follower->state == MG_STEP_DONE || follower->is_maybe);
+        WITNESS(witness,
+                (witness->followers[i] >> j & 1) == 0 ||
+                    !(is_running(follower) || is_undo_open(follower) || is_to_undo),
+                "step %d is undone before step %d, which follows it", i, j);
+    }
+}
+
+static inline void witness_dispatch(struct witness *witness, const struct mg_effect *effect)
+{
+    struct world *world = &witness->world;
+    int i = effect->step;
+    const struct mg_step *step = &witness->order.steps[i];
+    WITNESS(witness, is_running(step), "step %d: a request of a step that does not run", i);
+    WITNESS(witness,
+            !is_running(&witness->before.steps[i]) || step->attempt > witness->before.steps[i].attempt,
+            "step %d: two attempts at once", i);
+    WITNESS(witness, step->complete_by_ms > witness->context.now_ms, "step %d: no complete-by", i);
+    WITNESS(witness, witness->context.gate[i] == MG_REASON_NONE, "step %d: out through a closed gate", i);
+    if (step->kind == MG_KIND_DO) {
+        witness_do(witness, i);
+    } else {
+        witness_quiet(witness, i);
+    }
+    if (step->kind == MG_KIND_UNDO) {
+        witness_undo(witness, i);
+        world->keys[i][step->generation % WORLD_GENERATIONS].was_undo_dispatched = true;
+    }
+    if (step->attempt < WORLD_ATTEMPTS) {
+        world->attempts[i][step->attempt] = (struct remote_attempt){
+            .kind = step->kind, .generation = step->generation, .complete_by_ms = step->complete_by_ms};
+    }
+}
+
+static inline void witness_effects(struct witness *witness)
+{
+    uint64_t seq = witness->before.seq;
+    WITNESS(witness, witness->decision.effect_count <= MG_EFFECTS_MAX, "too many effects");
+    WITNESS(witness, witness->decision.transition_count <= MG_TRANSITIONS_MAX, "too many transitions");
+    for (int i = 0; i < witness->decision.effect_count; i++) {
+        const struct mg_effect *effect = &witness->decision.effects[i];
+        switch (effect->kind) {
+        case MG_EFFECT_REQUEST:
+            witness_dispatch(witness, effect);
+            break;
+        case MG_EFFECT_STATUS:
+            WITNESS(witness, effect->seq == ++seq, "a gap in seq");
+            break;
+        case MG_EFFECT_ALERT:
+            witness->open_alerts[effect->step + 1][effect->alert] = true;
+            break;
+        case MG_EFFECT_CLOSE_ALERT:
+            WITNESS(witness, witness->open_alerts[effect->step + 1][effect->alert],
+                    "closes alert %s of step %d, which is not open", mg_alert_name(effect->alert),
+                    effect->step);
+            witness->open_alerts[effect->step + 1][effect->alert] = false;
+            break;
+        }
+    }
+    WITNESS(witness, witness->order.seq == seq, "seq is not that of the last status");
+}
+
+static inline void witness_transitions(struct witness *witness)
+{
+    int states[WORLD_STEPS + 1] = {(int)witness->before.state};
+    for (int i = 0; i < witness->order.step_count; i++) {
+        states[i + 1] = (int)witness->before.steps[i].state;
+    }
+    for (int i = 0; i < witness->decision.transition_count; i++) {
+        const struct mg_transition *transition = &witness->decision.transitions[i];
+        WITNESS(witness, states[transition->step + 1] == transition->from, "the story has a gap");
+        states[transition->step + 1] = transition->to;
+    }
+    WITNESS(witness, states[0] == (int)witness->order.state, "the story ends in another order state");
+    for (int i = 0; i < witness->order.step_count; i++) {
+        WITNESS(witness, states[i + 1] == (int)witness->order.steps[i].state,
+                "step %d: the story ends in another state", i);
+    }
+}
+
+/* Law 7: what waits for its service counts nothing. */
+static inline void witness_counts(struct witness *witness, const struct mg_cause *cause)
+{
+    const struct mg_order *before = &witness->before, *after = &witness->order;
+    bool may_count = cause->kind == MG_CAUSE_UNRENDERABLE || cause->kind == MG_CAUSE_REQUEST_CHANGED;
+    if (cause->kind == MG_CAUSE_REPLY) {
+        may_count = !cause->is_service_down || cause->outcome == MG_OUTCOME_PERMANENT ||
+                    cause->outcome == MG_OUTCOME_ABSENT;
+    } else if (cause->kind == MG_CAUSE_OVERDUE) {
+        may_count = !is_away(witness->context.gate[cause->step]);
+    }
+    if (!may_count) {
+        bool is_for_a_person = cause->step >= 0 && cause->step < after->step_count &&
+                               after->steps[cause->step].state == MG_STEP_UNKNOWN &&
+                               after->steps[cause->step].due_at_ms == 0;
+        WITNESS(witness, after->failure_count == before->failure_count || is_for_a_person,
+                "waiting counted as failing");
+        for (int i = 0; i < after->step_count; i++) {
+            WITNESS(witness, after->steps[i].failure_count <= before->steps[i].failure_count,
+                    "step %d: waiting counted as failing", i);
+        }
+    }
+}
+
+static inline void witness_steps(struct witness *witness, const struct mg_cause *cause)
+{
+    for (int i = 0; i < witness->order.step_count; i++) {
+        const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
+        bool is_sent = has_request(&witness->decision, i);
+        WITNESS(witness, after->attempt == before->attempt + (is_sent ? 1 : 0),
+                "step %d: the attempt went from %u to %u", i, before->attempt, after->attempt);
+        WITNESS(witness, after->is_maybe == witness->is_maybe[i], "step %d: maybe is %d, and should be %d", i,
+                after->is_maybe, witness->is_maybe[i]);
+        WITNESS(witness, (after->complete_by_ms != 0) == is_running(after), "step %d: complete-by", i);
+        witness_generation(witness, cause, i);
+        bool is_asking = after->state == MG_STEP_UNKNOWN && after->due_at_ms == 0;
+        WITNESS(witness, witness->open_alerts[i + 1][MG_ALERT_OUTCOME_UNKNOWN] == is_asking,
+                "step %d: alert outcome_unknown", i);
+        WITNESS(witness,
+                witness->open_alerts[i + 1][MG_ALERT_UNDO_FAILED] == (after->state == MG_STEP_UNDO_FAILED),
+                "step %d: alert undo_failed", i);
+        if (witness->plan.steps[i].is_pivot && before->state == MG_STEP_DONE) {
+            WITNESS(witness, after->state == MG_STEP_DONE, "step %d: a pivot that was done is undone", i);
+            WITNESS(witness,
+                    witness->order.state != MG_ORDER_COMPENSATING ||
+                        witness->before.state == witness->order.state,
+                    "compensation began after the pivot");
+        }
+    }
+}
+
+/* Something moves every open order; every order in error has an alert that says so. */
+static inline void witness_order(struct witness *witness)
+{
+    const struct mg_order *order = &witness->order;
+    bool has_alert = false, is_asking = false;
+    for (int i = 0; i <= order->step_count; i++) {
+        for (int alert = 0; alert < MG_ALERT_COUNT; alert++) {
+            has_alert = has_alert || witness->open_alerts[i][alert];
+            WITNESS(witness,
+                    i == 0 || alert == MG_ALERT_OUTCOME_UNKNOWN || alert == MG_ALERT_UNDO_FAILED ||
+                        !witness->open_alerts[i][alert],
+                    "alert %s is about step %d and not about the order", mg_alert_name((enum mg_alert)alert),
+                    i - 1);
+        }
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        is_asking = is_asking || witness->open_alerts[i + 1][MG_ALERT_OUTCOME_UNKNOWN];
+        bool stands = witness->plan.steps[i].has_undo && world_standing(&witness->world, i) > 0;
+        WITNESS(witness,
+                order->state != MG_ORDER_ERROR || !stands ||
+                    (mg_order_not_undone(&witness->plan, order) >> i & 1) != 0,
+                "step %d stands, and the list of what is not undone lacks it", i);
+    }
+    if (order->state == MG_ORDER_ERROR) {
+        WITNESS(witness, has_alert, "in error without an open alert");
+    } else {
+        WITNESS(witness, !witness->open_alerts[0][MG_ALERT_ORDER_ERROR],
+                "not in error, and its alert is open");
+    }
+    if (!mg_order_state_is_terminal(order->state)) {
+        WITNESS(witness, mg_order_is_moving(order, witness->context.now_ms), "nothing moves it");
+        WITNESS(witness, order->wake_at_ms != 0 || (is_asking && order->goal == MG_GOAL_PROCESSED),
+                "nothing wakes it");
+    }
+}
+
+/* Words that came too early, or were decided on something else, change nothing (laws 5 and 6). */
+static inline void witness_cause(struct witness *witness, const struct mg_cause *cause)
+{
+    const struct mg_order *before = &witness->before;
+    int64_t now_ms = witness->context.now_ms;
+    bool is_of_step = cause->kind == MG_CAUSE_REPLY || cause->kind == MG_CAUSE_OVERDUE ||
+                      cause->kind == MG_CAUSE_DUE || cause->kind == MG_CAUSE_UNPUBLISHABLE;
+    WITNESS(witness, cause->version == 0 || cause->version == before->version,
+            "%s was decided on another version", mg_cause_name(cause->kind));
+    if (is_of_step) {
+        const struct mg_step *step = &before->steps[cause->step];
+        WITNESS(witness, cause->attempt == step->attempt, "step %d: a word about attempt %u, not %u",
+                cause->step, cause->attempt, step->attempt);
+        WITNESS(witness, cause->kind != MG_CAUSE_REPLY || cause->reply_kind == step->kind,
+                "step %d: a reply to another kind", cause->step);
+        WITNESS(witness, cause->kind != MG_CAUSE_OVERDUE || step->complete_by_ms <= now_ms,
+                "step %d: overdue too early", cause->step);
+        WITNESS(witness, cause->kind != MG_CAUSE_DUE || (step->due_at_ms != 0 && step->due_at_ms <= now_ms),
+                "step %d: due too early", cause->step);
+    }
+    if (cause->kind == MG_CAUSE_EXPIRED) {
+        WITNESS(witness, before->complete_by_ms != 0 && before->complete_by_ms <= now_ms,
+                "expired too early");
+    }
+}
+
+static inline void witness_go(struct witness *witness, const struct mg_cause *cause)
+{
+    witness_cause(witness, cause);
+    WITNESS(witness, witness->order.version == witness->before.version + 1,
+            "the version does not rise by one");
+    bool is_revived =
+        cause->kind == MG_CAUSE_RESUME || cause->kind == MG_CAUSE_RESTART || cause->kind == MG_CAUSE_SETTLE;
+    for (int i = 0; i < witness->order.step_count && is_revived; i++) {
+        witness->revived_at[i] = witness->before.steps[i].attempt;
+    }
+    if (cause->kind == MG_CAUSE_REPLY && cause->attempt < WORLD_ATTEMPTS) {
+        witness->world.attempts[cause->step][cause->attempt].is_answered = true;
+    }
+    if (cause->step >= 0 && cause->step < witness->order.step_count) {
+        witness_maybe(witness, cause);
+    }
+    witness_effects(witness);
+    witness_transitions(witness);
+    witness_counts(witness, cause);
+    witness_steps(witness, cause);
+    witness_order(witness);
+    struct mg_cause nudge = {.kind = MG_CAUSE_NUDGE, .step = -1, .retry_after_ms = -1};
+    static struct mg_order again;
+    static struct mg_decision second;
+    again = witness->order;
+    mg_order_decide(&witness->plan, &witness->context, &nudge, &again, &second);
+    WITNESS(witness, second.verdict == MG_DUPLICATE, "planning twice is not planning once");
+}
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * The world around one order, for the walk over the decision core: a broker that duplicates, delays, reorders
+ * and loses, and remote services that keep by key what stands with them. What they reply about `executed` is
+ * always true. It knows nothing of the core but its messages, so that it can bear witness against it.
+ */
+#ifndef MG_TEST_CORE_WORLD_H
+#define MG_TEST_CORE_WORLD_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/decide.h"
+
+#define WORLD_STEPS       8
+#define WORLD_ATTEMPTS    256 /* of one step; the walk ends its faults long before */
+#define WORLD_GENERATIONS 64
+#define WORLD_MESSAGES    96
+
+/* What a remote service remembers of one key. */
+struct remote_key {
+    bool stands, is_tombstoned, is_working, was_undo_dispatched;
+    int64_t finish_at_ms; /* of work that it accepted */
+};
+
+/* One attempt, as the world saw it. */
+struct remote_attempt {
+    enum mg_kind kind;
+    uint32_t generation;
+    int64_t complete_by_ms;
+    bool is_out;         /* a request went into the broker, or may have */
+    bool is_answered;    /* a reply for it was taken */
+    bool is_no;          /* the service said that it did not and will not execute */
+    bool may_have_acted; /* a copy of it executed, or may yet */
+    bool was_delivered;
+};
+
+enum message_kind { MESSAGE_REQUEST, MESSAGE_REPLY, MESSAGE_LATE_DO };
+
+struct message {
+    bool is_used;
+    enum message_kind kind;
+    int64_t at_ms;
+    int step;
+    uint32_t attempt;
+    struct mg_cause reply;
+};
+
+struct world {
+    uint64_t random;
+    int64_t now_ms, quiesce_ms;
+    bool is_calm;   /* no more faults */
+    bool is_traced; /* the second run of an order that failed */
+    const struct mg_plan *plan;
+    struct message messages[WORLD_MESSAGES];
+    struct remote_key keys[WORLD_STEPS][WORLD_GENERATIONS];
+    struct remote_attempt attempts[WORLD_STEPS][WORLD_ATTEMPTS];
+};
+
+#define TRACE(world, ...)                                                                                    \
+    do {                                                                                                     \
+        if ((world)->is_traced) {                                                                            \
+            (void)fprintf(stderr, "%8lld  ", (long long)(world)->now_ms - 1000000);                          \
+            (void)fprintf(stderr, __VA_ARGS__);                                                              \
+            (void)fputc('\n', stderr);                                                                       \
+        }                                                                                                    \
+    } while (0)
+
+static inline uint64_t world_random(struct world *world)
+{
+    uint64_t z = world->random += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static inline int world_pick(struct world *world, int count)
+{
+    return (int)(world_random(world) % (uint64_t)count);
+}
+
+static inline bool world_chance(struct world *world, int percent)
+{
+    return world_pick(world, 100) < percent;
+}
+
+/* A fault of the world: never once it is calm. */
+static inline bool world_fault(struct world *world, int percent)
+{
+    return world_chance(world, percent) && !world->is_calm;
+}
+
+static inline struct remote_key *world_key(struct world *world, int step, uint32_t attempt)
+{
+    return &world->keys[step][world->attempts[step][attempt].generation % WORLD_GENERATIONS];
+}
+
+static inline void world_post(struct world *world, const struct message *message, int64_t at_ms)
+{
+    for (int i = 0; i < WORLD_MESSAGES; i++) {
+        if (!world->messages[i].is_used) {
+            world->messages[i] = *message;
+            world->messages[i].is_used = true;
+            world->messages[i].at_ms = at_ms;
+            return;
+        }
+    }
+}
+
+static inline int64_t world_delay_ms(struct world *world)
+{
+    if (world->is_calm || world_chance(world, 70)) {
+        return 1 + world_pick(world, 300);
+    }
+    return 1 + world_pick(world, 12000); /* beyond the complete-by of many attempts */
+}
+
+static inline void world_broker_take(struct world *world, const struct message *message)
+{
+    if (world_fault(world, 8)) {
+        return; /* lost */
+    }
+    world_post(world, message, world->now_ms + world_delay_ms(world));
+    if (world_fault(world, 10)) {
+        world_post(world, message, world->now_ms + world_delay_ms(world));
+    }
+}
+
+static inline void world_send(struct world *world, int step, uint32_t attempt)
+{
+    struct message request = {.kind = MESSAGE_REQUEST, .step = step, .attempt = attempt};
+    world_broker_take(world, &request);
+}
+
+static inline void world_reply(struct world *world, int step, uint32_t attempt, enum mg_outcome outcome,
+                               enum mg_executed executed, bool is_service_down)
+{
+    struct remote_attempt *at = &world->attempts[step][attempt];
+    struct message reply = {.kind = MESSAGE_REPLY, .step = step, .attempt = attempt};
+    if (executed == MG_EXECUTED_NO && at->kind == MG_KIND_DO) {
+        at->is_no = true;
+    }
+    reply.reply = (struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = step,
+                                    .attempt = attempt,
+                                    .reply_kind = at->kind,
+                                    .outcome = outcome,
+                                    .executed = executed,
+                                    .is_service_down = is_service_down,
+                                    .retry_after_ms = world_chance(world, 10) ? 2000 : -1};
+    world_broker_take(world, &reply);
+}
+
+static inline bool remote_do(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_key *key = world_key(world, step, attempt);
+    if (key->is_tombstoned) {
+        return false;
+    }
+    key->stands = true;
+    key->is_working = false;
+    world->attempts[step][attempt].may_have_acted = true;
+    return true;
+}
+
+/* The service, or the way to it, acts later than it should, but no later than quiesce allows for. */
+static inline void remote_do_later(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_attempt *at = &world->attempts[step][attempt];
+    int64_t room_ms = at->complete_by_ms + world->quiesce_ms - 1 - world->now_ms;
+    if (room_ms > 0) {
+        struct message late = {.kind = MESSAGE_LATE_DO, .step = step, .attempt = attempt};
+        at->may_have_acted = true;
+        world_post(world, &late, world->now_ms + 1 + (int64_t)(world_random(world) % (uint64_t)room_ms));
+    }
+}
+
+static inline void agent_do_badly(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_attempt *at = &world->attempts[step][attempt];
+    enum mg_outcome doubt = world_chance(world, 50) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_UNKNOWN;
+    bool is_down = world_chance(world, 25);
+    switch (world_pick(world, 8)) {
+    case 0: /* acts, and the reply is lost */
+        (void)remote_do(world, step, attempt);
+        return;
+    case 1: /* acts, and the answer is not understood */
+        (void)remote_do(world, step, attempt);
+        world_reply(world, step, attempt, doubt, MG_EXECUTED_MAYBE, is_down);
+        return;
+    case 2: /* silent, and acts late */
+        remote_do_later(world, step, attempt);
+        return;
+    case 3: /* answers in doubt, and acts late */
+        remote_do_later(world, step, attempt);
+        world_reply(world, step, attempt, doubt, MG_EXECUTED_MAYBE, is_down);
+        return;
+    case 4:
+        world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, false);
+        return;
+    case 5:
+        return;
+    case 6:
+        world_reply(world, step, attempt, MG_OUTCOME_PERMANENT,
+                    at->may_have_acted ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO, false);
+        return;
+    default:
+        world_reply(world, step, attempt, MG_OUTCOME_TRANSIENT,
+                    at->may_have_acted ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO, is_down);
+        return;
+    }
+}
+
+static inline void agent_do(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_attempt *at = &world->attempts[step][attempt];
+    struct remote_key *key = world_key(world, step, attempt);
+    if (at->is_no) {
+        return; /* its word that nothing happened holds for all copies of the attempt */
+    }
+    if (at->was_delivered && world->plan->steps[step].is_at_most_once) {
+        world_reply(world, step, attempt, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, false);
+        return;
+    }
+    at->was_delivered = true;
+    if (key->is_tombstoned) {
+        world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
+    } else if (world_fault(world, 35)) {
+        agent_do_badly(world, step, attempt);
+    } else if (!key->stands && world_chance(world, 15)) {
+        at->may_have_acted = true;
+        key->is_working = world->plan->steps[step].finish_within_ms > 0;
+        key->stands = !key->is_working;
+        key->finish_at_ms = world->now_ms + world_pick(world, world->is_calm ? 2000 : 20000);
+        world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
+    } else {
+        (void)remote_do(world, step, attempt);
+        world_reply(world, step, attempt, MG_OUTCOME_DONE, MG_EXECUTED_YES, false);
+    }
+}
+
+/* Absence that is final takes back what was still on its way to the service. */
+static inline void remote_make_absence_final(struct world *world, int step, uint32_t verify)
+{
+    uint32_t generation = world->attempts[step][verify].generation;
+    for (int i = 0; i < WORLD_MESSAGES; i++) {
+        struct message *message = &world->messages[i];
+        if (message->is_used && message->step == step && message->kind != MESSAGE_REPLY &&
+            world->attempts[step][message->attempt].kind == MG_KIND_DO &&
+            world->attempts[step][message->attempt].generation == generation) {
+            message->is_used = false;
+        }
+    }
+}
+
+static inline void agent_verify(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_key *key = world_key(world, step, attempt);
+    if (world_fault(world, 30)) {
+        if (world_chance(world, 60)) {
+            world_reply(world, step, attempt,
+                        world_chance(world, 80) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT,
+                        MG_EXECUTED_MAYBE, world_chance(world, 30));
+        }
+    } else if (key->stands) {
+        world_reply(world, step, attempt, MG_OUTCOME_DONE, MG_EXECUTED_YES, false);
+    } else if (key->is_working) {
+        world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
+    } else {
+        if (world->plan->steps[step].is_absent_final) {
+            remote_make_absence_final(world, step, attempt);
+        }
+        world_reply(world, step, attempt, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false);
+    }
+}
+
+static inline void agent_undo(struct world *world, int step, uint32_t attempt)
+{
+    struct remote_key *key = world_key(world, step, attempt);
+    if (world_fault(world, 12)) {
+        world_reply(world, step, attempt,
+                    world_chance(world, 75) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_PERMANENT, MG_EXECUTED_NO,
+                    world_chance(world, 20));
+        return;
+    }
+    bool was_there = key->stands || key->is_working;
+    key->stands = key->is_working = false;
+    key->is_tombstoned = true; /* an undo that comes before its do blocks it */
+    if (world_fault(world, 15)) {
+        return;
+    }
+    enum mg_outcome outcome = was_there ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
+    world_reply(world, step, attempt, world_chance(world, 5) ? MG_OUTCOME_ACCEPTED : outcome, MG_EXECUTED_YES,
+                false);
+}
+
+/* An agent gets a request, or a service acts late. */
+static inline void world_deliver(struct world *world, const struct message *message)
+{
+    struct remote_attempt *at = &world->attempts[message->step][message->attempt];
+    TRACE(world, "    %s step %d attempt %u %s gen %u", message->kind == MESSAGE_REQUEST ? "agent" : "late",
+          message->step, message->attempt, mg_kind_name(at->kind), at->generation);
+    if (message->kind == MESSAGE_LATE_DO) {
+        (void)remote_do(world, message->step, message->attempt);
+    } else if (world->now_ms >= at->complete_by_ms) {
+        return; /* past complete-by: silence */
+    } else if (at->kind == MG_KIND_DO) {
+        agent_do(world, message->step, message->attempt);
+    } else if (at->kind == MG_KIND_VERIFY) {
+        agent_verify(world, message->step, message->attempt);
+    } else {
+        agent_undo(world, message->step, message->attempt);
+    }
+}
+
+static inline void world_work(struct world *world)
+{
+    for (int i = 0; i < world->plan->step_count; i++) {
+        for (int g = 0; g < WORLD_GENERATIONS; g++) {
+            struct remote_key *key = &world->keys[i][g];
+            if (key->is_working && key->finish_at_ms <= world->now_ms) {
+                key->is_working = false;
+                key->stands = true;
+            }
+        }
+    }
+}
+
+static inline int world_standing(const struct world *world, int step)
+{
+    int count = 0;
+    for (int g = 0; g < WORLD_GENERATIONS; g++) {
+        count += world->keys[step][g].stands || world->keys[step][g].is_working;
+    }
+    return count;
+}
+
+/* True if something that the core was told about may still act: then no honest person says "absent". What it
+ * was not told about, it must wait for by itself (law 11). */
+static inline bool world_is_unsettled(const struct world *world, int step)
+{
+    for (int i = 0; i < WORLD_MESSAGES; i++) {
+        const struct message *message = &world->messages[i];
+        if (message->is_used && message->step == step && message->kind != MESSAGE_REPLY) {
+            const struct remote_attempt *at = &world->attempts[step][message->attempt];
+            if (at->kind == MG_KIND_DO && at->is_answered && !at->is_no &&
+                (message->kind == MESSAGE_LATE_DO || message->at_ms < at->complete_by_ms)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * One order and the words to move it: for the tests of the decision core that tell a scenario. Three steps in
+ * a row (a, b, c) unless a test says otherwise, one second between causes, complete-by after ten.
+ */
+#ifndef MG_TEST_DECIDE_FIXTURE_H
+#define MG_TEST_DECIDE_FIXTURE_H
+
+#include <check.h>
+#include <string.h>
+
+#include "core/decide.h"
+
+static struct mg_plan plan;
+static struct mg_context context;
+static struct mg_order order;
+static struct mg_decision decision;
+
+static inline void setup(void)
+{
+    memset(&plan, 0, sizeof(plan));
+    plan.step_count = 3;
+    plan.complete_within_ms = 900000;
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        plan.steps[i] = (struct mg_step_plan){
+            .after = i > 0 ? UINT64_C(1) << (i - 1) : 0,
+            .complete_within_ms = 10000,
+            .undo_complete_within_ms = 10000,
+            .poll_ms = 1000,
+            .retry = {.attempts = 3, .backoff_ms = 500, .max_backoff_ms = 30000, .cool_down_ms = 600000},
+            .undo_retry = {.attempts = 2, .backoff_ms = 500, .max_backoff_ms = 30000, .cool_down_ms = 600000},
+            .has_verify = true,
+            .has_undo = true,
+        };
+    }
+    memset(&context, 0, sizeof(context));
+    context.now_ms = 1000000;
+    context.random = 7;
+    context.quiesce_ms = 3000;
+    context.park_ms = 1000;
+}
+
+static inline enum mg_verdict decide(struct mg_cause cause)
+{
+    context.now_ms += 1000;
+    context.random += 1;
+    mg_order_decide(&plan, &context, &cause, &order, &decision);
+    return decision.verdict;
+}
+
+static inline void submit(void)
+{
+    mg_order_init(&plan, &context, 0, &order);
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_SUBMITTED, .step = -1}), MG_GO);
+}
+
+static inline enum mg_verdict reply_executed(int step, enum mg_outcome outcome, enum mg_executed executed)
+{
+    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = step,
+                                    .attempt = order.steps[step].attempt,
+                                    .reply_kind = order.steps[step].kind,
+                                    .outcome = outcome,
+                                    .executed = executed,
+                                    .retry_after_ms = -1});
+}
+
+static inline enum mg_verdict reply(int step, enum mg_outcome outcome)
+{
+    return reply_executed(step, outcome,
+                          outcome == MG_OUTCOME_PERMANENT ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE);
+}
+
+static inline enum mg_verdict due(int step)
+{
+    if (order.steps[step].due_at_ms > context.now_ms) {
+        context.now_ms = order.steps[step].due_at_ms;
+    }
+    return decide(
+        (struct mg_cause){.kind = MG_CAUSE_DUE, .step = step, .attempt = order.steps[step].attempt});
+}
+
+static inline enum mg_verdict overdue(int step)
+{
+    if (order.steps[step].complete_by_ms > context.now_ms) {
+        context.now_ms = order.steps[step].complete_by_ms;
+    }
+    return decide(
+        (struct mg_cause){.kind = MG_CAUSE_OVERDUE, .step = step, .attempt = order.steps[step].attempt});
+}
+
+static inline enum mg_verdict operate(enum mg_cause_kind kind, int step, enum mg_outcome outcome)
+{
+    return decide(
+        (struct mg_cause){.kind = kind, .step = step, .version = order.version, .outcome = outcome});
+}
+
+static inline int count_effects(enum mg_effect_kind kind)
+{
+    int count = 0;
+    for (int i = 0; i < decision.effect_count; i++) {
+        count += decision.effects[i].kind == kind;
+    }
+    return count;
+}
+
+static inline bool has_status(enum mg_status status)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == MG_EFFECT_STATUS && decision.effects[i].status == status) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline bool has_alert(enum mg_effect_kind kind, enum mg_alert alert)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == kind && decision.effects[i].alert == alert) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline bool has_request(int step, enum mg_kind kind)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == MG_EFFECT_REQUEST && decision.effects[i].step == step) {
+            return order.steps[step].kind == kind;
+        }
+    }
+    return false;
+}
+
+#endif

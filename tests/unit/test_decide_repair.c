@@ -1,0 +1,327 @@
+/*
+ * The decision core when people and lost state meddle: what settling, restarting and resuming may do, and
+ * what must be true of alerts afterwards. Most of these were found by random walks (test_core_walk.c).
+ */
+#include <stdlib.h>
+
+#include "decide_fixture.h"
+
+static bool has_order_alert(enum mg_effect_kind kind, enum mg_alert alert)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == kind && decision.effects[i].alert == alert) {
+            return decision.effects[i].step == -1;
+        }
+    }
+    return false;
+}
+
+/* a is done, b refused for good and so is the undo of a: in error, with one undo to look after. */
+static void fail_an_undo(void)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_PERMANENT), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+}
+
+static enum mg_verdict lose_state(int step)
+{
+    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = step,
+                                    .attempt = order.steps[step].attempt + 3,
+                                    .outcome = MG_OUTCOME_DONE});
+}
+
+/* Catches: an alert that is opened about a step and closed about the order, which stays open for ever. */
+START_TEST(alert_of_an_order_in_error_is_about_the_order)
+{
+    plan.on_failure = MG_ON_FAILURE_ERROR;
+    submit();
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert(has_order_alert(MG_EFFECT_ALERT, MG_ALERT_ORDER_ERROR));
+    operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE);
+    ck_assert(has_order_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_ORDER_ERROR));
+}
+END_TEST
+
+START_TEST(verify_that_nobody_was_asked_for_closes_no_alert)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    submit();
+    overdue(0);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    ck_assert_int_eq(count_effects(MG_EFFECT_CLOSE_ALERT), 0);
+}
+END_TEST
+
+/* Catches: an order in error whose last alert was closed by settling. */
+START_TEST(settling_the_last_failed_undo_ends_the_compensation)
+{
+    fail_an_undo();
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_UNDO_FAILED));
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(step_settled_done_while_it_runs_is_undone_only_when_quiet)
+{
+    submit();
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(1, MG_KIND_DO));
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_PENDING);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+START_TEST(absence_is_believed_only_when_no_attempt_can_act)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_OPERATOR;
+    submit();
+    overdue(0);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_REFUSED);
+    ck_assert(order.steps[0].is_maybe);
+    context.now_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(!order.steps[0].is_maybe);
+}
+END_TEST
+
+START_TEST(what_never_went_out_cannot_be_settled)
+{
+    submit();
+    enum mg_outcome outcome = _i == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 1, outcome), MG_REFUSED);
+    ck_assert_int_eq(operate(MG_CAUSE_SKIP, 1, outcome), MG_GO);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 1, outcome), MG_REFUSED);
+}
+END_TEST
+
+/* Catches: a pending pivot that may have happened and that nobody could settle. */
+START_TEST(resumed_pivot_in_doubt_can_be_settled_before_it_goes_out)
+{
+    plan.complete_within_ms = 5000;
+    plan.steps[0] = (struct mg_step_plan){.complete_within_ms = 1000,
+                                          .is_pivot = true,
+                                          .on_unknown = MG_ON_UNKNOWN_OPERATOR,
+                                          .retry = {.attempts = 1}};
+    submit();
+    overdue(0);
+    context.now_ms += 10000;
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_PENDING);
+    decide((struct mg_cause){.kind = MG_CAUSE_EXPIRED, .step = -1});
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, _i == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT), MG_GO);
+    operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, _i == 0 ? MG_ORDER_PROCESSING : MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(skipped_step_in_doubt_can_be_found_done)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_OPERATOR;
+    submit();
+    overdue(0);
+    operate(MG_CAUSE_SKIP, 0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+}
+END_TEST
+
+START_TEST(pivot_cannot_be_found_done_once_undoing_has_begun)
+{
+    plan.steps[1].is_pivot = true;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 1, MG_OUTCOME_DONE), MG_REFUSED);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 1, MG_OUTCOME_DONE), MG_REFUSED);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_DUPLICATE);
+}
+END_TEST
+
+START_TEST(step_of_an_undone_order_cannot_become_done)
+{
+    submit();
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_DONE), MG_REFUSED);
+}
+END_TEST
+
+START_TEST(restarted_step_that_was_refused_has_a_new_key)
+{
+    submit();
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO));
+    ck_assert_uint_eq(order.steps[0].generation, 1);
+}
+END_TEST
+
+/* at_most_once must hold although the order was turned back for a moment, and two pivots answer in turn. */
+START_TEST(doubt_while_a_pivot_runs_is_not_forgotten_when_the_order_goes_forward)
+{
+    for (int i = 0; i < 3; i++) {
+        plan.steps[i].after = 0;
+        plan.steps[i].is_pivot = i > 0;
+    }
+    plan.steps[0].is_at_most_once = true;
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_OPERATOR;
+    submit();
+    operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE);
+    reply(0, MG_OUTCOME_UNKNOWN);
+    ck_assert_int_eq(reply(2, MG_OUTCOME_DONE), MG_GO); /* the second pivot, while the first still runs */
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert_uint_eq(order.steps[0].attempt, 1);
+}
+END_TEST
+
+START_TEST(undo_follows_after_and_not_the_steps_place_in_the_definition)
+{
+    plan.steps[0].after = 2; /* the last of all, and named first */
+    plan.steps[1].after = 4;
+    plan.steps[1].has_undo = false; /* so that only their distant relation keeps the others in order */
+    plan.steps[2].after = 0;
+    submit();
+    reply(2, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    reply_executed(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 1);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_request(2, MG_KIND_UNDO));
+}
+END_TEST
+
+/* Lost state while it is being undone: what is not undone is told in full, and nothing may restart over it.
+ */
+START_TEST(lost_state_in_the_middle_of_undoing_keeps_the_undos)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE);
+    reply(2, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_PENDING);
+    reply(1, MG_OUTCOME_TRANSIENT);
+    lose_state(2);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_uint_eq(mg_order_not_undone(&plan, &order), 7);
+    order.steps[2].is_maybe = false; /* so that only the planned undos are in the way */
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_REFUSED);
+}
+END_TEST
+
+START_TEST(undone_step_that_turns_up_again_is_undone_again)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_PERMANENT);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    lose_state(0);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(lost_state_replaces_the_reason_of_an_order_in_error)
+{
+    plan.on_failure = MG_ON_FAILURE_ERROR;
+    submit();
+    reply(0, MG_OUTCOME_PERMANENT);
+    lose_state(0);
+    ck_assert(has_order_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert(has_order_alert(MG_EFFECT_ALERT, MG_ALERT_STATE_LOST));
+    lose_state(0);
+    ck_assert_int_eq(decision.effect_count, 0);
+    operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE);
+    ck_assert(has_order_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_STATE_LOST));
+}
+END_TEST
+
+START_TEST(words_of_the_supervisor_that_are_out_of_date_change_nothing)
+{
+    submit();
+    reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+    struct mg_cause early = {.kind = MG_CAUSE_DUE, .step = 0, .attempt = 1};
+    order.steps[0].due_at_ms = context.now_ms + 5000;
+    ck_assert_int_eq(decide(early), MG_STALE_CAUSE);
+    struct mg_cause nudge = {.kind = MG_CAUSE_NUDGE, .step = -1, .version = order.version + 1};
+    context.now_ms += 10000;
+    ck_assert_int_eq(decide(nudge), MG_STALE_CAUSE);
+    nudge.version = order.version;
+    ck_assert_int_eq(decide(nudge), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO));
+}
+END_TEST
+
+/* Sixty-four steps that all fail to be undone, and are all resumed at once: what a decision can hold. */
+START_TEST(largest_order_fits_its_decisions)
+{
+    plan.step_count = MG_STEPS_MAX;
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        plan.steps[i].after = 0;
+    }
+    submit();
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), MG_STEPS_MAX);
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        reply(i, MG_OUTCOME_DONE);
+    }
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+    ck_assert_int_eq(operate(MG_CAUSE_COMPENSATE, -1, MG_OUTCOME_DONE), MG_GO);
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        reply(i, MG_OUTCOME_PERMANENT);
+    }
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), MG_STEPS_MAX);
+    ck_assert_int_eq(count_effects(MG_EFFECT_CLOSE_ALERT), MG_STEPS_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decide_repair");
+    TCase *cases = tcase_create("repairs");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_test(cases, alert_of_an_order_in_error_is_about_the_order);
+    tcase_add_test(cases, verify_that_nobody_was_asked_for_closes_no_alert);
+    tcase_add_test(cases, settling_the_last_failed_undo_ends_the_compensation);
+    tcase_add_test(cases, step_settled_done_while_it_runs_is_undone_only_when_quiet);
+    tcase_add_test(cases, absence_is_believed_only_when_no_attempt_can_act);
+    tcase_add_loop_test(cases, what_never_went_out_cannot_be_settled, 0, 2);
+    tcase_add_loop_test(cases, resumed_pivot_in_doubt_can_be_settled_before_it_goes_out, 0, 2);
+    tcase_add_test(cases, skipped_step_in_doubt_can_be_found_done);
+    tcase_add_test(cases, pivot_cannot_be_found_done_once_undoing_has_begun);
+    tcase_add_test(cases, step_of_an_undone_order_cannot_become_done);
+    tcase_add_test(cases, restarted_step_that_was_refused_has_a_new_key);
+    tcase_add_test(cases, doubt_while_a_pivot_runs_is_not_forgotten_when_the_order_goes_forward);
+    tcase_add_test(cases, undo_follows_after_and_not_the_steps_place_in_the_definition);
+    tcase_add_test(cases, lost_state_in_the_middle_of_undoing_keeps_the_undos);
+    tcase_add_test(cases, undone_step_that_turns_up_again_is_undone_again);
+    tcase_add_test(cases, lost_state_replaces_the_reason_of_an_order_in_error);
+    tcase_add_test(cases, words_of_the_supervisor_that_are_out_of_date_change_nothing);
+    tcase_add_test(cases, largest_order_fits_its_decisions);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
