@@ -147,7 +147,9 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
     WITNESS(witness, verdict != MG_IMPOSSIBLE, "%s: impossible: %s", mg_cause_name(cause.kind),
             witness->decision.why);
     if (verdict != MG_GO) {
-        WITNESS(witness, memcmp(&witness->before, &witness->order, sizeof(witness->order)) == 0,
+        const unsigned char *before = (const void *)&witness->before, *after = (const void *)&witness->order;
+        WITNESS(witness,
+                memcmp(before, after, sizeof(witness->order)) == 0, /* to the byte: nothing was written */
                 "the order changed without a verdict to go");
         WITNESS(witness, witness->decision.effect_count == 0 && witness->decision.transition_count == 0,
                 "effects without a verdict to go");
