@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""readme.py SOURCE BIN: what the README files say is so.
+"""readme.py [--write] SOURCE BIN: what the README files say is so; --write first renews quoted files and state diagrams.
 
 Quoted files are quoted as they are, the state diagrams are those of the program, every command, option, verb, metric,
 alert and test that is named exists, every relative link leads somewhere, and the definitions shown are accepted by the
@@ -59,9 +59,13 @@ class Programs:
                 found.add(" ".join(filter(None, match.groups())))
         return found
 
+    @functools.cached_property
+    def states(self):
+        return self.run("makegood", "workflow", "states", "--mermaid").stdout.strip()
+
     def options(self, *words):
         name, rest = words[0], words[1:]
-        return set(re.findall(r"--[a-z][a-z-]*", self.run(name, *rest, "--help").stdout)) | {"--help", "--version"}
+        return set(re.findall(r"--[a-z][a-z-]*", self.run(name, *rest, "--help").stdout)) | {"--help"}
 
 
 def verb_of(words, verbs):
@@ -72,6 +76,17 @@ def verb_of(words, verbs):
     return None
 
 
+def renew(readme, programs):
+    """Puts the files and diagrams as they are now where the page shows older ones."""
+    def quote(found):
+        head, path = found.group(0)[:found.start(2) - found.start()], readme.source / found.group(1)
+        return head + path.read_text(encoding="utf-8") + "```\n" if path.is_file() else found.group(0)
+    text = QUOTED.sub(quote, readme.text)
+    text = STATES.sub(lambda _: f"<!-- states -->\n{programs.states}\n<!-- /states -->", text)
+    if text != readme.text:
+        readme.path.write_text(text, encoding="utf-8")
+
+
 def check_quotes(readme):
     quoted = dict(QUOTED.findall(readme.text))
     for name, text in quoted.items():
@@ -79,7 +94,7 @@ def check_quotes(readme):
         if not path.is_file():
             yield f"quotes {name}, which does not exist"
         elif path.read_text(encoding="utf-8") != text:
-            yield f"{name} is not quoted as it is"
+            yield f"{name} is not quoted as it is (renew: readme.py --write)"
     if readme.name == "README.md":
         for name in MUST_BE_QUOTED:
             if name not in quoted:
@@ -91,8 +106,8 @@ def check_states(readme, programs):
     if readme.name == "README.md" and len(found) != 1:
         yield "there is no <!-- states --> … <!-- /states -->"
     for text in found:
-        if text.strip() != programs.run("makegood", "workflow", "states", "--mermaid").stdout.strip():
-            yield "the state diagrams are not what `makegood workflow states --mermaid` prints"
+        if text.strip() != programs.states:
+            yield "the state diagrams are not what `makegood workflow states --mermaid` prints (renew: readme.py --write)"
 
 
 def check_links(readme):
@@ -150,6 +165,17 @@ def test_names(source):
             | {"lint." + name for name in re.findall(r"def check_(\w+)", (source / "tests/lint/lint.py").read_text("utf-8"))})
 
 
+def check_bare_options(readme, programs):
+    """An option that is named without its program is one of some program."""
+    known = set().union(*(programs.options(name) for name in SERVICES),
+                        *(programs.options("makegood", *verb.split()) for verb in programs.verbs))
+    demo = (readme.source / "deploy/local/demo.py").read_text(encoding="utf-8")
+    for span in readme.spans:
+        found = re.match(r"--[a-z][a-z-]*", span)
+        if found and found.group() not in known and f'"{found.group()}"' not in demo:
+            yield f"no program has the option `{span}`"
+
+
 def check_commands(readme, programs, names):
     for command in readme.commands:
         for part in re.split(r" [|&;]+ |; ", command):
@@ -205,19 +231,26 @@ def check_definitions(source, programs):
 
 
 def main(words):
+    writes = words[:1] == ["--write"]
+    words = words[1:] if writes else words
     if len(words) != 2:
         print(__doc__.splitlines()[0], file=sys.stderr)
         return 2
-    source, programs = pathlib.Path(words[0]), Programs(pathlib.Path(words[1]))
+    source, programs = pathlib.Path(words[0]).resolve(), Programs(pathlib.Path(words[1]).resolve())
     folders = ("", "common", "deploy", "proto", "services", "tests")
     paths = [source / "README.md"] + [path for folder in folders[1:] for path in sorted((source / folder).rglob("README.md"))]
     code = "".join(path.read_text(encoding="utf-8") for folder in ("common", "services")
                    for path in sorted((source / folder).rglob("*.c")))
     names = test_names(source)
     findings = []
+    if writes:
+        for path in paths:
+            renew(Readme(source, path), programs)
     for readme in (Readme(source, path) for path in paths):
         found = [*check_quotes(readme), *check_states(readme, programs), *check_links(readme),
                  *check_commands(readme, programs, names), *check_words(readme, code)]
+        if readme.name in ("README.md", "tests/README.md", "services/README.md", "common/README.md"):
+            found += check_bare_options(readme, programs)
         if readme.name == "README.md":
             found += check_whole(readme, source, programs)
         findings += [f"{readme.name}: {text}" for text in found]
