@@ -273,6 +273,8 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         return mg_decider_end(decider, MG_DUPLICATE, "owed statuses change no state");
     case MG_CAUSE_UNPUBLISHABLE:
         return mg_judge_unpublishable(decider);
+    case MG_CAUSE_REPUBLISHED:
+        return mg_judge_republished(decider);
     case MG_CAUSE_UNRENDERABLE:
         return mg_judge_unsendable(decider, MG_REASON_UNRENDERABLE);
     case MG_CAUSE_REQUEST_CHANGED:
@@ -293,7 +295,7 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
 static bool cause_names_step(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_REPLY || kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE ||
-           kind == MG_CAUSE_UNPUBLISHABLE || kind == MG_CAUSE_UNRENDERABLE ||
+           kind == MG_CAUSE_UNPUBLISHABLE || kind == MG_CAUSE_REPUBLISHED || kind == MG_CAUSE_UNRENDERABLE ||
            kind == MG_CAUSE_REQUEST_CHANGED || kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP;
 }
 
@@ -315,7 +317,9 @@ void mg_order_decide(const struct mg_plan *plan, const struct mg_context *contex
     enum mg_verdict verdict = cause_apply(&decider);
     if (verdict == MG_GO) {
         why = ret_decision->why;
-        mg_plan_order(&decider);
+        if (cause->kind != MG_CAUSE_REPUBLISHED) { /* which moves nothing */
+            mg_plan_order(&decider);
+        }
         if (!decider.is_changed) {
             verdict = mg_decider_end(&decider, MG_DUPLICATE, "nothing can move yet");
             why = ret_decision->why;

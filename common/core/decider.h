@@ -64,6 +64,7 @@ static inline void mg_step_renew_key(struct mg_step *step)
 enum mg_verdict mg_judge_reply(struct mg_decider *decider);
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
+enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
 
 /* operator.c */

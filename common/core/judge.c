@@ -426,3 +426,19 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     }
     return verdict;
 }
+
+/* Law 3 sends a running attempt's request once more. From here on the word of one copy that nothing happened
+ * says nothing of the other. */
+enum mg_verdict mg_judge_republished(struct mg_decider *decider)
+{
+    struct mg_step *step = &decider->order.steps[decider->cause->step];
+    if (step->state != MG_STEP_RUNNING || decider->cause->attempt != step->attempt) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
+    }
+    if (step->kind != MG_KIND_DO || step->is_maybe) {
+        return mg_decider_end(decider, MG_DUPLICATE, "another copy of the request changes nothing");
+    }
+    step->is_maybe = true;
+    decider->is_changed = true;
+    return mg_decider_end(decider, MG_GO, "its request goes out once more; either copy may act");
+}

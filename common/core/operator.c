@@ -146,6 +146,25 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
     return MG_GO;
 }
 
+/* Once no step stands in the way any more, an order in error goes on by itself; after lost state, only when
+ * told to. */
+static enum mg_verdict order_go_on(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    if (order->state != MG_ORDER_ERROR || order->goal != MG_GOAL_PROCESSED ||
+        order->reason == MG_REASON_STATE_LOST) {
+        return MG_GO;
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if (step->state == MG_STEP_FAILED || (step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0)) {
+            return MG_GO;
+        }
+    }
+    order->complete_by_ms = new_complete_by_ms(decider);
+    return mg_decider_order(decider, MG_ORDER_EVENT_FORWARD, MG_REASON_OPERATOR, -1);
+}
+
 static bool has_undo_begun(const struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
@@ -182,6 +201,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
         if (was_running) { /* law 11: nobody hears its attempt any more, and an undo may not overtake it */
             step->quiet_at_ms = mg_later(step->quiet_at_ms, complete_by_ms + decider->context->quiesce_ms);
         }
+        return order_go_on(decider);
     }
     return verdict;
 }
@@ -230,7 +250,9 @@ static enum mg_verdict step_skip(struct mg_decider *decider)
     if (decider->order.goal != MG_GOAL_PROCESSED) {
         return mg_decider_end(decider, MG_REFUSED, "the order is being undone; there is nothing to skip");
     }
-    return mg_decider_step(decider, decider->cause->step, MG_STEP_EVENT_SKIP, MG_REASON_OPERATOR, 0);
+    enum mg_verdict verdict =
+        mg_decider_step(decider, decider->cause->step, MG_STEP_EVENT_SKIP, MG_REASON_OPERATOR, 0);
+    return verdict == MG_GO ? order_go_on(decider) : verdict;
 }
 
 static enum mg_verdict order_turn_back(struct mg_decider *decider, enum mg_goal goal)

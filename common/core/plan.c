@@ -79,8 +79,7 @@ static bool is_due(const struct mg_decider *decider, const struct mg_step *step)
     return step->due_at_ms != 0 && step->due_at_ms <= decider->context->now_ms;
 }
 
-/* --- forward
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 static uint64_t finished_steps(const struct mg_order *order)
 {
@@ -144,8 +143,7 @@ static void plan_forward(struct mg_decider *decider)
     }
 }
 
-/* --- backward
- * --------------------------------------------------------------------------------------------------- */
+/* ---- backward ---- */
 
 /* Undoing around a pivot whose outcome is open would be a bet. While it runs, everything waits for it; if it
  * turns out done, the order goes forward again; if nobody can tell and it has no undo, a person must. True:

@@ -20,6 +20,12 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
 static void broker_finish_parts(struct mg_broker *broker);
 static void broker_free(struct mg_broker *broker);
 
+enum mg_class mg_broker_check_url(const char *url, struct mg_err *err)
+{
+    char address[MG_AMQP_ADDRESS_SIZE];
+    return mg_amqp_check_url(url, address, err);
+}
+
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker, struct mg_err *err)
 {

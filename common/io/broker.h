@@ -1,9 +1,9 @@
 /*
- * RabbitMQ (librabbitmq on our loop). A broker object keeps three connections with one channel each: one consumes, one
- * publishes with confirms, one watches queues; so that an alarm that blocks publishers leaves acks and heartbeats
- * alone, and a question about a missing queue closes no channel that matters. Connections are made on another thread
- * and come back by themselves with backoff; after a reconnect everything is consumed again and old deliveries are
- * forgotten (the broker gives them again, marked redelivered).
+ * RabbitMQ (librabbitmq on our loop). A broker object keeps three connections with one channel each: one
+ * consumes, one publishes with confirms, one watches queues; so that an alarm that blocks publishers leaves
+ * acks and heartbeats alone, and a question about a missing queue closes no channel that matters. Connections
+ * are made on another thread and come back by themselves with backoff; after a reconnect everything is
+ * consumed again and old deliveries are forgotten (the broker gives them again, marked redelivered).
  *
  * Bodies are bytes here. Nothing in this interface blocks. The simulator links its own implementation.
  */
@@ -20,20 +20,21 @@
 
 struct mg_broker;
 
-#define MG_BROKER_BODY_MAX_DEFAULT (1024 * 1024) /* above any message of ours: a reply has at most 64 KiB of result */
+#define MG_BROKER_BODY_MAX_DEFAULT                                                                           \
+    (1024 * 1024) /* above any message of ours: a reply has at most 64 KiB of result */
 
-/* One message that came. Owned by the receiver from on_delivery until it gives it to mg_broker_ack, _reject or
- * _requeue, exactly once. Absent properties are absent slices; all end with a NUL beyond `len`. */
+/* One message that came. Owned by the receiver from on_delivery until it gives it to mg_broker_ack, _reject
+ * or _requeue, exactly once. Absent properties are absent slices; all end with a NUL beyond `len`. */
 struct mg_delivery {
-    int consumer;              /* which of options.consumers */
-    bool is_redelivered;       /* set by the broker, or by `dead requeue` (header x-makegood-again) */
-    uint32_t delivery_count;   /* x-delivery-count; 0: never given before */
-    bool is_oversized;         /* the body was above the limit and has been read past, not kept */
+    int consumer;            /* which of options.consumers */
+    bool is_redelivered;     /* set by the broker, or by `dead requeue` (header x-makegood-again) */
+    uint32_t delivery_count; /* x-delivery-count; 0: never given before */
+    bool is_oversized;       /* the body was above the limit and has been read past, not kept */
     struct mg_slice body;
     struct mg_slice message_id, correlation_id, reply_to, type, app_id, user_id, traceparent;
     struct mg_slice exchange, routing_key;
     int64_t arrived_boot_ms;
-    void *user;                /* free for the receiver */
+    void *user; /* free for the receiver */
 };
 
 struct mg_consumer {
@@ -44,13 +45,14 @@ struct mg_consumer {
 #define MG_CONSUMERS_MAX 32 /* two queues for each of up to 16 services in one agent process */
 
 struct mg_broker_options {
-    const char *url;           /* amqp://user:password@host:port/vhost */
-    const char *name;          /* connection name that operators see */
+    const char *url;  /* amqp://user:password@host:port/vhost */
+    const char *name; /* connection name that operators see */
     struct mg_consumer consumers[MG_CONSUMERS_MAX];
     int consumer_count;
-    const char *check_queues[2 * MG_CONSUMERS_MAX]; /* passively declared at each connect, ends with NULL; what is */
-                               /* missing is named in the state's reason, and the connection is tried again */
-    size_t body_max_bytes;     /* 0: MG_BROKER_BODY_MAX_DEFAULT */
+    const char
+        *check_queues[2 * MG_CONSUMERS_MAX]; /* passively declared at each connect, ends with NULL; what is */
+    /* missing is named in the state's reason, and the connection is tried again */
+    size_t body_max_bytes;      /* 0: MG_BROKER_BODY_MAX_DEFAULT */
     int64_t confirm_timeout_ms; /* a publish without an answer after this is MG_PUBLISH_UNKNOWN; 0: 10 s */
     struct mg_metrics *metrics;
     void (*on_delivery)(void *arg, struct mg_delivery *delivery);
@@ -59,32 +61,38 @@ struct mg_broker_options {
     void *arg;
 };
 
+/* What mg_broker_create would say of this URL, without connecting: for --check-config. */
+enum mg_class mg_broker_check_url(const char *url, struct mg_err *err) MG_MUSTCHECK;
+
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
-                               struct mg_broker **ret_broker, struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: URL */
-/* Closes at once; what has been acked is told to the broker first. Deliveries still held end with it (the broker gives
- * them to somebody else), outstanding publishes end without a callback. May be called from within any callback. */
+                               struct mg_broker **ret_broker,
+                               struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: URL */
+/* Closes at once; what has been acked is told to the broker first. Deliveries still held end with it (the
+ * broker gives them to somebody else), outstanding publishes end without a callback. May be called from
+ * within any callback. */
 void mg_broker_destroy(struct mg_broker *broker);
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
 
-/* Ends a delivery. Acks are sent together, `multiple` only up to the highest tag below which all are settled. For a
- * delivery of an earlier connection nothing is sent. */
+/* Ends a delivery. Acks are sent together, `multiple` only up to the highest tag below which all are settled.
+ * For a delivery of an earlier connection nothing is sent. */
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
-void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery);  /* to the dead-letter exchange */
+void mg_broker_reject(struct mg_broker *broker,
+                      struct mg_delivery *delivery); /* to the dead-letter exchange */
 void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery); /* only when draining */
 
-/* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here stay.
- * Resuming one that consumes, with another prefetch, gives it that prefetch. */
+/* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here
+ * stay. Resuming one that consumes, with another prefetch, gives it that prefetch. */
 void mg_broker_pause(struct mg_broker *broker, int consumer);
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch);
 
 struct mg_message {
-    const char *exchange;      /* "" : the default exchange */
+    const char *exchange; /* "" : the default exchange */
     const char *routing_key;
-    const char *type;          /* "request", "reply", "status", … */
+    const char *type;                                                 /* "request", "reply", "status", … */
     const char *message_id, *correlation_id, *reply_to, *traceparent; /* NULL: absent */
-    const char *reason;        /* header x-makegood-reason; NULL: absent */
-    bool is_again;             /* header x-makegood-again: the receiver treats it as redelivered */
-    struct mg_slice body;      /* copied */
+    const char *reason;   /* header x-makegood-reason; NULL: absent */
+    bool is_again;        /* header x-makegood-again: the receiver treats it as redelivered */
+    struct mg_slice body; /* copied */
 };
 
 enum mg_publish_outcome {
@@ -97,23 +105,24 @@ const char *mg_publish_outcome_name(enum mg_publish_outcome outcome);
 
 typedef void mg_published_fn(void *arg, enum mg_publish_outcome outcome);
 
-/* Publishes persistent and mandatory, content type application/json; `done` is called exactly once, never from within
- * this function. While the connection is down or blocked, messages wait in memory up to the publish window and for at
- * most the confirm timeout. MG_TRANSIENT: the window is full; nothing was taken. */
-enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message, mg_published_fn *done,
-                                void *arg, struct mg_err *err) MG_MUSTCHECK;
+/* Publishes persistent and mandatory, content type application/json; `done` is called exactly once, never
+ * from within this function. While the connection is down or blocked, messages wait in memory up to the
+ * publish window and for at most the confirm timeout. MG_TRANSIENT: the window is full; nothing was taken. */
+enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                mg_published_fn *done, void *arg, struct mg_err *err) MG_MUSTCHECK;
 size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that would be taken now */
 
-/* Asks every `period_ms` how full a queue is (passive declare). consumers -1: there is no such queue. Watching it
- * twice changes nothing. */
+/* Asks every `period_ms` how full a queue is (passive declare). consumers -1: there is no such queue.
+ * Watching it twice changes nothing. */
 typedef void mg_queue_seen_fn(void *arg, const char *queue, int64_t ready_messages, int64_t consumers);
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;
 
-/* --- for the operator's tool and for clients: a private queue, and reading a queue message by message --------- */
+/* ---- for the operator's tool and for clients: a private queue, and reading a queue message by message ----
+ */
 
-/* Adds a consumer on an exclusive, auto-deleted queue that the broker names; the name is given to `named` each time the
- * connection comes up (it differs after a reconnect). Only before the broker first comes up. */
+/* Adds a consumer on an exclusive, auto-deleted queue that the broker names; the name is given to `named`
+ * each time the connection comes up (it differs after a reconnect). Only before the broker first comes up. */
 void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
                                void (*named)(void *arg, int consumer, const char *queue), void *arg);
 

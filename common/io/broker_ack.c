@@ -52,8 +52,7 @@ void mg_acks_finish(struct mg_broker *broker)
     broker->acks.flush = NULL;
 }
 
-/* --- arriving
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- arriving ---- */
 
 static struct mg_slice acks_copy(char **at, struct mg_slice text)
 {
@@ -140,8 +139,7 @@ struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
     return &held->delivery;
 }
 
-/* --- giving back
- * --------------------------------------------------------------------------------------------------- */
+/* ---- giving back ---- */
 
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
 {

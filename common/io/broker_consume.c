@@ -98,8 +98,7 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
     mg_timer_start(broker->reconsume, 0, 0);
 }
 
-/* --- the connection
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the connection ---- */
 
 static void consume_opened(struct mg_link *link)
 {
@@ -190,8 +189,7 @@ static void consume_next(struct mg_broker *broker)
     }
 }
 
-/* --- answers
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void consume_take_name(struct mg_broker *broker, const amqp_queue_declare_ok_t *ok)
 {
@@ -263,8 +261,7 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
     mg_broker_state_changed(broker);
 }
 
-/* --- deliveries
- * --------------------------------------------------------------------------------------------------- */
+/* ---- deliveries ---- */
 
 static void consume_header(struct mg_link *link, const amqp_method_t *method,
                            const amqp_basic_properties_t *properties, uint64_t body_size)

@@ -96,8 +96,7 @@ void mg_link_finish(struct mg_link *link)
     link->again = NULL;
 }
 
-/* --- connecting
- * ------------------------------------------------------------------------------------------------ */
+/* ---- connecting ---- */
 
 static void link_connect(void *arg)
 {
@@ -219,8 +218,7 @@ static void link_close(struct mg_link *link)
     link->wants_room = false;
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static void link_on_socket(void *arg, int events)
 {
@@ -366,8 +364,7 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
                  code == AMQP_NOT_FOUND ? "; run: makegood broker apply" : "");
 }
 
-/* --- sending
- * --------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 /*
  * The kernel calls a socket writable while a third of its send buffer is free; the same line is drawn here,

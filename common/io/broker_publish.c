@@ -119,8 +119,7 @@ void mg_publish_finish(struct mg_broker *broker)
     part->expiry = NULL;
 }
 
-/* --- taking a message
- * ---------------------------------------------------------------------------------------------- */
+/* ---- taking a message ---- */
 
 static enum mg_class publish_check(const struct mg_message *message, struct mg_err *err)
 {
@@ -234,8 +233,7 @@ size_t mg_broker_publish_room(const struct mg_broker *broker)
     return (size_t)(WINDOW_MESSAGES - part->count);
 }
 
-/* --- sending
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static void publish_on_idle(void *arg)
 {
@@ -343,8 +341,7 @@ static void publish_flush(struct mg_broker *broker)
     mg_link_cork(link, false);
 }
 
-/* --- outcomes
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- outcomes ---- */
 
 static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message,
                            enum mg_publish_outcome outcome)

@@ -25,7 +25,7 @@ static void client_tell(struct mg_http_client *client);
 static void call_detach(struct mg_http_call *call);
 static void call_destroy(struct mg_http_call *call);
 
-/* --- lists --- */
+/* ---- lists ---- */
 
 static void list_push(struct mg_http_call **list, struct mg_http_call *call)
 {
@@ -45,7 +45,7 @@ static void list_remove(struct mg_http_call **list, struct mg_http_call *call)
     call->prev = call->next = NULL;
 }
 
-/* --- the loop's side --- */
+/* ---- the loop's side ---- */
 
 /* One socket that libcurl waits on. */
 struct socket_watch {
@@ -111,7 +111,7 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
     return 0;
 }
 
-/* --- the end of a call --- */
+/* ---- the end of a call ---- */
 
 /* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date that passed means now. */
 static int64_t retry_after_ms(CURL *easy)
@@ -253,7 +253,7 @@ static void call_destroy(struct mg_http_call *call)
     free(call);
 }
 
-/* --- starting a call --- */
+/* ---- starting a call ---- */
 
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
                                   mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
@@ -302,7 +302,7 @@ void mg_http_call_cancel(struct mg_http_call *call)
     call_destroy(call);
 }
 
-/* --- the client --- */
+/* ---- the client ---- */
 
 static bool client_set_rules(struct mg_http_client *client)
 {

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "io/http_curl.h"
 
-/* --- one call, seen from libcurl --- */
+/* ---- one call, seen from libcurl ---- */
 
 bool mg_http_call_has_sent(const struct mg_http_call *call)
 {
@@ -64,7 +64,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     return 0;
 }
 
-/* --- starting a call --- */
+/* ---- starting a call ---- */
 
 /* RFC 9110 §5.6.2 */
 static size_t token_len(const char *text)

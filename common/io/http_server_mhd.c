@@ -35,7 +35,7 @@ struct mg_http_server {
     int port;
 };
 
-/* --- answers --- */
+/* ---- answers ---- */
 
 static enum MHD_Result answer_send(struct MHD_Connection *connection, unsigned int status, const char *type,
                                    struct mg_slice text)
@@ -103,7 +103,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     return answer_plain(connection, MHD_HTTP_NOT_FOUND, "there are /healthz, /readyz and /metrics\n");
 }
 
-/* --- the loop's side --- */
+/* ---- the loop's side ---- */
 
 static void server_run(struct mg_http_server *server)
 {
@@ -126,7 +126,7 @@ static void on_timer(void *arg)
     server_run(arg);
 }
 
-/* --- creation --- */
+/* ---- creation ---- */
 
 /* Numbers only: a name would have to be resolved, which blocks. */
 static enum mg_class address_parse(const char *text, struct addrinfo **ret_address, struct mg_err *err)

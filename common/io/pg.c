@@ -215,7 +215,7 @@ static bool leave(struct mg_pg *pg)
     return false;
 }
 
-/* ---- connecting -------------------------------------------------------------------------------------- */
+/* ---- connecting ---- */
 
 static void connect_on_thread(void *arg)
 {
@@ -317,7 +317,7 @@ static void on_reconnect(void *arg)
     pg->job = job;
 }
 
-/* ---- losing ------------------------------------------------------------------------------------------ */
+/* ---- losing ---- */
 
 void mg_pg_drop(struct mg_pg *pg, const char *reason)
 {
@@ -417,7 +417,7 @@ void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, 
     mg_idle_arm(pg->idle);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static void flush(struct mg_pg *pg)
 {
@@ -516,7 +516,7 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
     return pg->conn == NULL ? 0 : PQbackendPID(pg->conn);
 }
 
-/* ---- receiving --------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static void take_error(struct mg_pg *pg, struct call *call, const PGresult *result)
 {

@@ -17,7 +17,7 @@
 #include "base/loop.h"
 #include "io/store.h"
 
-/* ---- parameters -------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 enum mg_pg_type { MG_PG_TEXT, MG_PG_INT, MG_PG_BOOL, MG_PG_BYTES };
 
@@ -54,7 +54,7 @@ size_t mg_pg_params_size(const struct mg_pg_params *params);
 void mg_pg_params_seal(
     struct mg_pg_params *params); /* writes the arrays' headers; before the bytes are read */
 
-/* ---- rows -------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* mg_rows_* of store.h read them too. A NULL value reads as 0, false, "". */
 int64_t mg_rows_int(const struct mg_rows *rows, int row, int column);
@@ -64,7 +64,7 @@ bool mg_rows_is_null(const struct mg_rows *rows, int row, int column);
 bool mg_rows_bytes(const struct mg_rows *rows, int row, int column, uint8_t *ret_bytes, size_t size);
 void mg_rows_copy(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size);
 
-/* ---- the session ------------------------------------------------------------------------------------- */
+/* ---- the session ---- */
 
 /* Times cross the wire as milliseconds since 1970; NULL is 0. Fractions are cut, so that "now" is never
  * ahead. */
@@ -126,7 +126,7 @@ void mg_pg_drop(struct mg_pg *pg, const char *reason);
 /* The process id of the backend as the handshake named it; a pooler in between names another. */
 int mg_pg_backend_pid(const struct mg_pg *pg);
 
-/* ---- blocking, for the tool's migrations ------------------------------------------------------------- */
+/* ---- blocking, for the tool's migrations ---- */
 
 struct mg_pg_once;
 enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, struct mg_err *err) MG_MUSTCHECK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/pg_libpq.h"
+#include "io/store.h"
 
 struct mg_pg_once {
     PGconn *conn;
@@ -49,6 +50,11 @@ enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
     return mg_err_set(
         err, MG_BAD_INPUT,
         "cannot read the database's connection string: %s; write host=… dbname=… or postgresql://…", text);
+}
+
+enum mg_class mg_store_check_dsn(const char *dsn, struct mg_err *err)
+{
+    return mg_pg_check_dsn(dsn, err);
 }
 
 static void ignore_notice(void *arg, const PGresult *result)

@@ -106,7 +106,7 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return is_up;
 }
 
-/* ---- connecting and checking ------------------------------------------------------------------------- */
+/* ---- connecting and checking ---- */
 
 static void set_state(struct mg_store *store, bool is_up, const char *reason)
 {
@@ -214,7 +214,7 @@ static void on_session(void *arg)
     mg_pg_params_finish(&params);
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job))
 {

@@ -1,11 +1,13 @@
 /*
- * PostgreSQL (libpq, non-blocking, pipeline mode, prepared statements) behind what the services ask of it. One store is
- * one session; it is connected on another thread, comes back by itself with backoff, and checks at each connect that the
- * schema is the one this program knows and that the server keeps its promises (fsync, synchronous_commit).
+ * PostgreSQL (libpq, non-blocking, pipeline mode, prepared statements) behind what the services ask of it.
+ * One store is one session; it is connected on another thread, comes back by itself with backoff, and checks
+ * at each connect that the schema is the one this program knows and that the server keeps its promises
+ * (fsync, synchronous_commit).
  *
- * Every call is answered exactly once, never from within the call. A call that fails with MG_TRANSIENT may or may not
- * have been committed (the connection died in COMMIT): the caller loads again and decides again; the version guard makes
- * that safe. Memory of an answer lives until its callback returns, unless it says otherwise.
+ * Every call is answered exactly once, never from within the call. A call that fails with MG_TRANSIENT may or
+ * may not have been committed (the connection died in COMMIT): the caller loads again and decides again; the
+ * version guard makes that safe. Memory of an answer lives until its callback returns, unless it says
+ * otherwise.
  */
 #ifndef MG_IO_STORE_H
 #define MG_IO_STORE_H
@@ -25,11 +27,11 @@ struct mg_store;
 #define MG_SCHEMA_VERSION 1 /* the newest file in deploy/postgres/ that this program was written for */
 
 struct mg_store_options {
-    const char *dsn;           /* libpq connection string or URI; NULL or "": the PG* environment */
-    const char *name;          /* application_name */
+    const char *dsn;  /* libpq connection string or URI; NULL or "": the PG* environment */
+    const char *name; /* application_name */
     bool is_unsafe_durability_allowed;
-    bool is_leader_session;    /* sets idle_session_timeout, so that a paused leader loses its lock */
-    bool skips_schema_check;   /* for `db migrate|status` */
+    bool is_leader_session;  /* sets idle_session_timeout, so that a paused leader loses its lock */
+    bool skips_schema_check; /* for `db migrate|status` */
     struct mg_metrics *metrics;
     void (*on_state)(void *arg, bool is_up, const char *reason); /* said once per change */
     /* The server answers, but this program must not use it (schema, durability): say it and exit. */
@@ -37,7 +39,11 @@ struct mg_store_options {
     void *arg;
 };
 
-enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options, struct mg_store **ret_store,
+/* What mg_store_create would say of this DSN, without connecting: for --check-config. */
+enum mg_class mg_store_check_dsn(const char *dsn, struct mg_err *err) MG_MUSTCHECK;
+
+enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
+                              struct mg_store **ret_store,
                               struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: the DSN cannot be read */
 void mg_store_destroy(struct mg_store *store); /* calls under way end without an answer; accepts NULL */
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
@@ -45,13 +51,14 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
 /* `err` is NULL on success. */
 typedef void mg_store_done_fn(void *arg, const struct mg_err *err);
 
-/* ---- orders ---------------------------------------------------------------------------------------------------- */
+/* ---- orders ---- */
 
 struct mg_step_record {
-    struct mg_slice cause;       /* identity of the cause that dispatched the running attempt */
-    struct mg_slice result;      /* JSON text of a done step */
+    struct mg_slice cause;  /* identity of the cause that dispatched the running attempt */
+    struct mg_slice result; /* JSON text of a done step */
     bool has_do_digest, has_undo_digest;
-    uint8_t do_digest[MG_SHA256_SIZE], undo_digest[MG_SHA256_SIZE]; /* of the request under the present key (law 8) */
+    uint8_t do_digest[MG_SHA256_SIZE],
+        undo_digest[MG_SHA256_SIZE];        /* of the request under the present key (law 8) */
     struct mg_slice error_code, error_text; /* of the last failure */
 };
 
@@ -61,14 +68,14 @@ struct mg_order_record {
     struct mg_order order;
     char workflow[MG_NAME_MAX + 1];
     int64_t workflow_version;
-    int64_t revision;            /* of the payload; 1 as submitted, higher when an operator repaired it */
+    int64_t revision; /* of the payload; 1 as submitted, higher when an operator repaired it */
     struct mg_slice payload;
-    uint8_t digest[MG_SHA256_SIZE]; /* of the submission's body */
+    uint8_t digest[MG_SHA256_SIZE];           /* of the submission's body */
     struct mg_slice reply_to, correlation_id; /* where statuses go; reply_to absent: nobody asked */
     struct mg_slice traceparent;
     bool is_high, wants_step_status;
-    /* By step index of its workflow version. Only rows that exist are filled by a load: a step's row is born at its first
-     * change; the others are zero, which is MG_STEP_PENDING. */
+    /* By step index of its workflow version. Only rows that exist are filled by a load: a step's row is born
+     * at its first change; the others are zero, which is MG_STEP_PENDING. */
     char step_names[MG_STEPS_MAX][MG_NAME_MAX + 1];
     char services[MG_STEPS_MAX][MG_NAME_MAX + 1];
     struct mg_step_record steps[MG_STEPS_MAX];
@@ -76,21 +83,22 @@ struct mg_order_record {
 
 /* One cause's row in order_event. JSON texts as `order show` and law 3 read them back. */
 struct mg_event_record {
-    uint64_t version;            /* the order's after this cause; key of the row with order_id */
+    uint64_t version; /* the order's after this cause; key of the row with order_id */
     enum mg_cause_kind cause_kind;
-    struct mg_slice cause;       /* identity of the cause: what makes "again" recognisable */
-    struct mg_slice by;          /* instance, or operator */
-    struct mg_slice step;        /* absent: the order */
+    struct mg_slice cause; /* identity of the cause: what makes "again" recognisable */
+    struct mg_slice by;    /* instance, or operator */
+    struct mg_slice step;  /* absent: the order */
     uint32_t attempt;
     struct mg_slice reason;      /* for people */
     struct mg_slice transitions; /* JSON array */
-    struct mg_slice statuses;    /* JSON array of status messages, as they were or are to be sent; absent if none */
-    bool is_owed;                /* the statuses have not all gone out */
+    struct mg_slice
+        statuses; /* JSON array of status messages, as they were or are to be sent; absent if none */
+    bool is_owed; /* the statuses have not all gone out */
 };
 
 struct mg_load {
     const char *order_id;
-    struct mg_slice cause;       /* absent, or: also the event that this cause made, if it did */
+    struct mg_slice cause; /* absent, or: also the event that this cause made, if it did */
 };
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: there is no such order */
@@ -100,17 +108,17 @@ struct mg_loaded {
 /* What service_state says of each service with reports that have not run out. */
 struct mg_service_row {
     char service[MG_NAME_MAX + 1];
-    enum mg_reason gate;         /* NONE, BREAKER_OPEN (open everywhere) or SERVICE_PAUSED (nobody is ready) */
+    enum mg_reason gate; /* NONE, BREAKER_OPEN (open everywhere) or SERVICE_PAUSED (nobody is ready) */
 };
 
 struct mg_load_answer {
-    int64_t now_ms;              /* the database's clock */
-    struct mg_loaded *orders;    /* parallel to the question */
+    int64_t now_ms;           /* the database's clock */
+    struct mg_loaded *orders; /* parallel to the question */
     const struct mg_service_row *services;
     int service_count;
 };
-/* Everything in the answer lives in `arena`, which the caller owns. Order ids may repeat; each gets the same record.
- * `loads` and what it points to must live until the answer. */
+/* Everything in the answer lives in `arena`, which the caller owns. Order ids may repeat; each gets the same
+ * record. `loads` and what it points to must live until the answer. */
 typedef void mg_store_load_fn(void *arg, const struct mg_load_answer *answer, const struct mg_err *err);
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
                    mg_store_load_fn *done, void *arg);
@@ -133,7 +141,8 @@ struct mg_order_write {
     uint64_t expected_version;            /* 0: insert a new order */
     uint64_t changed_steps;               /* bits: rows to write */
     bool is_payload_changed;              /* record->revision is new: insert the payload under it */
-    const struct mg_event_record *events; /* at least one; versions expected_version+1 … record->order.version */
+    const struct mg_event_record
+        *events; /* at least one; versions expected_version+1 … record->order.version */
     int event_count;
     const struct mg_alert_write *alerts;
     int alert_count;
@@ -142,19 +151,25 @@ struct mg_order_write {
     enum mg_write_result result;
     char text[160];
 };
-/* One transaction (or, when a row poisons it, several, found by bisection). Orders must not repeat. With `err` nothing is
- * known of any of them. */
-void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done, void *arg);
+/* One transaction (or, when a row poisons it, several, found by bisection). Orders must not repeat. With
+ * `err` nothing is known of any of them. */
+void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
+                     void *arg);
 
 /* Marks or clears "statuses owed" on events (order_id, version). */
-struct mg_owed { const char *order_id; uint64_t version; bool is_owed; };
-void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count, mg_store_done_fn *done, void *arg);
+struct mg_owed {
+    const char *order_id;
+    uint64_t version;
+    bool is_owed;
+};
+void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count,
+                        mg_store_done_fn *done, void *arg);
 /* The oldest owed events of an order, for publishing them again. */
-typedef void mg_store_events_fn(void *arg, const struct mg_order_record *record, const struct mg_event_record *events,
-                                int count, const struct mg_err *err);
+typedef void mg_store_events_fn(void *arg, const struct mg_order_record *record,
+                                const struct mg_event_record *events, int count, const struct mg_err *err);
 void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg);
 
-/* ---- services, alerts, workflows ------------------------------------------------------------------------------- */
+/* ---- services, alerts, workflows ---- */
 
 struct mg_service_state {
     const char *service, *instance, *breaker; /* breaker: "closed", "open", "half_open" */
@@ -165,7 +180,8 @@ struct mg_service_state {
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg);
 
-/* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9). `opened` tells for each whether it is new (publish it) or was open. */
+/* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9).
+ * `opened` tells for each whether it is new (publish it) or was open. */
 typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, const struct mg_err *err);
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg);
@@ -173,19 +189,20 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
 /* `found` false: no such workflow or version. Version 0: the newest. */
 typedef void mg_store_workflow_fn(void *arg, bool found, int64_t version, struct mg_slice definition,
                                   const struct mg_err *err);
-void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version, mg_store_workflow_fn *done, void *arg);
+void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
+                           mg_store_workflow_fn *done, void *arg);
 /* Stores a definition; the same version with the same content is fine, with other content MG_PERMANENT. */
-void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version, struct mg_slice definition,
-                           mg_store_done_fn *done, void *arg);
+void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,
+                           struct mg_slice definition, mg_store_done_fn *done, void *arg);
 
-/* ---- the supervisor's ------------------------------------------------------------------------------------------ */
+/* ---- the supervisor's ---- */
 
 struct mg_lead_answer {
     bool is_leader;
     uint64_t epoch;
     int64_t now_ms;
-    int64_t swept_at_ms;    /* when the last leader last swept; 0: never */
-    const char *refusal;    /* NULL, or why this session can never lead (transaction pooling) */
+    int64_t swept_at_ms; /* when the last leader last swept; 0: never */
+    const char *refusal; /* NULL, or why this session can never lead (transaction pooling) */
 };
 typedef void mg_store_lead_fn(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err);
 /* Tries to take the advisory lock and, with it, the next epoch. On a store with is_leader_session only. */
@@ -194,36 +211,39 @@ void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void 
 
 struct mg_due {
     char order_id[MG_ORDER_ID_MAX + 1];
-    enum mg_cause_kind ask;   /* OVERDUE, DUE, EXPIRED, NUDGE or OWED */
+    enum mg_cause_kind ask; /* OVERDUE, DUE, EXPIRED, NUDGE or OWED */
     char step[MG_NAME_MAX + 1];
     uint32_t attempt;
     uint64_t version, seq;
-    int64_t due_at_ms;        /* the deadline that passed, to tell what passed in a gap */
-    bool is_stuck;            /* NUDGE of an open order in which nothing is running, waiting or due */
+    int64_t due_at_ms; /* the deadline that passed, to tell what passed in a gap */
+    bool is_stuck;     /* NUDGE of an open order in which nothing is running, waiting or due */
 };
 struct mg_sweep_options {
     uint64_t epoch;
     const char *holder;
-    int limit;                /* orders looked at in one sweep */
-    int64_t ask_again_ms;     /* wake_at of what is asked goes this far forward: the leader's memory, kept in the table */
-    int64_t grace_before_ms;  /* deadlines (overdue, expired) in (grace_after_ms, grace_before_ms] are left alone; 0: none */
+    int limit;            /* orders looked at in one sweep */
+    int64_t ask_again_ms; /* wake_at of what is asked goes this far forward: the leader's memory, kept in the
+                             table */
+    int64_t grace_before_ms; /* deadlines (overdue, expired) in (grace_after_ms, grace_before_ms] are left
+                                alone; 0: none */
     int64_t grace_after_ms;
-    int overdue_limit;        /* brake: at most so many OVERDUE and EXPIRED; the rest stays due */
+    int overdue_limit; /* brake: at most so many OVERDUE and EXPIRED; the rest stays due */
 };
 struct mg_sweep_answer {
-    bool is_leader;           /* false: (epoch, holder) is no longer the leader's; nothing was changed */
+    bool is_leader; /* false: (epoch, holder) is no longer the leader's; nothing was changed */
     int64_t now_ms;
     const struct mg_due *dues;
     int due_count;
-    int64_t overdue_total;    /* overdue found, with those the brake held back */
-    bool is_full;             /* the limit was reached: sweep again at once */
+    int64_t overdue_total; /* overdue found, with those the brake held back */
+    bool is_full;          /* the limit was reached: sweep again at once */
 };
 typedef void mg_store_sweep_fn(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err);
-/* One statement: rows due by wake_at, what to ask about each, and wake_at pushed forward (no version changes: it is a
- * hint, not state). Fenced by (epoch, holder) under a row lock. */
-void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done, void *arg);
+/* One statement: rows due by wake_at, what to ask about each, and wake_at pushed forward (no version changes:
+ * it is a hint, not state). Fenced by (epoch, holder) under a row lock. */
+void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
+                    void *arg);
 
-/* ---- reading, for the operator's tool -------------------------------------------------------------------------- */
+/* ---- reading, for the operator's tool ---- */
 
 /* Rows of a named report as text; queries stand in store_report.c. A NULL value is an absent slice. */
 struct mg_rows;
@@ -232,29 +252,33 @@ int mg_rows_column_count(const struct mg_rows *rows);
 const char *mg_rows_column(const struct mg_rows *rows, int column);
 struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column);
 enum mg_report {
-    MG_REPORT_ORDERS,        /* $1 state or '' , $2 workflow or '', $3 limit: order_id, workflow, state, goal, reason, failure_count, created_at, updated_at, complete_by */
-    MG_REPORT_ORDER,         /* $1 order_id: the process row with its orders row, all columns named */
-    MG_REPORT_ORDER_STEPS,   /* $1 order_id: step rows in the workflow's order */
-    MG_REPORT_ORDER_EVENTS,  /* $1 order_id: event rows by version */
-    MG_REPORT_ALERTS,        /* $1 'open' or 'all', $2 limit */
-    MG_REPORT_WORKFLOWS,     /* name, version, loaded_at, open orders */
-    MG_REPORT_SERVICES,      /* service_state */
-    MG_REPORT_LEADER,        /* supervisor_leader with age in ms */
-    MG_REPORT_COUNTS,        /* orders by state */
-    MG_REPORT_STUCK,         /* open orders with nothing that will move them */
-    MG_REPORT_SETTINGS,      /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version */
+    MG_REPORT_ORDERS,       /* $1 state or '' , $2 workflow or '', $3 limit: order_id, workflow, state, goal,
+                               reason, failure_count, created_at, updated_at, complete_by */
+    MG_REPORT_ORDER,        /* $1 order_id: the process row with its orders row, all columns named */
+    MG_REPORT_ORDER_STEPS,  /* $1 order_id: step rows in the workflow's order */
+    MG_REPORT_ORDER_EVENTS, /* $1 order_id: event rows by version */
+    MG_REPORT_ALERTS,       /* $1 'open' or 'all', $2 limit */
+    MG_REPORT_WORKFLOWS,    /* name, version, loaded_at, open orders */
+    MG_REPORT_SERVICES,     /* service_state */
+    MG_REPORT_LEADER,       /* supervisor_leader with age in ms */
+    MG_REPORT_COUNTS,       /* orders by state */
+    MG_REPORT_STUCK,        /* open orders with nothing that will move them */
+    MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
+                         */
     MG_REPORT_COUNT
 };
 typedef void mg_store_rows_fn(void *arg, const struct mg_rows *rows, const struct mg_err *err);
-void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params, int param_count,
-                     mg_store_rows_fn *done, void *arg);
+void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
+                     int param_count, mg_store_rows_fn *done, void *arg);
 /* Acknowledges an open alert by id. `changed` false: no such open alert. */
 typedef void mg_store_changed_fn(void *arg, bool changed, const struct mg_err *err);
-void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done, void *arg);
+void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+                        void *arg);
 
-/* Applies the numbered files of `directory` that are missing, each in its own transaction, under an advisory lock;
- * blocks (for the tool). */
-enum mg_class mg_store_migrate(const char *dsn, const char *directory, void (*report)(void *arg, const char *line),
-                               void *arg, struct mg_err *err) MG_MUSTCHECK;
+/* Applies the numbered files of `directory` that are missing, each in its own transaction, under an advisory
+ * lock; blocks (for the tool). */
+enum mg_class mg_store_migrate(const char *dsn, const char *directory,
+                               void (*report)(void *arg, const char *line), void *arg,
+                               struct mg_err *err) MG_MUSTCHECK;
 
 #endif

@@ -42,7 +42,7 @@ struct commit_job {
 static void run_next(struct commit_job *job);
 static void on_retry(void *arg);
 
-/* ---- running ----------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static void finish_job(struct mg_store_job *base)
 {

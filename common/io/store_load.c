@@ -63,7 +63,7 @@ static void answer_load(struct load_job *job, const struct mg_err *err)
     mg_store_job_destroy(&job->base);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 static enum mg_class take_events(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {

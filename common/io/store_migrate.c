@@ -128,7 +128,7 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
     return class;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* "0001_schema.sql" → 1; 0: not such a name. */
 static int version_of(const char *name)

@@ -52,7 +52,7 @@ void mg_store_done_job_answer(void *job, const struct mg_pg_answer *answer);
 const struct mg_err *mg_store_error(const struct mg_pg_answer *answer, const char *what,
                                     struct mg_err *ret_err);
 
-/* ---- orders as rows (store_write.c, store_rows.c) ---------------------------------------------------- */
+/* ---- orders as rows (store_write.c, store_rows.c) ---- */
 
 /* Answers with `n` of each order that was written. */
 extern const struct mg_sql MG_STORE_WRITE_ORDERS;

@@ -85,7 +85,7 @@ enum {
     E_OWED
 };
 
-/* ---- rows to records --------------------------------------------------------------------------------- */
+/* ---- rows to records ---- */
 
 /* Copies what may be absent. False: no memory in the arena. */
 static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, int column,

@@ -172,7 +172,7 @@ void mg_store_write_begin(struct mg_pg_params *params)
         (void)mg_pg_add_array(params, PARAM_TYPES[i]);
 }
 
-/* ---- the values -------------------------------------------------------------------------------------- */
+/* ---- the values ---- */
 
 static struct mg_slice word(const char *text)
 {

@@ -57,8 +57,7 @@ struct run {
 static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err);
 static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err);
 
-/* --- names
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE])
 {
@@ -112,8 +111,7 @@ bool mg_topology_is_reserved(struct mg_slice queue)
            !topology_starts_with(queue, "amq.rabbitmq.reply-to");
 }
 
-/* --- making and checking
- * ------------------------------------------------------------------------------------------ */
+/* ---- making and checking ---- */
 
 static void run_report(struct run *run, const char *kind, const char *name, const char *what)
 {

@@ -1,10 +1,10 @@
 /*
- * The exchanges, queues and bindings that Makegood needs, as data; made and verified by `makegood broker apply|check`.
- * Services declare nothing: they look (passively) and say what is missing.
+ * The exchanges, queues and bindings that Makegood needs, as data; made and verified by `makegood broker
+ * apply|check`. Services declare nothing: they look (passively) and say what is missing.
  *
- * What must never be absent from a queue travels with its declaration, so that no forgotten policy can lose a message:
- * quorum type, dead-letter exchange with at-least-once strategy, reject-publish on overflow, delivery limit. Sizes and
- * time-outs are policies, for operators to change.
+ * What must never be absent from a queue travels with its declaration, so that no forgotten policy can lose a
+ * message: quorum type, dead-letter exchange with at-least-once strategy, reject-publish on overflow,
+ * delivery limit. Sizes and time-outs are policies, for operators to change.
  */
 #ifndef MG_IO_TOPOLOGY_H
 #define MG_IO_TOPOLOGY_H
@@ -34,12 +34,14 @@
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE]);
 /* "agent.payment.requests.high" → "payment"; false if it is no request queue. */
 bool mg_topology_service_of_queue(struct mg_slice queue, struct mg_slice *ret_service);
-/* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*, makegood.*,
- * amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not printable. */
+/* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*,
+ * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
+ * printable. */
 bool mg_topology_is_reserved(struct mg_slice queue);
 
-/* Makes what is missing for these services; blocks (for the tool). What exists with other arguments is named in the
- * error with what it should be (MG_PERMANENT). `report` is called with one line for each thing made or found. */
+/* Makes what is missing for these services; blocks (for the tool). What exists with other arguments is named
+ * in the error with what it should be (MG_PERMANENT). `report` is called with one line for each thing made or
+ * found. */
 enum mg_class mg_topology_apply(const char *amqp_url, const char *const *services, int service_count,
                                 void (*report)(void *arg, const char *line), void *arg,
                                 struct mg_err *err) MG_MUSTCHECK;
@@ -50,16 +52,17 @@ enum mg_class mg_topology_check(const char *amqp_url, const char *const *service
 
 /* A message in a queue as the tool shows it. */
 struct mg_dead_letter {
-    struct mg_slice body, message_id, type, queue, reason, correlation_id; /* queue, reason: from x-death or x-makegood-reason */
+    struct mg_slice body, message_id, type, queue, reason,
+        correlation_id; /* queue, reason: from x-death or x-makegood-reason */
     int64_t died_at_ms;
     uint64_t count;
 };
 enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
-/* Walks a queue (dead.letters or orders.rejected), at most `max` messages; `pick` says for each what to do with it;
- * MG_DEAD_LIST leaves it. REQUEUE publishes it again to the queue it came from, marked x-makegood-again, and removes it
- * after the confirm. Blocks (for the tool). */
+/* Walks a queue (dead.letters or orders.rejected), at most `max` messages; `pick` says for each what to do
+ * with it; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the queue it came from, marked
+ * x-makegood-again, and removes it after the confirm. Blocks (for the tool). */
 enum mg_class mg_topology_walk(const char *amqp_url, const char *queue, int max,
-                               enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter), void *arg,
-                               int *ret_count, struct mg_err *err) MG_MUSTCHECK;
+                               enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
+                               void *arg, int *ret_count, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

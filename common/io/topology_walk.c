@@ -73,8 +73,7 @@ enum mg_class mg_topology_walk(const char *amqp_url, const char *queue, int max,
     return class;
 }
 
-/* --- fetching
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- fetching ---- */
 
 static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, struct mg_err *err)
 {
@@ -177,8 +176,7 @@ static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bo
     return class;
 }
 
-/* --- what becomes of it
- * -------------------------------------------------------------------------------------------- */
+/* ---- what becomes of it ---- */
 
 static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
                                  struct mg_err *err)

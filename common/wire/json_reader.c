@@ -86,8 +86,7 @@ void mg_json_member_fault(const struct mg_json_object *object, enum mg_class cla
     mg_json_fault(object->faults, class, pointer, "%s", text);
 }
 
-/* ---- opening
- * --------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 /* A string's text into a fixed buffer. False if it does not fit whole; then as many whole characters as fit.
  */
@@ -246,8 +245,7 @@ void mg_json_version_check(const struct mg_json_object *object)
     }
 }
 
-/* ---- getters
- * --------------------------------------------------------------------------------------------------- */
+/* ---- getters ---- */
 
 struct mg_slice mg_json_get(const struct mg_json_object *object, const char *name, enum mg_json_need need)
 {
@@ -409,8 +407,7 @@ int mg_json_get_word(const struct mg_json_object *object, const char *name, enum
     return mg_json_word_of(object, name, value, words, unknown);
 }
 
-/* ---- time
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 /* `digits` decimal digits at *at, which moves behind them; -1 if there are others. */
 static int64_t digits_read(const char **at, int digits)

@@ -122,8 +122,7 @@ bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, str
     return ret_value->len > 0;
 }
 
-/* ---- strings
- * --------------------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 static unsigned hex4(const char *at)
 {
@@ -214,8 +213,7 @@ bool mg_json_string(struct mg_slice value, struct mg_buf *ret)
     return true;
 }
 
-/* ---- pointers
- * -------------------------------------------------------------------------------------------------- */
+/* ---- pointers ---- */
 
 bool mg_json_pointer_is_valid(const char *pointer)
 {

@@ -123,8 +123,7 @@ void mg_service_read_answers(const struct mg_json_object *object, struct mg_serv
     }
 }
 
-/* ---- classifying
- * ----------------------------------------------------------------------------------------------- */
+/* ---- classifying ---- */
 
 static const struct mg_answer_rule *find_rule(const struct mg_service *service, enum mg_kind kind, int status,
                                               bool is_exact)

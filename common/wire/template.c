@@ -109,8 +109,7 @@ static enum mg_class buf_check(const struct mg_buf *buf, struct mg_err *err)
                       buf->max);
 }
 
-/* ---- JSON
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 /* One string of a JSON template, given without quotes and escapes. */
 static enum mg_class render_string(struct mg_slice text, mg_template_value_fn *value, void *arg,
@@ -193,8 +192,7 @@ enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template
     return buf_check(ret_json, err);
 }
 
-/* ---- paths
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 static void append_percent_encoded(struct mg_buf *buf, struct mg_slice text)
 {
@@ -278,8 +276,7 @@ const char *mg_path_fault(struct mg_slice path)
     return NULL;
 }
 
-/* ---- scanning
- * -------------------------------------------------------------------------------------------------- */
+/* ---- scanning ---- */
 
 static enum mg_class scan_text(struct mg_slice text, bool (*seen)(void *arg, const char *pointer), void *arg,
                                bool *ret_is_over, struct mg_err *err)

@@ -137,8 +137,7 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
     return told == 0;
 }
 
-/* ---- references
- * ------------------------------------------------------------------------------------------------ */
+/* ---- references ---- */
 
 struct reference_check {
     const struct mg_workflow *workflow;

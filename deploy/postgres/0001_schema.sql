@@ -17,7 +17,7 @@ CREATE DOMAIN makegood_step_state AS text CONSTRAINT makegood_step_state_word CH
         'pending', 'running', 'waiting', 'unknown', 'done', 'failed', 'skipped', 'undo_pending',
         'undo_running', 'undo_waiting', 'undone', 'undo_failed'));
 CREATE DOMAIN makegood_cause AS text CONSTRAINT makegood_cause_word CHECK (VALUE IN (
-        'submitted', 'reattached', 'reply', 'overdue', 'due', 'expired', 'nudge', 'owed', 'unpublishable',
+        'submitted', 'reattached', 'reply', 'overdue', 'due', 'expired', 'nudge', 'owed', 'unpublishable', 'republished',
         'unrenderable', 'request_changed', 'resume', 'restart', 'settle', 'skip', 'compensate', 'cancel'));
 CREATE DOMAIN makegood_kind AS text CONSTRAINT makegood_kind_word CHECK (VALUE IN (
         'do', 'undo', 'verify'));

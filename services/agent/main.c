@@ -145,6 +145,9 @@ static enum mg_class check(struct mg_err *err)
         return mg_err_set(err, MG_BAD_INPUT, "log-level %s: must be debug, info, warn or error",
                           options.log_level);
     }
+    if (class == MG_OK) {
+        class = mg_broker_check_url(options.amqp_url, err);
+    }
     return class;
 }
 

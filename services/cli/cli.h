@@ -48,8 +48,7 @@ struct cli {
 
 typedef enum exit_code cli_verb_fn(struct cli *cli);
 
-/* --- session.c
- * --------------------------------------------------------------------------------------------------- */
+/* ---- session.c ---- */
 
 /* Runs the loop until `*done`, at most `timeout_ms`; false if it took longer. */
 bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms);
@@ -63,8 +62,7 @@ enum exit_code cli_fail_err(const struct mg_err *err);
 /* The whole file, or stdin for "-"; the caller frees *ret_text. */
 enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);
 
-/* --- table.c: rows kept beyond their callback, and printed
- * ------------------------------------------------------- */
+/* ---- table.c: rows kept beyond their callback, and printed ---- */
 
 struct table {
     int row_count, column_count;
@@ -84,8 +82,7 @@ void table_print(const struct cli *cli, const struct table *table, const char *c
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
 void json_print_text(FILE *out, const char *text);
 
-/* --- verbs
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- verbs ---- */
 
 cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watch, verb_order_explain;
 cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,

@@ -44,8 +44,7 @@ struct submit {
     enum exit_code code;
 };
 
-/* --- reading
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static enum exit_code order_add(struct submit *submit, struct mg_slice text, int line)
 {
@@ -160,8 +159,7 @@ static enum exit_code orders_index(struct submit *submit)
     return EXIT_DONE;
 }
 
-/* --- sending
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 struct sending {
     struct submit *submit;
@@ -245,8 +243,7 @@ static void pump(void *arg)
     }
 }
 
-/* --- hearing
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- hearing ---- */
 
 /* A new private queue, at the start or after a reconnect: whatever has not ended must learn the new name. */
 static void queue_named(void *arg, int consumer, const char *queue)

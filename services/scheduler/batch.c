@@ -77,8 +77,7 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
     batch_end(batch);
 }
 
-/* ---- after the commit
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- after the commit ---- */
 
 enum fold_outcome { FOLD_STORED, FOLD_AGAIN, FOLD_POISONED };
 
@@ -186,9 +185,7 @@ static void on_committed(void *arg, const struct mg_err *err)
     }
 }
 
-/* ---- deciding
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- deciding ---- */
 
 static void item_decide(struct mg_batch *batch, struct mg_item *item)
 {
@@ -256,9 +253,7 @@ static void batch_decide(struct mg_batch *batch)
     }
 }
 
-/* ---- loading
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- loading ---- */
 
 bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record)
 {
@@ -416,9 +411,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
     batch_resolve(batch);
 }
 
-/* ---- reading
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static bool item_read(struct mg_batch *batch, struct mg_item *item)
 {

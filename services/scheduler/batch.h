@@ -87,8 +87,7 @@ struct mg_story {
     struct mg_slice by, reason;
 };
 
-/* ---- fold.c, render.c
- * ----------------------------------------------------------------------------------------- */
+/* ---- fold.c, render.c ---- */
 
 /* Decides one cause on the item's fold, with whatever follows from requests that cannot be built. */
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
@@ -112,8 +111,7 @@ enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_REN
  * only compared. */
 enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
 
-/* ---- intake.c, settle.c, command.c
- * ------------------------------------------------------------------------------ */
+/* ---- intake.c, settle.c, command.c ---- */
 
 /* Each `read` turns a delivery into an item; false: the work has been settled, it needs no order. Each
  * `decide` applies it to its fold. */

@@ -93,9 +93,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     return true;
 }
 
-/* ---- deciding
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- deciding ---- */
 
 /* The payload as the operator wants it; absent, with the reason in `err`: it cannot be so. */
 static struct mg_slice payload_repair(struct mg_batch *batch, const struct mg_command *command,

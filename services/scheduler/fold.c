@@ -29,8 +29,7 @@ struct mg_follow {
     int count;
 };
 
-/* ---- the event row
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the event row ---- */
 
 static struct mg_slice transitions_write(struct mg_batch *batch, const struct mg_fold *fold)
 {
@@ -129,9 +128,7 @@ void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item)
     item->fold->events[item->first_event].statuses = statuses;
 }
 
-/* ---- effects
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- effects ---- */
 
 static void status_send(struct mg_batch *batch, struct mg_item *item, uint64_t version, struct mg_slice body)
 {
@@ -193,6 +190,20 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     mg_fold_status(batch, item, &status);
 }
 
+/* The step that an alert is about, or, of an alert about the order, the one that failed; -1: none. */
+static int alert_step(const struct mg_order *order, const struct mg_effect *effect)
+{
+    if (effect->step >= 0) {
+        return effect->step;
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_FAILED) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 /* What a person needs first: what it is, why, and what may still stand at the services. */
 static void alert_text(const struct mg_fold *fold, const struct mg_effect *effect,
                        struct mg_alert_message *message)
@@ -201,10 +212,11 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
     size_t size = sizeof(message->text);
     size_t len = (size_t)snprintf(message->text, size, "%s; %s", mg_alert_text(effect->alert),
                                   mg_reason_text(effect->reason));
-    if (effect->step >= 0 && record->steps[effect->step].error_text.data != NULL && len < size) {
-        struct mg_slice text = record->steps[effect->step].error_text;
-        len += (size_t)snprintf(message->text + len, size - len, "; step %s: %.*s",
-                                record->step_names[effect->step], (int)text.len, text.data);
+    int step = alert_step(&record->order, effect);
+    if (step >= 0 && record->steps[step].error_text.data != NULL && len < size) {
+        struct mg_slice text = record->steps[step].error_text;
+        len += (size_t)snprintf(message->text + len, size - len, "; step %s: %.*s", record->step_names[step],
+                                (int)text.len, text.data);
     }
     uint64_t standing = mg_order_not_undone(&fold->workflow->workflow->plan, &record->order);
     for (int i = 0, n = 0; i < record->order.step_count && !message->is_closed && len < size; i++) {
@@ -300,9 +312,7 @@ static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg
     }
 }
 
-/* ---- deciding
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- deciding ---- */
 
 static void context_make(const struct mg_batch *batch, const struct mg_fold *fold,
                          struct mg_context *ret_context)
@@ -403,9 +413,30 @@ uint64_t mg_fold_changed_steps(const struct mg_fold *fold)
     return changed;
 }
 
-/* ---- again
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- again ---- */
+
+/* A second copy of a request makes the step maybe before it goes out: the first copy may answer that nothing
+ * happened after the second one has acted. That is an event of its own, named after the cause and never taken
+ * for it. */
+static void step_republished(struct mg_batch *batch, struct mg_item *item, int step)
+{
+    struct mg_slice own = item->cause;
+    int first_event = item->first_event;
+    const struct mg_cause cause = {.kind = MG_CAUSE_REPUBLISHED,
+                                   .step = step,
+                                   .attempt = item->fold->record->order.steps[step].attempt,
+                                   .retry_after_ms = -1};
+    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%.*s/again", (int)own.len, own.data));
+    item->first_event = -1;
+    if (item->cause.data == NULL) {
+        item->fold->has_failed = true;
+    } else {
+        struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
+        (void)mg_fold_cause(batch, item, &cause, story); /* duplicate: it was maybe before */
+    }
+    item->cause = own;
+    item->first_event = first_event;
+}
 
 /* Law 3: the requests that this cause sent and that are still awaited, and its statuses. */
 static void effects_again(struct mg_batch *batch, struct mg_item *item, const struct mg_event_record *event)
@@ -416,8 +447,11 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
         const struct mg_step *step = &record->order.steps[i];
         bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
         bool is_once = fold->workflow->workflow->plan.steps[i].is_at_most_once && step->kind == MG_KIND_DO;
-        if (is_running && !is_once && mg_slice_equal(record->steps[i].cause, item->cause) &&
-            mg_render_request(batch, item, i, true) != MG_RENDER_OK) {
+        if (!is_running || is_once || !mg_slice_equal(record->steps[i].cause, item->cause)) {
+            continue;
+        }
+        step_republished(batch, item, i);
+        if (mg_render_request(batch, item, i, true) != MG_RENDER_OK) {
             mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
                    MG_LOG_TEXT("order_id", record->order_id), MG_LOG_TEXT("step", record->step_names[i]));
         }

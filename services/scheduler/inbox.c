@@ -214,8 +214,7 @@ void mg_inbox_give_back(struct mg_scheduler *scheduler)
     }
 }
 
-/* ---- the end of a piece of work
- * --------------------------------------------------------------------------------- */
+/* ---- the end of a piece of work ---- */
 
 static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
 {

@@ -187,9 +187,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     return true;
 }
 
-/* ---- deciding
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- deciding ---- */
 
 static struct mg_story story_of(const struct mg_batch *batch)
 {

@@ -100,7 +100,8 @@ static enum mg_class settings_finish(struct settings *settings, char *instance, 
         return mg_err_set(err, MG_BAD_INPUT, "--log-level %s: one of debug, info, warn, error is right",
                           settings->log_level);
     }
-    return MG_OK;
+    enum mg_class class = mg_broker_check_url(options->amqp_url, err);
+    return class == MG_OK ? mg_store_check_dsn(options->pg_dsn, err) : class;
 }
 
 static int failure(const struct mg_err *err)

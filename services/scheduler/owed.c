@@ -124,8 +124,7 @@ void mg_owed_finish(struct mg_scheduler *scheduler)
     scheduler->marks = scheduler->marks_last = scheduler->marks_in_hand = NULL;
 }
 
-/* ---- publishing again
- * -------------------------------------------------------------------------------------------- */
+/* ---- publishing again ---- */
 
 struct mg_resend {
     struct mg_scheduler *scheduler;

@@ -270,8 +270,7 @@ void mg_outbox_finish(struct mg_scheduler *scheduler)
     scheduler->sent_count = 0;
 }
 
-/* ---- alerts that belong to no order's transition
- * ------------------------------------------------------------------ */
+/* ---- alerts that belong to no order's transition ---- */
 
 struct mg_alert_call {
     struct mg_scheduler *scheduler;

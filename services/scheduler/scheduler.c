@@ -123,8 +123,7 @@ int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
     return scheduler->db_offset_ms != 0 ? mg_clock_boot_ms() + scheduler->db_offset_ms : mg_clock_wall_ms();
 }
 
-/* ---- what store and broker say
- * --------------------------------------------------------------------------------------------- */
+/* ---- what store and broker say ---- */
 
 static void on_store_state(void *arg, bool is_up, const char *reason)
 {
@@ -156,8 +155,7 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     mg_inbox_add(arg, delivery);
 }
 
-/* ---- making and ending
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- making and ending ---- */
 
 static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *err)
 {

@@ -82,8 +82,7 @@ struct mg_lane_list {
     int count;
 };
 
-/* ---- what is published
- * --------------------------------------------------------------------------------------- */
+/* ---- what is published ---- */
 
 enum mg_send_kind {
     MG_SEND_REQUEST,
@@ -137,8 +136,7 @@ struct mg_send_spec {
     const struct mg_request *request;
 };
 
-/* ---- services and workflows
- * ---------------------------------------------------------------------------------- */
+/* ---- services and workflows ---- */
 
 struct mg_gate_queue {
     char name[MG_QUEUE_NAME_SIZE];
@@ -250,8 +248,7 @@ struct mg_scheduler {
     bool is_lingering;     /* all is done; the last acks are leaving */
 };
 
-/* ---- scheduler.c
- * --------------------------------------------------------------------------------------------- */
+/* ---- scheduler.c ---- */
 
 /* `definitions` become the scheduler's. MG_BAD_INPUT: URL or DSN. */
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
@@ -267,8 +264,7 @@ void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code);
 int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler);
 void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics);
 
-/* ---- inbox.c
- * ------------------------------------------------------------------------------------------------- */
+/* ---- inbox.c ---- */
 
 void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery);
 /* At most `max` pieces of work in the order of the law: what is going on before what begins. */
@@ -284,8 +280,7 @@ void mg_work_hold(struct mg_work *work); /* one thing more before the ack */
 void mg_work_release(struct mg_scheduler *scheduler, struct mg_work *work);                 /* may free it */
 void mg_work_settle(struct mg_scheduler *scheduler, struct mg_work *work, enum mg_end end); /* may free it */
 
-/* ---- publish.c, owed.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- publish.c, owed.c ---- */
 
 struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
                                const struct mg_send_spec *spec); /* NULL: no memory */
@@ -313,15 +308,13 @@ void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool h
 void mg_owed_flush(struct mg_scheduler *scheduler);
 void mg_owed_finish(struct mg_scheduler *scheduler);
 
-/* ---- report.c
- * ------------------------------------------------------------------------------------------------- */
+/* ---- report.c ---- */
 
 void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work);
 void mg_reports_flush(struct mg_scheduler *scheduler);
 void mg_reports_finish(struct mg_scheduler *scheduler);
 
-/* ---- gates.c
- * -------------------------------------------------------------------------------------------------- */
+/* ---- gates.c ---- */
 
 struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler,
                             const char *service); /* NULL: no memory, too many */
@@ -332,8 +325,7 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler,
 void mg_gate_published(struct mg_scheduler *scheduler, struct mg_gate *gate, bool has_arrived);
 void mg_gates_finish(struct mg_scheduler *scheduler);
 
-/* ---- workflows.c
- * ---------------------------------------------------------------------------------------------- */
+/* ---- workflows.c ---- */
 
 /* Reads and checks every *.json of a directory; each mistake goes to stderr with file and pointer. */
 enum mg_class mg_definitions_read(const char *directory, struct mg_definition **ret_definitions,
@@ -346,8 +338,7 @@ struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, cons
 void mg_workflows_fetch(struct mg_want *want);
 void mg_workflows_finish(struct mg_scheduler *scheduler);
 
-/* ---- batch.c
- * -------------------------------------------------------------------------------------------------- */
+/* ---- batch.c ---- */
 
 void mg_batch_start(struct mg_scheduler *scheduler); /* if there is work and none is in hand */
 void mg_batch_destroy(struct mg_batch *batch);       /* accepts NULL */

@@ -103,8 +103,7 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
-/* ---- requests that the broker did not take
- * ------------------------------------------------------------------------------ */
+/* ---- requests that the broker did not take ---- */
 
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)
 {

@@ -18,8 +18,7 @@
 #define MG_DEFINITION_MAX_BYTES (1024 * 1024) /* 64 steps with generous bodies are a tenth of it */
 #define MG_DEFINITION_RETRY_MS  500
 
-/* ---- the cache
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the cache ---- */
 
 static void entry_destroy(struct mg_workflow_entry *entry)
 {
@@ -155,9 +154,7 @@ void mg_workflows_finish(struct mg_scheduler *scheduler)
     scheduler->definitions = NULL;
 }
 
-/* ---- files
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 static void on_mistake(void *arg, const char *pointer, const char *text)
 {
@@ -264,8 +261,7 @@ void mg_definitions_destroy(struct mg_definition *definitions)
     }
 }
 
-/* ---- from the files into the store
- * ------------------------------------------------------------------------------- */
+/* ---- from the files into the store ---- */
 
 static void on_stored(void *arg, const struct mg_err *err)
 {

@@ -184,6 +184,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "makegood-supervisor: --log-level %s: expected debug, info, warn or error\n",
                       to->log_level);
         exit_code = EXIT_USAGE;
+    } else if (action != MG_CONFIG_EXIT && (mg_broker_check_url(to->amqp_url, &err) != MG_OK ||
+                                            mg_store_check_dsn(to->pg_dsn, &err) != MG_OK)) {
+        (void)fprintf(stderr, "makegood-supervisor: %s\n", err.text);
+        exit_code = EXIT_USAGE;
     } else if (action == MG_CONFIG_RUN) {
         if (to->instance[0] != '\0') {
             (void)snprintf(supervisor.holder, sizeof(supervisor.holder), "%s", to->instance);

@@ -36,8 +36,7 @@ struct relay {
     int pair_count;
 };
 
-/* --- the relay
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the relay ---- */
 
 static void relay_close_pair(struct relay *relay, int i)
 {
@@ -153,8 +152,7 @@ const char *relay_url(const struct relay *relay)
     return relay->url;
 }
 
-/* --- queues
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- queues ---- */
 
 const char *test_amqp_url(void)
 {
@@ -234,8 +232,7 @@ int test_queue_ready(const char *queue)
     return ready;
 }
 
-/* --- the broker under test
- * ------------------------------------------------------------------------------------------ */
+/* ---- the broker under test ---- */
 
 static void on_delivery(void *arg, struct mg_delivery *delivery)
 {

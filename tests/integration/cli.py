@@ -118,7 +118,7 @@ class FakeScheduler(threading.Thread):
     def __init__(self, queue, answer):
         super().__init__(daemon=True)
         self.queue, self.answer, self.seen = queue, answer, []
-        self.ready, self.over = threading.Event(), threading.Event()
+        self.ready, self.over, self.came = threading.Event(), threading.Event(), threading.Condition()
 
     def run(self):
         with World.channel() as channel:
@@ -129,9 +129,15 @@ class FakeScheduler(threading.Thread):
                 channel.connection.process_data_events(time_limit=0.1)
 
     def take(self, channel, method, properties, body):
-        self.seen.append((properties, json.loads(body)))
+        with self.came:
+            self.seen.append((properties, json.loads(body)))
+            self.came.notify_all()
         self.answer(channel, properties, json.loads(body))
         channel.basic_ack(method.delivery_tag)
+
+    def wait_seen(self, count):
+        with self.came:
+            assert self.came.wait_for(lambda: len(self.seen) >= count, 10), f"{len(self.seen)} of {count} messages came"
 
     def __enter__(self):
         self.start()
@@ -373,9 +379,7 @@ class Answers(Case):
         path = self.file('{"workflow": "w", "payload": {"n": 14.00}}\n{"order_id": "cli-b", "workflow": "w", "payload": {}}\n')
         with FakeScheduler("orders.intake", answer_order()) as scheduler:
             done = run("order", "submit", path, "-o", "json", code=DONE)
-            deadline = time.monotonic() + 10
-            while len(scheduler.seen) < 2 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            scheduler.wait_seen(2)
         sent = {body["order_id"]: properties for properties, body in scheduler.seen}
         self.assertEqual(sorted(sent), sorted(line["order_id"] for line in json_lines(done)))
         for order_id, properties in sent.items():

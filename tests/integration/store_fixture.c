@@ -201,7 +201,7 @@ const char *rig_value(struct rig *rig, const char *sql)
     return rig->text;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static void answered(struct rig *rig, const struct mg_err *err)
 {
@@ -294,7 +294,7 @@ void rig_lead(struct rig *rig, const char *holder)
     rig_wait_answer(rig);
 }
 
-/* ---- orders ------------------------------------------------------------------------------------------ */
+/* ---- orders ---- */
 
 void order_make(struct mg_order_record *record, const char *order_id)
 {

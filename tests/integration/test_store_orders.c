@@ -59,10 +59,46 @@ static void fill_step(struct mg_order_record *record, int index)
     snprintf(record->services[index], sizeof record->services[index], "service-%d", index);
 }
 
+static void assert_same_step(const struct mg_step *a, const struct mg_step *b)
+{
+    ck_assert_int_eq(a->state, b->state);
+    ck_assert_int_eq(a->kind, b->kind);
+    ck_assert_int_eq(a->reason, b->reason);
+    ck_assert_int_eq(a->is_maybe, b->is_maybe);
+    ck_assert_int_eq(a->is_undo_dispatched, b->is_undo_dispatched);
+    ck_assert_int_eq(a->is_refused, b->is_refused);
+    ck_assert_int_eq(a->is_accepted, b->is_accepted);
+    ck_assert_uint_eq(a->attempt, b->attempt);
+    ck_assert_uint_eq(a->failure_count, b->failure_count);
+    ck_assert_uint_eq(a->cool_down_count, b->cool_down_count);
+    ck_assert_uint_eq(a->generation, b->generation);
+    ck_assert_int_eq(a->complete_by_ms, b->complete_by_ms);
+    ck_assert_int_eq(a->due_at_ms, b->due_at_ms);
+    ck_assert_int_eq(a->quiet_at_ms, b->quiet_at_ms);
+    ck_assert_int_eq(a->finish_by_ms, b->finish_by_ms);
+}
+
+static void assert_same_order(const struct mg_order *a, const struct mg_order *b)
+{
+    ck_assert_int_eq(a->state, b->state);
+    ck_assert_int_eq(a->goal, b->goal);
+    ck_assert_int_eq(a->reason, b->reason);
+    ck_assert_uint_eq(a->version, b->version);
+    ck_assert_uint_eq(a->seq, b->seq);
+    ck_assert_uint_eq(a->generation, b->generation);
+    ck_assert_uint_eq(a->failure_count, b->failure_count);
+    ck_assert_int_eq(a->complete_by_ms, b->complete_by_ms);
+    ck_assert_int_eq(a->wake_at_ms, b->wake_at_ms);
+    ck_assert_int_eq(a->step_count, b->step_count);
+    for (int i = 0; i < a->step_count; i++) {
+        assert_same_step(&a->steps[i], &b->steps[i]);
+    }
+}
+
 static void assert_same(const struct mg_order_record *a, const struct mg_order_record *b)
 {
     ck_assert_str_eq(a->order_id, b->order_id);
-    ck_assert_int_eq(memcmp(&a->order, &b->order, sizeof a->order), 0);
+    assert_same_order(&a->order, &b->order);
     ck_assert_str_eq(a->workflow, b->workflow);
     ck_assert_int_eq(a->workflow_version, b->workflow_version);
     ck_assert_int_eq(a->revision, b->revision);

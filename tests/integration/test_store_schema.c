@@ -169,7 +169,7 @@ START_TEST(a_folder_without_files_is_bad_input)
 }
 END_TEST
 
-/* ---- words ------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 #define AS_WORD(NAME, word, ...) word " "
 static const struct {
@@ -235,7 +235,8 @@ START_TEST(the_program_was_written_for_the_newest_file)
 {
     struct rig own;
     rig_open(&own);
-    ck_assert_int_eq(atoll(rig_value(&own, "SELECT max(version) FROM makegood_schema")), MG_SCHEMA_VERSION);
+    ck_assert_int_eq(strtoll(rig_value(&own, "SELECT max(version) FROM makegood_schema"), NULL, 10),
+                     MG_SCHEMA_VERSION);
     rig_finish(&own);
 }
 END_TEST

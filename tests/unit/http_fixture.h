@@ -26,7 +26,7 @@
 #define SHORT_TIMEOUT_MS   200
 #define PATIENT_TIMEOUT_MS 10000
 
-/* --- a server made of one thread; it serves one connection after the other --- */
+/* ---- a server made of one thread; it serves one connection after the other ---- */
 
 struct server;
 /* Serves one connection; `number` counts them from 0. */
@@ -130,7 +130,7 @@ static inline void serve_answer_and_close(struct server *server, int fd, int num
     if (read_request(server, fd)) send_text(fd, server->answer);
 }
 
-/* --- a call from start to end --- */
+/* ---- a call from start to end ---- */
 
 static struct mg_loop *loop;
 static struct mg_http_client *client;

@@ -170,7 +170,7 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
     return verdict;
 }
 
-/* ---- the supervisor */
+/* ---- the supervisor ---- */
 
 static void supervisor_ask(struct witness *witness)
 {
@@ -219,7 +219,7 @@ static void stray_cause(struct witness *witness)
     (void)decide(witness, cause);
 }
 
-/* ---- the operator, who does not lie: says "done" of what stands, and "absent" of what does not */
+/* ---- the operator, who does not lie: says "done" of what stands, and "absent" of what does not ---- */
 
 static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind, int step,
                                enum mg_outcome outcome, bool is_request_changed)
@@ -289,7 +289,7 @@ static void operator_repair(struct witness *witness)
     }
 }
 
-/* ---- the walk */
+/* ---- the walk ---- */
 
 static void world_turn(struct witness *witness)
 {

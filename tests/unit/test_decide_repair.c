@@ -295,6 +295,37 @@ START_TEST(largest_order_fits_its_decisions)
 }
 END_TEST
 
+/* Guard: of two copies of a request, one may act after the other has answered that nothing happened. */
+START_TEST(republished_attempt_is_maybe_whatever_one_copy_says)
+{
+    submit();
+    struct mg_cause again = {.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = 1};
+    ck_assert_int_eq(decide(again), MG_GO);
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_RUNNING);
+    ck_assert_int_eq(decision.effect_count, 0);
+    ck_assert_int_eq(decide(again), MG_DUPLICATE);
+    ck_assert_int_eq(reply_executed(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(decide(again), MG_STALE_CAUSE);
+}
+END_TEST
+
+/* Would catch: an operator who has removed what stood in the way and must still tell the order to go on. */
+START_TEST(order_in_error_goes_on_once_nothing_stands_in_its_way)
+{
+    plan.on_failure = MG_ON_FAILURE_ERROR;
+    submit();
+    reply(0, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    enum mg_cause_kind kind = _i == 0 ? MG_CAUSE_SKIP : MG_CAUSE_SETTLE;
+    ck_assert_int_eq(operate(kind, 0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert(has_request(1, MG_KIND_DO));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decide_repair");
@@ -318,6 +349,8 @@ int main(void)
     tcase_add_test(cases, lost_state_replaces_the_reason_of_an_order_in_error);
     tcase_add_test(cases, words_of_the_supervisor_that_are_out_of_date_change_nothing);
     tcase_add_test(cases, largest_order_fits_its_decisions);
+    tcase_add_test(cases, republished_attempt_is_maybe_whatever_one_copy_says);
+    tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

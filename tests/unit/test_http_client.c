@@ -35,7 +35,7 @@ static void serve_silence(struct server *server, int fd, int number)
         ;
 }
 
-/* --- what is sent is sent once --- */
+/* ---- what is sent is sent once ---- */
 
 /* Catches: libcurl's silent re-send, by which a remote executes an order twice and we see one 200. */
 START_TEST(request_on_a_kept_connection_that_dies_is_not_sent_again)
@@ -212,7 +212,7 @@ START_TEST(call_that_waits_for_a_connection_times_out_unsent)
 }
 END_TEST
 
-/* --- starting, cancelling, destroying --- */
+/* ---- starting, cancelling, destroying ---- */
 
 static const struct {
     const char *method, *url, *header;
@@ -281,7 +281,7 @@ START_TEST(client_may_be_destroyed_from_a_callback_with_calls_under_way)
 }
 END_TEST
 
-/* --- names --- */
+/* ---- names ---- */
 
 static int stuck_fd = -1; /* the stuck resolution goes on when this is written to */
 

@@ -37,8 +37,7 @@ static void tear_down(void)
         ck_assert_msg(class_ == MG_OK, "%s: %s", mg_class_name(class_), err.text);                           \
     } while (0)
 
-/* ---- round trips
- * ----------------------------------------------------------------------------------------------- */
+/* ---- round trips ---- */
 
 START_TEST(a_request_comes_back)
 {
@@ -352,8 +351,7 @@ START_TEST(a_submission_is_read)
 }
 END_TEST
 
-/* ---- classes
- * --------------------------------------------------------------------------------------------------- */
+/* ---- classes ---- */
 
 #define REPLY(v, kind, more)                                                                                 \
     "{\"v\":" v ",\"order_id\":\"o\",\"step\":\"s\",\"kind\":\"" kind                                        \
@@ -385,8 +383,7 @@ START_TEST(a_newer_word_is_left_and_a_malformed_message_refused)
 }
 END_TEST
 
-/* ---- examples and mutations
- * ------------------------------------------------------------------------------------ */
+/* ---- examples and mutations ---- */
 
 static size_t file_read(const char *path, char **ret_text)
 {

@@ -82,7 +82,7 @@ static const char *const texts[SQL_STATEMENT_COUNT] = {
 
 static const char *const state_names[] = {"none", "done", "undone", "cancelled"};
 
-/* --- opening --- */
+/* ---- opening ---- */
 
 struct ledger *ledger_open(const char *path)
 {
@@ -132,7 +132,7 @@ bool ledger_end(struct ledger *ledger, sqlite3_stmt *statement, int code)
     return code == SQLITE_DONE;
 }
 
-/* --- entries --- */
+/* ---- entries ---- */
 
 void entry_finish(struct entry *entry)
 {
@@ -249,7 +249,7 @@ bool ledger_note_get(struct ledger *ledger, const char *service, const char *key
     return entry_read(ledger, statement, ret_entry);
 }
 
-/* --- switches --- */
+/* ---- switches ---- */
 
 bool ledger_switch_set(struct ledger *ledger, const char *service, const char *behaviour, int64_t count,
                        int touches)

@@ -41,7 +41,7 @@ static const char help[] =
     "  --help                       this text\n"
     "Prints the address it listens on; ends on SIGTERM. Endpoints and modes: deploy/sample/README.md\n";
 
-/* --- requests --- */
+/* ---- requests ---- */
 
 /* Gathers the body, then serves. */
 static void body_add(struct exchange *exchange, const char *data, size_t len)
@@ -99,7 +99,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **re
     *request_arg = NULL;
 }
 
-/* --- start and end --- */
+/* ---- start and end ---- */
 
 static int usage_error(const char *what)
 {

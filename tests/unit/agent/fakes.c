@@ -37,7 +37,7 @@ static void tell(char letter)
     fakes.story[len] = letter;
 }
 
-/* --- broker --- */
+/* ---- broker ---- */
 
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker, struct mg_err *err)
@@ -177,7 +177,7 @@ void mg_topology_request_queue(const char *service, bool is_high, char ret_queue
     snprintf(ret_queue, MG_QUEUE_NAME_SIZE, "agent.%s.requests%s", service, is_high ? ".high" : "");
 }
 
-/* --- HTTP --- */
+/* ---- HTTP ---- */
 
 enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
                                     struct mg_http_client **ret_client, struct mg_err *err)

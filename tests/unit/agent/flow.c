@@ -78,7 +78,7 @@ void flow_deliver(const struct flow_request *wanted)
     mg_buf_finish(&body);
 }
 
-/* --- waiting --- */
+/* ---- waiting ---- */
 
 struct wait {
     const char *story;
@@ -133,7 +133,7 @@ void flow_linger(int64_t ms)
     (void)wait_for(&wait, ms);
 }
 
-/* --- answers and replies --- */
+/* ---- answers and replies ---- */
 
 void flow_answer_status(int call, int status, const char *body)
 {

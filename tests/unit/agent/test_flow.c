@@ -98,7 +98,7 @@ START_TEST(a_full_publish_window_delays_the_reply)
 }
 END_TEST
 
-/* --- deadlines --- */
+/* ---- deadlines ---- */
 
 /* Catches: a call, or even an error message, after complete-by (P7). */
 START_TEST(a_late_request_is_dropped_in_silence)
@@ -148,7 +148,7 @@ START_TEST(a_request_that_expires_while_it_waits_for_a_slot_is_not_called)
 }
 END_TEST
 
-/* --- tries --- */
+/* ---- tries ---- */
 
 START_TEST(a_transient_failure_is_tried_again_with_the_same_key)
 {
@@ -220,7 +220,7 @@ START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
 }
 END_TEST
 
-/* --- at most once --- */
+/* ---- at most once ---- */
 
 START_TEST(at_most_once_has_one_try_on_a_fresh_connection)
 {
@@ -259,7 +259,7 @@ START_TEST(at_most_once_that_has_not_begun_when_the_agent_stops_is_answered_not_
 }
 END_TEST
 
-/* --- deliveries that are wrong, new, or come twice --- */
+/* ---- deliveries that are wrong, new, or come twice ---- */
 
 START_TEST(malformed_or_misdirected_requests_are_dead_lettered)
 {
@@ -310,7 +310,7 @@ START_TEST(what_waits_when_the_broker_goes_away_is_given_up)
 }
 END_TEST
 
-/* --- order of service --- */
+/* ---- order of service ---- */
 
 START_TEST(high_waits_before_normal)
 {
@@ -326,7 +326,7 @@ START_TEST(high_waits_before_normal)
 }
 END_TEST
 
-/* --- breaker --- */
+/* ---- breaker ---- */
 
 static void open_breaker(void)
 {
@@ -386,7 +386,7 @@ START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
 }
 END_TEST
 
-/* --- the way out --- */
+/* ---- the way out ---- */
 
 START_TEST(draining_gives_back_what_has_not_begun_and_finishes_what_has)
 {
