@@ -33,8 +33,48 @@ static void breaker_print(FILE *out, const struct table *services, const char *s
     }
 }
 
-static void step_print(FILE *out, const struct table *order, const struct table *steps, int row,
-                       const struct table *services)
+/* How long to wait for the broker's word about a queue, once it is connected. */
+#define LOOK_TIMEOUT_MS 3000
+#define LOOK_PERIOD_MS  250
+
+struct look {
+    bool is_over;
+    int64_t ready, consumers;
+};
+
+static void queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
+{
+    struct look *look = arg;
+    (void)queue;
+    look->is_over = true;
+    look->ready = ready_messages;
+    look->consumers = consumers;
+}
+
+/* A request that has gone out may lie in a queue that nobody reads; only the broker knows. */
+static void queue_print(struct cli *cli, FILE *out, const char *queue)
+{
+    struct look look = {.is_over = false};
+    const struct mg_broker_options options = {.url = NULL};
+    struct mg_err err;
+    if (cli_open_broker(cli, &options) == EXIT_DONE &&
+        mg_broker_watch_queue(cli->broker, queue, LOOK_PERIOD_MS, queue_seen, &look, &err) == MG_OK &&
+        cli_wait(cli, &look.is_over, LOOK_TIMEOUT_MS)) {
+        if (look.consumers < 0) {
+            (void)fprintf(out, "; there is no queue %s; run: makegood broker apply", queue);
+        } else if (look.consumers == 0) {
+            (void)fprintf(out, "; no agent consumes queue %s, in which %lld requests lie", queue,
+                          (long long)look.ready);
+        }
+    }
+    if (cli->broker != NULL) { /* its callback knows `look` */
+        mg_broker_destroy(cli->broker);
+        cli->broker = NULL;
+    }
+}
+
+static void step_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,
+                       int row, const struct table *services)
 {
     const char *state = table_cell(steps, row, "state");
     const char *service = table_cell(steps, row, "service");
@@ -46,6 +86,7 @@ static void step_print(FILE *out, const struct table *order, const struct table 
         (void)fprintf(out, "runs attempt %s (%s) at service %s until %s, through queue %s",
                       table_cell(steps, row, "attempt"), table_cell(steps, row, "kind"), service,
                       table_cell(steps, row, "complete_by"), queue);
+        queue_print(cli, out, queue);
     } else if (is_word(reason, "no_consumer")) {
         (void)fprintf(out, "waits: no agent consumes queue %s; start an agent for service %s", queue,
                       service);
@@ -79,7 +120,6 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
 {
     const char *state = table_cell(order, 0, "state");
     int row = step_choose(steps);
-    (void)cli;
     (void)fprintf(out, "order %s is %s", table_cell(order, 0, "order_id"), state);
     if (is_word(state, "error")) {
         (void)fprintf(out, ": %s", reason_text(table_cell(order, 0, "reason")));
@@ -93,7 +133,7 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
         (void)fprintf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
     } else if (row >= 0) {
         (void)fprintf(out, ": ");
-        step_print(out, order, steps, row, services);
+        step_print(cli, out, order, steps, row, services);
     } else {
         (void)fprintf(out, ": nothing has been sent yet; the supervisor looks at it at %s",
                       table_cell(order, 0, "wake_at"));

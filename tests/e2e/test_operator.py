@@ -107,6 +107,22 @@ def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
 
 
 @scenario()
+def an_order_whose_request_lies_in_a_queue_without_agents_is_explained(s):
+    """Would catch: a step that is said to run while nobody has its request."""
+    s.remote("carrier").switch("silent")
+    order = s.client.submit(payload={"n": 1})
+    s.wait(lambda: s.step_state(order, "ship") == "running", "the last step runs")
+    for agent in s.cluster.agents_of("carrier"):
+        agent.kill()
+    s.remote("carrier").switch("order")
+    s.wait(lambda: "no agent consumes queue agent.carrier.requests" in
+           s.cluster.tool("order", "explain", order.order_id).stdout, "the tool says that nobody consumes the queue")
+    for agent in s.cluster.agents_of("carrier"):
+        agent.start()
+    s.wait_state(order, "processed")
+
+
+@scenario()
 def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
     """Would catch: messages that vanish, or that nobody looks at."""
     s.client.publish(b"not a reply", "scheduler.replies", "makegood.replies", type="reply")
