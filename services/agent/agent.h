@@ -75,10 +75,9 @@ struct mg_job {
     int64_t call_budget_ms, call_began_us;
     uint32_t ticket; /* the breaker's */
     int try_count;
-    struct mg_verdict_of_try last; /* of the last try; meaningless before the first */
+    struct mg_verdict_of_try last; /* of the last try, later of the reply; meaningless before */
     char correlation_id[MG_KEY_SIZE];
     struct mg_buf reply;
-    enum mg_outcome reply_outcome;
     uint32_t reply_failures;
 };
 

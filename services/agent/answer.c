@@ -20,6 +20,11 @@
 
 static void offer(struct mg_job *job);
 
+static bool has_result(enum mg_outcome outcome)
+{
+    return outcome == MG_OUTCOME_DONE || outcome == MG_OUTCOME_ACCEPTED;
+}
+
 static void on_offer_again(void *arg)
 {
     offer(arg);
@@ -55,7 +60,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_job *job = arg;
     switch (outcome) {
     case MG_PUBLISH_CONFIRMED:
-        mg_metric_add(job->lane->metrics.replies[job->reply_outcome], 1);
+        mg_metric_add(job->lane->metrics.replies[job->last.outcome], 1);
         mg_job_finish(job, MG_JOB_ACK);
         return;
     case MG_PUBLISH_REFUSED:
@@ -66,11 +71,50 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     offer_later(job, mg_publish_outcome_name(outcome));
 }
 
+static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_truncated)
+{
+    const struct mg_request *request = &job->request;
+    struct mg_verdict_of_try *last = &job->last;
+    last->executed = mg_classify_fold(request->kind, last->executed, job->may_have_run);
+    struct mg_reply reply = {
+        .attempt = request->attempt,
+        .kind = request->kind,
+        .outcome = last->outcome,
+        .executed = last->executed,
+        .retry_after_ms = last->retry_after_ms,
+        .result = result,
+        .is_truncated = is_truncated,
+    };
+    memcpy(reply.order_id, request->order_id, sizeof reply.order_id);
+    memcpy(reply.step, request->step, sizeof reply.step);
+    memcpy(reply.error_code, last->code, sizeof reply.error_code);
+    memcpy(reply.error_text, last->text, sizeof reply.error_text);
+    mg_buf_finish(&job->reply);
+    mg_buf_init(&job->reply, job->lane->service->result_max_bytes + REPLY_ROOM_BYTES);
+    mg_reply_write(&reply, &job->reply);
+    if (job->reply.failed) {
+        mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request goes back",
+               MG_LOG_TEXT("order_id", request->order_id), MG_LOG_TEXT("step", request->step));
+    }
+    return !job->reply.failed;
+}
+
+/* A "no" that was not offered in time: meanwhile another agent may have had the request. */
+static bool is_outdated(const struct mg_job *job)
+{
+    return !has_result(job->last.outcome) &&
+           mg_classify_fold(job->request.kind, job->last.executed, job->may_have_run) != job->last.executed;
+}
+
 static void offer(struct mg_job *job)
 {
     struct mg_agent *agent = job->lane->agent;
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
+        return;
+    }
+    if (is_outdated(job) && !write_reply(job, (struct mg_slice){NULL, 0}, false)) {
+        mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }
     if (!agent->is_broker_up) { /* it would wait in the broker object, where nobody judges its deadline */
@@ -95,36 +139,20 @@ static void offer(struct mg_job *job)
 
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
 {
-    const struct mg_service *service = job->lane->service;
-    const struct mg_request *request = &job->request;
+    struct mg_slice result = {NULL, 0};
+    bool is_truncated = false;
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
         return;
     }
-    struct mg_reply reply = {
-        .attempt = request->attempt,
-        .kind = request->kind,
-        .outcome = verdict->outcome,
-        .executed = verdict->executed,
-        .retry_after_ms = verdict->retry_after_ms,
-    };
-    memcpy(reply.order_id, request->order_id, sizeof reply.order_id);
-    memcpy(reply.step, request->step, sizeof reply.step);
-    memcpy(reply.error_code, verdict->code, sizeof reply.error_code);
-    memcpy(reply.error_text, verdict->text, sizeof reply.error_text);
-    if (verdict->outcome == MG_OUTCOME_DONE || verdict->outcome == MG_OUTCOME_ACCEPTED) {
-        reply.result = mg_classify_result(service, answer_body, &reply.is_truncated);
+    job->last = *verdict;
+    if (has_result(verdict->outcome)) {
+        result = mg_classify_result(job->lane->service, answer_body, &is_truncated);
     }
-    job->reply_outcome = verdict->outcome;
-    mg_buf_finish(&job->reply);
-    mg_buf_init(&job->reply, service->result_max_bytes + REPLY_ROOM_BYTES);
-    mg_reply_write(&reply, &job->reply);
     mg_job_move(job, MG_JOB_REPLYING);
     mg_timer_destroy(job->timer);
     job->timer = NULL;
-    if (job->reply.failed) {
-        mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request goes back",
-               MG_LOG_TEXT("order_id", request->order_id), MG_LOG_TEXT("step", request->step));
+    if (!write_reply(job, result, is_truncated)) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }
@@ -135,6 +163,5 @@ void mg_job_answer_not_made(struct mg_job *job, const char *why)
 {
     struct mg_verdict_of_try verdict;
     mg_classify_not_made(why, &verdict);
-    verdict.executed = mg_classify_fold(job->request.kind, verdict.executed, job->may_have_run);
     mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
 }

@@ -107,7 +107,6 @@ static void join(struct mg_job *twin, struct mg_job *newcomer)
     twin->is_high = newcomer->is_high;
     twin->is_redelivered = true;
     twin->may_have_run = true;
-    twin->last.executed = mg_classify_fold(twin->request.kind, twin->last.executed, true);
     newcomer->delivery = old_delivery;
     newcomer->arena = old_arena;
     newcomer->is_high = was_high;
@@ -199,8 +198,21 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
     receive(job, is_fresh);
 }
 
-/* Down may mean that every delivery in hand is void and has been given to others: what has not begun is
- * theirs. */
+/* Down may mean that every delivery in hand is void and has been given to others: from now on nobody here can
+ * say that it was not sent, except of what is never sent again, and what has not begun is theirs. */
+static void doubt_all(struct mg_lane *lane)
+{
+    struct mg_jobs *const lists[] = {&lane->lines[MG_LINE_NORMAL].waiting, &lane->lines[MG_LINE_HIGH].waiting,
+                                     &lane->begun};
+    struct mg_job *job;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        TAILQ_FOREACH(job, lists[i], entry)
+        {
+            job->may_have_run = job->may_have_run || !job->request.is_at_most_once;
+        }
+    }
+}
+
 static void put_back_all_waiting(struct mg_lane *lane)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) {
@@ -220,6 +232,7 @@ void mg_agent_on_state(void *arg, bool is_up, const char *reason)
     if (!is_up) {
         mg_log(MG_LOG_WARN, "broker not available", MG_LOG_TEXT("why", reason));
         for (int i = 0; i < agent->lane_count; i++) {
+            doubt_all(&agent->lanes[i]);
             put_back_all_waiting(&agent->lanes[i]);
         }
         return;

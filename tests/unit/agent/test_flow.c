@@ -84,6 +84,50 @@ START_TEST(a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back)
 }
 END_TEST
 
+/* Catches: "it was not executed" said by an agent whose delivery another one was given meanwhile, and called.
+ */
+START_TEST(a_refusal_that_outlives_its_connection_is_maybe)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    flow_answer_status(0, 422, "");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes_confirm(MG_PUBLISH_UNKNOWN);
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    flow_wait_replies(2);
+    expect_reply(1, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("crra");
+}
+END_TEST
+
+START_TEST(a_call_that_fails_after_its_connection_is_gone_is_maybe)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    flow_answer_status(0, 422, "");
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
+}
+END_TEST
+
+/* Nobody sends it again, so that what is known of it stays known. */
+START_TEST(at_most_once_keeps_its_refusal_while_the_broker_is_away)
+{
+    flow_deliver(&(struct flow_request){.is_at_most_once = true});
+    flow_wait_calls(1);
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    flow_answer_status(0, 422, "");
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "http_422");
+}
+END_TEST
+
 START_TEST(a_full_publish_window_delays_the_reply)
 {
     fakes.is_publish_full = true;
@@ -423,6 +467,9 @@ int main(void)
         a_request_is_called_and_answered_as_the_contract_says,
         the_request_is_acked_only_after_the_reply_is_confirmed,
         a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back,
+        a_refusal_that_outlives_its_connection_is_maybe,
+        a_call_that_fails_after_its_connection_is_gone_is_maybe,
+        at_most_once_keeps_its_refusal_while_the_broker_is_away,
         a_full_publish_window_delays_the_reply,
         a_late_request_is_dropped_in_silence,
         an_answer_after_complete_by_is_kept_silent,
