@@ -2,7 +2,8 @@
  * The outbox: messages that follow from committed decisions, on their way to their confirms. The ack of a
  * cause waits for each of them (law 2). A request that the broker does not take becomes a cause of its own; a
  * status is written down as owed. An unknown outcome is no verdict yet: the message goes out once more,
- * marked `again`, except where that might make a service act twice.
+ * marked `again`, except where that might make a service act twice. A request does so by way of a cause of
+ * its own, since its step must be maybe before a second copy of it can be anywhere (law 10).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,23 +114,39 @@ void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list)
     }
 }
 
-/* The broker did not take a request: its step must know, and the cause that made it waits for that (law 2).
- */
-static void request_failed(struct mg_send *send, bool is_unknown)
+/* What became of a request is a cause, and the one that made the request waits for it. NULL: no memory. */
+static struct mg_work *request_note(const struct mg_send *send)
 {
-    struct mg_scheduler *scheduler = send->scheduler;
-    mg_gate_published(scheduler, send->gate, false);
-    struct mg_work *work = mg_work_create_internal(scheduler, send->work);
+    struct mg_work *work = mg_work_create_internal(send->scheduler, send->work);
     if (work == NULL) {
         mg_log(MG_LOG_ERROR, "could not note an unpublished request: no memory; its deadline will find it",
                MG_LOG_TEXT("order_id", send->order_id));
-        return;
+        return NULL;
     }
     memcpy(work->order_id, send->request->order_id, sizeof(work->order_id));
     memcpy(work->step, send->request->step, sizeof(work->step));
     work->attempt = send->request->attempt;
     work->kind = send->request->kind;
-    work->executed = is_unknown ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+    return work;
+}
+
+/* The broker did not take a request: its step must know (law 2). */
+static void request_failed(struct mg_send *send, bool is_unknown)
+{
+    mg_gate_published(send->scheduler, send->gate, false);
+    struct mg_work *work = request_note(send);
+    if (work != NULL) {
+        work->executed = is_unknown ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+    }
+}
+
+static void request_again(struct mg_send *send)
+{
+    struct mg_work *work = request_note(send);
+    if (work != NULL) {
+        work->is_republished = true;
+        work->tries = send->tries;
+    }
 }
 
 static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
@@ -178,7 +195,6 @@ static bool may_send_again(struct mg_send *send)
 {
     bool is_once = send->request != NULL && send->request->is_at_most_once;
     if (!is_once && !mg_broker_is_up(send->scheduler->broker, NULL, 0)) {
-        send->is_again = true;
         send->tries = 0;
         return true;
     }
@@ -199,8 +215,11 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
             mg_debt_settle(scheduler, send, true);
         }
         send_end(send);
-    } else if (outcome == MG_PUBLISH_UNKNOWN && may_send_again(send)) {
+    } else if (outcome == MG_PUBLISH_UNKNOWN && may_send_again(send) && send->kind != MG_SEND_REQUEST) {
         mg_send_list_add(&scheduler->unsent, send);
+    } else if (outcome == MG_PUBLISH_UNKNOWN && may_send_again(send)) {
+        request_again(send);
+        send_end(send);
     } else {
         send_failed(send, mg_publish_outcome_name(outcome), outcome == MG_PUBLISH_UNKNOWN);
         send_end(send);

@@ -43,7 +43,7 @@ enum mg_lane {
     MG_LANE_COMMANDS,
     MG_LANE_HIGH,
     MG_LANE_NORMAL,
-    MG_LANE_INTERNAL, /* requests that the broker did not take */
+    MG_LANE_INTERNAL, /* requests that the broker did not take, or perhaps did not */
     MG_LANE_COUNT
 };
 #define MG_LANE_CONSUMERS MG_LANE_INTERNAL
@@ -75,6 +75,8 @@ struct mg_work {
     uint32_t attempt;
     enum mg_kind kind;
     enum mg_executed executed; /* NO: the broker surely does not have it */
+    bool is_republished;       /* nobody knows whether the broker has it: it goes out once more */
+    int tries;                 /* so far, of what is republished */
 };
 
 struct mg_lane_list {

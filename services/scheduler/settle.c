@@ -103,7 +103,7 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
-/* ---- requests that the broker did not take ---- */
+/* ---- requests that the broker did not take, or perhaps did not ---- */
 
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)
 {
@@ -111,9 +111,32 @@ bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)
     char correlation[MG_KEY_SIZE];
     mg_correlation_write(work->order_id, work->step, work->attempt, work->kind, correlation);
     item->order_id = work->order_id;
-    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:unpublishable", correlation));
+    item->cause = mg_slice_of(mg_arena_printf(batch->arena, "%s:%s", correlation,
+                                              work->is_republished ? "republished" : "unpublishable"));
     item->wants_event = work->is_again;
     return true;
+}
+
+/* The step is maybe first: either copy may act, and the word of one says nothing of the other. */
+static void republish(struct mg_batch *batch, struct mg_item *item, int step)
+{
+    const struct mg_work *work = item->work;
+    struct mg_fold *fold = item->fold;
+    const struct mg_step *state = &fold->record->order.steps[step];
+    if (state->attempt != work->attempt || state->kind != work->kind ||
+        (state->state != MG_STEP_RUNNING && state->state != MG_STEP_UNDO_RUNNING)) {
+        return; /* it has been answered or judged meanwhile */
+    }
+    struct mg_cause cause = {
+        .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = work->attempt, .retry_after_ms = -1};
+    struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
+    (void)mg_fold_cause(batch, item, &cause, story); /* duplicate: it was maybe before, or is no do */
+    if (mg_render_request(batch, item, step, true) == MG_RENDER_OK) {
+        fold->sends.last->tries = work->tries;
+    } else {
+        mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
+               MG_LOG_TEXT("order_id", work->order_id), MG_LOG_TEXT("step", work->step));
+    }
 }
 
 void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
@@ -122,6 +145,10 @@ void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
     struct mg_fold *fold = item->fold;
     int step =
         fold->record == NULL ? -1 : mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(work->step));
+    if (step >= 0 && work->is_republished) {
+        republish(batch, item, step);
+        return;
+    }
     if (step < 0 || mg_fold_is_known(batch, item)) {
         return;
     }

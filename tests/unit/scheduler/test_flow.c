@@ -204,6 +204,36 @@ START_TEST(what_went_down_with_the_connection_waits_for_the_next_one)
 }
 END_TEST
 
+/* Would catch: a step that one copy of its request says did not happen, forgotten while the other copy acts
+ * (law 10): a second copy leaves only after the step is maybe in the store. */
+START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    fake_broker.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    fake_broker_confirm(); /* both end, with the connection or for want of an answer */
+    fake_broker_confirm();
+    fake_broker.fails_type = NULL;
+    fake_store.is_held = true;
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 1);
+    fake_store.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "permanent",
+                                      .executed = "no"}); /* the first copy's */
+    fake_broker.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+}
+END_TEST
+
 /* Would catch: one bad row that takes its batch with it. */
 START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
 {
@@ -282,6 +312,7 @@ int main(void)
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
     tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
+    tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
     tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
     tcase_add_test(flow, all_causes_of_one_order_are_written_once);
