@@ -81,6 +81,9 @@ void table_print(const struct cli *cli, const struct table *table, const char *c
 /* One row as a JSON object; cells of the columns named in `raw` (NULL-ended) are JSON already. */
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
 void json_print_text(FILE *out, const char *text);
+/* Strangers' texts, in place, for a terminal: blanks for line ends and tabs, dots for what would steer it.
+ * Rows that are read for people have gone through it. */
+void text_make_plain(char *text);
 
 /* ---- verbs ---- */
 

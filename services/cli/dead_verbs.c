@@ -18,14 +18,23 @@ struct walk {
     bool is_whole; /* print the body */
 };
 
-/* Strangers wrote these bytes: what would steer a terminal is shown as a dot. */
-static void plain_print(struct mg_slice text)
+/* Strangers wrote these bytes: what would steer a terminal is shown as a dot, line ends only where they do no
+ * harm. */
+static void plain_print(struct mg_slice text, bool is_one_line)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.data[i];
-        bool is_plain = (byte >= 0x20 && byte != 0x7f) || byte == '\n' || byte == '\t';
-        (void)fputc(is_plain ? byte : '.', stdout);
+        unsigned char before = i > 0 ? (unsigned char)text.data[i - 1] : 0;
+        bool is_c1 = before == 0xc2 && byte >= 0x80 && byte < 0xa0; /* U+0080 to U+009F in UTF-8 */
+        bool is_plain = (byte >= 0x20 && byte != 0x7f) || (!is_one_line && (byte == '\n' || byte == '\t'));
+        (void)fputc(is_plain && !is_c1 ? byte : '.', stdout);
     }
+}
+
+static void column_print(struct mg_slice text, int width)
+{
+    plain_print(text, true);
+    (void)printf("%*s  ", text.len < (size_t)width ? width - (int)text.len : 0, "");
 }
 
 static void text_print(const char *name, struct mg_slice text, bool is_json)
@@ -33,7 +42,7 @@ static void text_print(const char *name, struct mg_slice text, bool is_json)
     struct mg_buf buf;
     if (!is_json) {
         (void)printf("%-15s ", name);
-        plain_print(text);
+        plain_print(text, false);
         (void)fputc('\n', stdout);
         return;
     }
@@ -71,10 +80,10 @@ static void letter_print_line(const struct walk *walk, const struct mg_dead_lett
     if (walk->at == 1) {
         (void)printf("number  died_at                   queue                     type         reason\n");
     }
-    (void)printf("%-6d  %-24s  %-24.*s  %-11.*s  ", walk->at, letter->died_at_ms != 0 ? died_at : "-",
-                 (int)letter->queue.len, letter->queue.data != NULL ? letter->queue.data : "",
-                 (int)letter->type.len, letter->type.data != NULL ? letter->type.data : "");
-    plain_print(letter->reason);
+    (void)printf("%-6d  %-24s  ", walk->at, letter->died_at_ms != 0 ? died_at : "-");
+    column_print(letter->queue, 24);
+    column_print(letter->type, 11);
+    plain_print(letter->reason, true);
     (void)fputc('\n', stdout);
 }
 

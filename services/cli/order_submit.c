@@ -41,6 +41,7 @@ struct submit {
     char reply_queue[256];
     bool is_over;
     int unconfirmed, confirmed, ended, processed, rejected;
+    int named_here; /* orders whose id is ours: in the next run they would get another */
     enum exit_code code;
 };
 
@@ -74,6 +75,7 @@ static enum exit_code order_add(struct submit *submit, struct mg_slice text, int
     } else {
         char uuid[MG_UUID_SIZE];
         mg_uuid_random(uuid);
+        submit->named_here++;
         (void)snprintf(order->order_id, sizeof(order->order_id), "%s", uuid);
         (void)snprintf(id_json, sizeof(id_json), "\"%s\"", uuid);
         if (mg_json_set(text, "/order_id", mg_slice_of(id_json), &body, &err) != MG_OK) {
@@ -262,7 +264,7 @@ static bool is_last(enum mg_status status)
            status == MG_STATUS_CANCELLED || status == MG_STATUS_ERROR || status == MG_STATUS_REJECTED;
 }
 
-static void status_print(const struct submit *submit, const struct mg_status_message *status)
+static void status_print(const struct submit *submit, struct mg_status_message *status)
 {
     bool is_end = is_last(status->status);
     if (submit->cli->is_json) {
@@ -275,6 +277,7 @@ static void status_print(const struct submit *submit, const struct mg_status_mes
     } else if (is_end || submit->count <= SHOW_EACH_MAX) {
         char at[MG_TIME_TEXT_SIZE];
         mg_time_format(status->at_ms, at);
+        text_make_plain(status->reason);
         (void)printf("%s  %s  %s%s%s%s%s\n", at, status->order_id, mg_status_name(status->status),
                      status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
                      status->reason);
@@ -348,9 +351,13 @@ static enum exit_code submit_run(struct submit *submit)
     }
     if (!submit->is_over) {
         return cli_fail(
-            EXIT_TIMED_OUT, "%d of %d orders %s in time; submit the same file again to go on waiting",
+            EXIT_TIMED_OUT, "%d of %d orders %s in time; %s",
             submit->cli->options.waits ? submit->count - submit->ended : submit->count - submit->confirmed,
-            submit->count, submit->cli->options.waits ? "have not ended" : "were not confirmed");
+            submit->count, submit->cli->options.waits ? "have not ended" : "were not confirmed",
+            submit->named_here == 0
+                ? "submit the same file again to go on waiting"
+                : "look for them with order list: submitting the file again would make new orders of those "
+                  "that have no order_id in it");
     }
     return EXIT_DONE;
 }

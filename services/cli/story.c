@@ -30,6 +30,7 @@ static const char *member(struct mg_slice list, int index, const char *name, cha
     if (!buf.failed && buf.len > 0) {
         memcpy(text, buf.data, buf.len);
         text[buf.len] = '\0';
+        text_make_plain(text); /* it was escaped when its row was read */
     }
     mg_buf_finish(&buf);
     return text;

@@ -21,7 +21,22 @@ static char *copy_slice(struct mg_slice slice)
     return text;
 }
 
-static bool rows_keep(struct table *table, const struct mg_rows *rows)
+void text_make_plain(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+        bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
+        if (is_c1) {
+            *at++ = '.';
+            *at = '.';
+        } else if (*at == '\n' || *at == '\t') {
+            *at = ' ';
+        } else if (*at < 0x20 || *at == 0x7f) {
+            *at = '.';
+        }
+    }
+}
+
+static bool rows_keep(struct table *table, const struct mg_rows *rows, bool is_for_people)
 {
     int row_count = mg_rows_count(rows);
     int column_count = mg_rows_column_count(rows);
@@ -45,6 +60,9 @@ static bool rows_keep(struct table *table, const struct mg_rows *rows)
             if (value.data != NULL && *cell == NULL) {
                 return false;
             }
+            if (*cell != NULL && is_for_people) {
+                text_make_plain(*cell);
+            }
         }
     }
     return true;
@@ -56,7 +74,7 @@ static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err
     reading->is_over = true;
     if (err != NULL) {
         reading->code = cli_fail_err(err);
-    } else if (!rows_keep(reading->table, rows)) {
+    } else if (!rows_keep(reading->table, rows, !reading->cli->is_json)) {
         reading->code = cli_fail(EXIT_ERROR, "could not keep the answer: out of memory");
     }
 }

@@ -393,6 +393,32 @@ class Answers(Case):
             ended = [(line["order_id"], line["status"]) for line in json_lines(done)]
             self.assertEqual(ended, [("cli-w", statuses[-1])] if len(statuses) > 1 else [])
 
+    def test_only_a_file_with_ids_may_be_submitted_again(self):
+        for order, advice in (('{"order_id": "cli-a", "workflow": "w", "payload": {}}', "submit the same file again"),
+                              ('{"workflow": "w", "payload": {}}', "would make new orders")):
+            with FakeScheduler("orders.intake", answer_order("accepted")):
+                done = run("order", "submit", self.file(order), "--wait", "--timeout", "1s", code=TIMED_OUT)
+            self.assertIn(advice, one_line(done))
+
+    def test_no_text_of_others_steers_the_terminal(self):
+        evil, order_id = "a\x1b[2Jb\u009bc\rd\ne", "cli-" + uuid.uuid4().hex[:8]
+        insert_order(order_id, "error", "failed")
+        World.sql("UPDATE order_step SET error_text = %s WHERE order_id = %s", (evil, order_id))
+        World.sql("UPDATE order_event SET reason = %s, transitions = %s WHERE order_id = %s",
+                  (evil, json.dumps([{"from": "pending", "to": "error", "reason": evil}]), order_id))
+        with World.channel() as channel:
+            channel.basic_publish("", "orders.rejected", b"{}", pika.BasicProperties(
+                type="type" + evil, headers={"x-makegood-reason": evil}))
+        for words in (["order", "show", order_id], ["order", "explain", order_id], ["order", "watch", order_id],
+                      ["dead", "list", "--queue", "orders.rejected", "--limit", "10000"]):
+            with self.subTest(words=words):
+                shown = run(*words, code=DONE).stdout
+                self.assertIn("a.[2Jb", shown)
+                for mark in "\x1b\u009b\r":
+                    self.assertNotIn(mark, shown)
+        shown = json.loads(run("order", "show", order_id, "-o", "json", code=DONE).stdout)
+        self.assertEqual(shown["steps"][0]["error_text"], evil)
+
     def test_watch_ends_when_the_order_does(self):
         tool = subprocess.Popen([TOOL, "order", "watch", self.order_id, "-o", "json"], stdout=subprocess.PIPE, text=True,
                                 env={**os.environ, "MAKEGOOD_PG_DSN": World.dsn})
