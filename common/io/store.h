@@ -103,6 +103,7 @@ struct mg_load {
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: there is no such order */
     struct mg_event_record *event;  /* the event asked for; NULL: none */
+    bool is_unreadable;             /* there is one, in words of a newer version; record and event are NULL */
 };
 
 /* What service_state says of each service with reports that have not run out. */

@@ -71,9 +71,14 @@ static enum mg_class take_events(struct load_job *job, const struct mg_rows *row
         struct mg_event_record *event = mg_arena_alloc(job->arena, sizeof *event);
         if (event == NULL)
             return mg_err_set(err, MG_TRANSIENT, "could not read events: the batch's memory is full");
-        job->answer.orders[mg_rows_int(rows, row, 0)].event = event;
+        struct mg_loaded *loaded = &job->answer.orders[mg_rows_int(rows, row, 0)];
+        loaded->event = event;
         enum mg_class class = mg_store_take_event(job->arena, rows, row, event, err);
-        if (class != MG_OK) return class;
+        if (class == MG_STALE) {
+            *loaded = (struct mg_loaded){.is_unreadable = true};
+        } else if (class != MG_OK) {
+            return class;
+        }
     }
     return MG_OK;
 }
@@ -121,9 +126,14 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
     if (job->count > 0 && sorted == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
     }
-    for (int i = 1; i < job->count; i++) {
-        if (strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) continue;
-        job->answer.orders[sorted[i].index].record = job->answer.orders[sorted[i - 1].index].record;
+    for (int i = 0; i < job->count; i++) {
+        struct mg_loaded *loaded = &job->answer.orders[sorted[i].index];
+        if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) == 0) {
+            const struct mg_loaded *before = &job->answer.orders[sorted[i - 1].index];
+            loaded->is_unreadable = loaded->is_unreadable || before->is_unreadable;
+            loaded->record = before->record;
+        }
+        if (loaded->is_unreadable) *loaded = (struct mg_loaded){.is_unreadable = true};
     }
     return MG_OK;
 }

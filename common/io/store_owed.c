@@ -50,7 +50,7 @@ static void on_owed(void *arg, const struct mg_pg_answer *reply)
         answer_owed(job, NULL, NULL, 0, mg_store_error(reply, "read owed statuses", &err));
         return;
     }
-    struct mg_loaded loaded = {NULL, NULL};
+    struct mg_loaded loaded = {.record = NULL};
     int count = mg_rows_count(reply->rows[1]);
     struct mg_event_record *events =
         job->arena == NULL ? NULL : mg_arena_alloc(job->arena, ((size_t)count + 1) * sizeof *events);

@@ -110,7 +110,7 @@ static enum mg_class fill_order(struct mg_arena *arena, const struct mg_rows *ro
     if (!TAKE_WORD(mg_order_state_parse, rows, row, P_STATE, &order->state) ||
         !TAKE_WORD(mg_goal_parse, rows, row, P_GOAL, &order->goal) ||
         !TAKE_WORD(mg_reason_parse, rows, row, P_REASON, &order->reason)) {
-        return mg_err_set(err, MG_TRANSIENT, "could not read order \"%s\": a newer version wrote it",
+        return mg_err_set(err, MG_STALE, "could not read order \"%s\": a newer version wrote it",
                           record->order_id);
     }
     order->version = (uint64_t)mg_rows_int(rows, row, P_VERSION);
@@ -147,7 +147,7 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     if (!TAKE_WORD(mg_step_state_parse, rows, row, S_STATE, &step->state) ||
         !TAKE_WORD(mg_kind_parse, rows, row, S_KIND, &step->kind) ||
         !TAKE_WORD(mg_reason_parse, rows, row, S_REASON, &step->reason)) {
-        return mg_err_set(err, MG_TRANSIENT, "could not read order \"%s\": a newer version wrote it",
+        return mg_err_set(err, MG_STALE, "could not read order \"%s\": a newer version wrote it",
                           record->order_id);
     }
     mg_rows_copy(rows, row, S_STEP, record->step_names[index], sizeof record->step_names[index]);
@@ -179,7 +179,7 @@ enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *
                                   struct mg_event_record *event, struct mg_err *err)
 {
     if (!TAKE_WORD(mg_cause_parse, rows, row, E_CAUSE_KIND, &event->cause_kind)) {
-        return mg_err_set(err, MG_TRANSIENT, "could not read an event: a newer version wrote it");
+        return mg_err_set(err, MG_STALE, "could not read an event: a newer version wrote it");
     }
     event->version = (uint64_t)mg_rows_int(rows, row, E_VERSION);
     event->attempt = (uint32_t)mg_rows_int(rows, row, E_ATTEMPT);
@@ -193,31 +193,42 @@ enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *
     return MG_OK;
 }
 
+/* One row: of its order's first, also the order. */
+static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows, int row,
+                              struct mg_loaded *loaded, struct mg_err *err)
+{
+    struct mg_order_record *record = loaded->record;
+    if (record == NULL) {
+        record = mg_arena_alloc(arena, sizeof *record);
+        if (record == NULL)
+            return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
+        loaded->record = record;
+        mg_rows_copy(rows, row, P_ORDER_ID, record->order_id, sizeof record->order_id);
+        enum mg_class class = fill_order(arena, rows, row, record, err);
+        if (class != MG_OK) return class;
+    }
+    if (!mg_rows_is_null(rows, row, P_PAYLOAD)) {
+        (void)mg_rows_bytes(rows, row, P_DIGEST, record->digest,
+                            MG_SHA256_SIZE); /* NOT NULL with its length checked */
+        if (!take(arena, rows, row, P_PAYLOAD, &record->payload)) {
+            return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
+        }
+    }
+    return mg_rows_is_null(rows, row, S_POSITION) ? MG_OK : fill_step(arena, rows, row, record, err);
+}
+
 enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows *rows,
                                    struct mg_loaded *orders, struct mg_err *err)
 {
     for (int row = 0; row < mg_rows_count(rows); row++) {
-        int n = (int)mg_rows_int(rows, row, P_N);
-        struct mg_order_record *record = orders[n].record;
-        if (record == NULL) {
-            record = mg_arena_alloc(arena, sizeof *record);
-            if (record == NULL)
-                return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
-            orders[n].record = record;
-            mg_rows_copy(rows, row, P_ORDER_ID, record->order_id, sizeof record->order_id);
-            enum mg_class class = fill_order(arena, rows, row, record, err);
-            if (class != MG_OK) return class;
+        struct mg_loaded *loaded = &orders[mg_rows_int(rows, row, P_N)];
+        if (loaded->is_unreadable) continue;
+        enum mg_class class = take_row(arena, rows, row, loaded, err);
+        if (class == MG_STALE) { /* its neighbours have nothing to do with it */
+            *loaded = (struct mg_loaded){.is_unreadable = true};
+        } else if (class != MG_OK) {
+            return class;
         }
-        if (!mg_rows_is_null(rows, row, P_PAYLOAD)) {
-            (void)mg_rows_bytes(rows, row, P_DIGEST, record->digest,
-                                MG_SHA256_SIZE); /* NOT NULL with its length checked */
-            if (!take(arena, rows, row, P_PAYLOAD, &record->payload)) {
-                return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
-            }
-        }
-        if (mg_rows_is_null(rows, row, S_POSITION)) continue;
-        enum mg_class class = fill_step(arena, rows, row, record, err);
-        if (class != MG_OK) return class;
     }
     return MG_OK;
 }

@@ -17,8 +17,8 @@
 #include "batch.h"
 #include "core/backoff.h"
 
-/* A batch at its largest: orders of 25 KiB each and payloads of some KiB; a batch beyond this is taken apart.
- */
+/* A batch at its largest: orders of 25 KiB each and payloads of some KiB; a batch beyond this is taken apart,
+ * see batch_size. */
 #define MG_BATCH_MEMORY_MAX (128u * 1024 * 1024)
 /* Requests above this would not fit into a message of the default body limit together with their envelope. */
 #define MG_BATCH_SCRATCH_MAX (1000 * 1024)
@@ -189,11 +189,12 @@ static void on_committed(void *arg, const struct mg_err *err)
 
 static void item_decide(struct mg_batch *batch, struct mg_item *item)
 {
-    if (item->fold->record != NULL && item->fold->workflow == NULL) {
+    const struct mg_order_record *record = item->fold->record;
+    if (item->fold->is_unreadable || (record != NULL && item->fold->workflow == NULL)) {
         mg_log(MG_LOG_ERROR,
-               "an order's workflow cannot be read here; its messages are left for another instance",
+               "an order or its workflow cannot be read here; its messages are left for another instance",
                MG_LOG_TEXT("order_id", item->order_id),
-               MG_LOG_TEXT("workflow", item->fold->record->workflow));
+               MG_LOG_TEXT("workflow", record != NULL ? record->workflow : ""));
         item->end = MG_END_LEAVE;
         return;
     }
@@ -398,6 +399,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             break;
         }
         item->fold->record = answer->orders[i].record;
+        item->fold->is_unreadable = item->fold->is_unreadable || answer->orders[i].is_unreadable;
         item->fold->item_count++;
         item->event = answer->orders[i].event;
     }
@@ -463,10 +465,21 @@ static void batch_load(struct mg_batch *batch)
     mg_store_load(batch->scheduler->store, batch->arena, loads, batch->item_count, on_loaded, batch);
 }
 
+/* What the store did not take may have been too much at once (large payloads, a slow disk): half of it is
+ * tried next, at last each cause alone. */
+static int batch_size(const struct mg_scheduler *scheduler)
+{
+    int size = (int)scheduler->options->batch;
+    for (uint32_t i = 0; i < scheduler->failures && size > 1; i++) {
+        size /= 2;
+    }
+    return size;
+}
+
 void mg_batch_start(struct mg_scheduler *scheduler)
 {
     struct mg_work *works[MG_BATCH_MAX];
-    int count = mg_inbox_take(scheduler, works, (int)scheduler->options->batch);
+    int count = mg_inbox_take(scheduler, works, batch_size(scheduler));
     if (count == 0) {
         return;
     }

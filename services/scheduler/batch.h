@@ -48,7 +48,8 @@ struct mg_fold {
     uint64_t expected_version;
     uint64_t touched; /* steps whose record changed beside the core's state */
     bool is_payload_changed;
-    bool has_failed; /* no memory: nothing of it may be written */
+    bool has_failed;    /* no memory: nothing of it may be written */
+    bool is_unreadable; /* a newer version wrote it */
     struct mg_event_record *events;
     int event_count, event_room;
     struct mg_alert_write *alerts;

@@ -318,6 +318,30 @@ START_TEST(what_a_cause_did_is_found_again)
 }
 END_TEST
 
+/* Law 13. Catches one order of a newer version that keeps all others from being read. */
+START_TEST(an_order_in_words_of_a_newer_version_is_told_apart)
+{
+    static struct mg_order_record first, second;
+    order_make(&first, "o-1");
+    order_store(&rig, &first, NULL);
+    order_make(&second, "o-2");
+    order_store(&rig, &second, NULL);
+    rig_admin(&rig, "ALTER DOMAIN makegood_goal DROP CONSTRAINT makegood_goal_word");
+    rig_admin(&rig, "UPDATE order_process SET goal = 'forgiven' WHERE order_id = 'o-1'");
+    struct mg_load loads[] = {
+        {"o-1", mg_slice_of("m-1")}, {"o-2", mg_slice_of("m-1")}, {"o-1", {NULL, 0}}, {"o-none", {NULL, 0}}};
+    rig_load(&rig, loads, 4);
+    const struct mg_loaded *orders = rig.loaded->orders;
+    ck_assert(orders[0].is_unreadable && orders[0].record == NULL && orders[0].event == NULL);
+    ck_assert(orders[2].is_unreadable && orders[2].record == NULL);
+    ck_assert(!orders[1].is_unreadable && orders[1].record != NULL && orders[1].event != NULL);
+    ck_assert(!orders[3].is_unreadable && orders[3].record == NULL);
+    rig_admin(&rig, "DELETE FROM order_process WHERE order_id = 'o-1'");
+    rig_admin(&rig, "ALTER DOMAIN makegood_goal ADD CONSTRAINT makegood_goal_word CHECK (VALUE IN"
+                    " ('processed', 'compensated', 'cancelled'))");
+}
+END_TEST
+
 /* Catches a sweep's work undone by a commit, and an index written without need. */
 START_TEST(a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none)
 {
@@ -460,6 +484,7 @@ int main(void)
     tcase_add_test(test, an_order_that_exists_is_not_inserted_again);
     tcase_add_test(test, a_row_that_cannot_be_stored_stands_alone);
     tcase_add_test(test, what_a_cause_did_is_found_again);
+    tcase_add_test(test, an_order_in_words_of_a_newer_version_is_told_apart);
     tcase_add_test(test, a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none);
     tcase_add_test(test, alerts_go_with_the_order_and_the_last_word_counts);
     tcase_add_test(test, owed_statuses_are_read_oldest_first_until_they_are_settled);

@@ -156,9 +156,18 @@ static void load_answer(struct call *call)
     struct mg_load_answer answer = {.now_ms = mg_clock_wall_ms()};
     answer.orders = mg_arena_alloc(call->arena, (size_t)call->count * sizeof(*answer.orders));
     fake_store.loads++;
+    if (fake_store.load_max != 0 && call->count > fake_store.load_max) {
+        const struct mg_err err = {MG_TRANSIENT, "the batch's memory is full"};
+        call->fn.load(call->arg, NULL, &err);
+        return;
+    }
     for (int i = 0; i < call->count; i++) {
         struct order *order = order_find(call->loads[i].order_id);
         if (order == NULL) {
+            continue;
+        }
+        if (fake_store.unreadable != NULL && strcmp(order->record.order_id, fake_store.unreadable) == 0) {
+            answer.orders[i].is_unreadable = true;
             continue;
         }
         for (int j = 0; j < i && answer.orders[i].record == NULL; j++) { /* the same order, the same record */

@@ -25,7 +25,9 @@ struct fake_store {
     struct mg_store_options options;
     enum fake_commit next_commit; /* of the next commit only */
     const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
-    bool is_held;                 /* commits are not answered until it is false */
+    int load_max;           /* a load of more than so many questions fails for want of memory; 0: none does */
+    const char *unreadable; /* an order that a newer version wrote */
+    bool is_held;           /* commits are not answered until it is false */
     int commits, loads, marks, unmarks, alerts, reports;
     char last_mark[80];
 };

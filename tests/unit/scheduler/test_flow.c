@@ -251,6 +251,44 @@ START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
 }
 END_TEST
 
+/* Would catch: a batch that is too large for its memory and is run again as it is, for ever. */
+START_TEST(a_batch_that_is_too_much_at_once_is_taken_apart)
+{
+    const char *ids[] = {"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8"};
+    fake_store.load_max = 2;
+    for (int i = 0; i < 8; i++) {
+        stage_submit(ids[i], false);
+    }
+    for (int i = 0; i < 40; i++) {
+        stage_settle();
+        fake_loop_advance(6000); /* past the backoff */
+    }
+    for (int i = 0; i < 8; i++) {
+        ck_assert_ptr_nonnull(fake_store_order(ids[i]));
+    }
+    ck_assert_int_eq(fake_broker.acked, 8);
+}
+END_TEST
+
+/* Would catch: one order of a newer version that holds up all the others, or is decided in ignorance of it.
+ */
+START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
+{
+    stage_submit("o1", false);
+    stage_submit("o2", false);
+    stage_settle();
+    fake_store.unreadable = "o1";
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_reply(&(struct stage_reply){.order_id = "o2", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_DONE);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.acked, 3);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    ck_assert_int_eq(stage_scheduler->left.count, 1); /* goes back to the queue after a while */
+}
+END_TEST
+
 /* Would catch: a message that kills its handler and takes others with it, again and again (law 13). */
 START_TEST(a_message_seen_twice_before_is_handled_alone)
 {
@@ -314,6 +352,8 @@ int main(void)
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
+    tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
+    tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);
     tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
     tcase_add_test(flow, all_causes_of_one_order_are_written_once);
     tcase_add_test(flow, a_twin_in_the_same_batch_is_one_order);
