@@ -267,6 +267,8 @@ class Demo:
                     compared += count
                     different += len(texts)
                     wrong += [f"{key}: {text}" for text in texts]
+                elif meant == "processed" and "body" in step["do"]:
+                    wrong.append(f"{key}: the ledger holds no body to compare with what was submitted")
         if totals["keys_with_several_effects"] > 0:
             wrong.append(f"{totals['keys_with_several_effects']} keys had several effects")
         if len(states) != len(lines):

@@ -159,8 +159,10 @@ class Process:
         self.signal(signal.SIGCONT)
 
     def wait_end(self, timeout_s=20.0):
-        """Waits until it ends, and kills it if it does not. Returns its exit code."""
+        """Waits until it ends, and kills it if it does not. Returns its exit code; None if it was never started."""
         self.was_in_leak_check = False
+        if self.popen is None:
+            return None
         try:
             self.popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -252,11 +254,16 @@ def end_all():
 
 
 def end_on_signals():
-    """SIGINT, SIGTERM and SIGHUP end this program, and with it all that it started."""
+    """SIGINT, SIGTERM and SIGHUP end this program, and with it all that it started. Only the first of them counts: a second
+    would interrupt the ending, whose every wait has its end anyway."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
     def leave(number, _frame):
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in numbers:
         signal.signal(number, leave)
 
 
