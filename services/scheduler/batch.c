@@ -195,7 +195,10 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
                "an order or its workflow cannot be read here; its messages are left for another instance",
                MG_LOG_TEXT("order_id", item->order_id),
                MG_LOG_TEXT("workflow", record != NULL ? record->workflow : ""));
-        item->end = MG_END_LEAVE;
+        /* An ask that is kept for others would come back until it is a dead letter, and its next one beside
+         * it.
+         */
+        item->end = mg_command_comes_again(item) ? MG_END_ACK : MG_END_LEAVE;
         return;
     }
     switch (item->work->lane) {

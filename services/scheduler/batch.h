@@ -122,6 +122,7 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item);
 void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
 bool mg_command_read(struct mg_batch *batch, struct mg_item *item);
 void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
+bool mg_command_comes_again(const struct mg_item *item); /* the supervisor's: it asks until nothing is due */
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
 void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
 

@@ -16,6 +16,11 @@ static bool is_operators(enum mg_cause_kind kind)
            kind == MG_CAUSE_SKIP || kind == MG_CAUSE_COMPENSATE || kind == MG_CAUSE_CANCEL;
 }
 
+bool mg_command_comes_again(const struct mg_item *item)
+{
+    return item->command != NULL && !is_operators(item->command->kind);
+}
+
 /* The answer to whoever asked; NULL: nobody did. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
                                    enum mg_command_verdict verdict, const struct mg_order_record *record,

@@ -286,6 +286,9 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
     ck_assert_int_eq(stage_scheduler->left.count, 1); /* goes back to the queue after a while */
+    stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
+    stage_settle(); /* will be asked again: kept, asks would pile up and end as dead letters */
+    ck_assert_int_eq(fake_broker.acked, 4);
 }
 END_TEST
 
