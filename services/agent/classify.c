@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The result stands in a reply, which must pass the schedulers' check as a whole: what a reply has around it.
+ */
+#define REPLY_LEVELS  1
+#define REPLY_MEMBERS 16
+
 static void fill(struct mg_verdict_of_try *verdict, enum mg_outcome outcome, enum mg_executed executed,
                  enum mg_call_health health, const char *code, const char *text)
 {
@@ -104,6 +109,8 @@ struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_s
     }
     struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
     limits.max_bytes = service->answer_max_bytes;
+    limits.max_depth -= REPLY_LEVELS;
+    limits.max_members -= REPLY_MEMBERS;
     struct mg_err err;
     if (mg_json_check(answer_body, &limits, &err) != MG_OK) {
         return absent; /* it said 2xx: the step is done, and there is nothing later steps could refer to */

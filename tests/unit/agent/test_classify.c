@@ -156,6 +156,56 @@ START_TEST(a_result_above_the_limit_is_cut_and_says_so)
 }
 END_TEST
 
+/* True if the answer gives a result; then the reply that carries it must be one that schedulers read. */
+static bool reaches_schedulers(const struct mg_service *whole, struct mg_slice answer)
+{
+    struct mg_reply reply = {.attempt = 1,
+                             .order_id = "o1",
+                             .step = "charge",
+                             .outcome = MG_OUTCOME_DONE,
+                             .executed = MG_EXECUTED_YES,
+                             .error_code = "code",
+                             .error_text = "text",
+                             .retry_after_ms = 1};
+    struct mg_buf body;
+    struct mg_err err;
+    reply.result = mg_classify_result(whole, answer, &reply.is_truncated);
+    bool is_kept = reply.result.data != NULL;
+    mg_buf_init(&body, 256 * 1024);
+    mg_reply_write(&reply, &body);
+    enum mg_class class = mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &reply, &err);
+    mg_buf_finish(&body);
+    ck_assert_msg(class == MG_OK, "%s", err.text);
+    return is_kept;
+}
+
+/* Catches: an answer at the limits of JSON whose reply is above them, so that work done is never heard of. */
+START_TEST(a_result_at_the_limits_leaves_room_for_its_reply)
+{
+    struct mg_service *whole;
+    struct mg_err err;
+    struct mg_slice text = mg_slice_of("{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1\"}");
+    ck_assert_msg(mg_service_parse(text, NULL, &whole, &err) == MG_OK, "%s", err.text);
+    for (int depth = 28; depth <= 34; depth++) {
+        char nested[128];
+        memset(nested, '[', (size_t)depth);
+        memset(nested + depth, ']', (size_t)depth);
+        ck_assert_int_eq(reaches_schedulers(whole, (struct mg_slice){nested, 2 * (size_t)depth}), depth < 32);
+    }
+    static char flat[2 * 10002 + 1];
+    for (int members = 9980; members <= 10002; members++) {
+        for (int i = 0; i < members; i++) {
+            memcpy(flat + 1 + 2 * i, "1,", 2);
+        }
+        flat[0] = '[';
+        flat[2 * members] = ']';
+        bool is_kept = reaches_schedulers(whole, (struct mg_slice){flat, 2 * (size_t)members + 1});
+        ck_assert(is_kept || members > 9980);
+    }
+    mg_service_destroy(whole);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent classify");
@@ -170,6 +220,7 @@ int main(void)
     tcase_add_test(tcase, the_result_is_the_part_pointed_at_digit_for_digit);
     tcase_add_test(tcase, what_is_no_json_or_has_no_such_part_gives_no_result);
     tcase_add_test(tcase, a_result_above_the_limit_is_cut_and_says_so);
+    tcase_add_test(tcase, a_result_at_the_limits_leaves_room_for_its_reply);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
