@@ -16,11 +16,13 @@
 /* Queues that people walk through are given back at each look, which counts as a delivery up to RabbitMQ 4.2,
  * and no limit said means 20 from 4.0. -1 would say "none", but 3.x refuses it. */
 #define DELIVERY_LIMIT_WALKED INT32_MAX
-#define ARGUMENTS_MAX         6
-#define LINE_SIZE             256
-#define SERVICE_PREFIX        "agent."
-#define SERVICE_SUFFIX        ".requests"
-#define SERVICE_SUFFIX_HIGH   ".requests.high"
+/* A publisher is refused from here on, before the broker's disk alarm stops all of them. */
+#define QUEUE_BYTES_MAX     (INT64_C(1) << 30)
+#define ARGUMENTS_MAX       7
+#define LINE_SIZE           256
+#define SERVICE_PREFIX      "agent."
+#define SERVICE_SUFFIX      ".requests"
+#define SERVICE_SUFFIX_HIGH ".requests.high"
 
 static const char *const exchanges[] = {
     MG_EXCHANGE_INTAKE,   MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES,
@@ -238,6 +240,10 @@ static void queue_arguments(const struct queue_plan *plan, amqp_table_t *table)
 {
     queue_argument_text(table, "x-queue-type", "quorum");
     queue_argument_text(table, "x-overflow", "reject-publish");
+    amqp_table_entry_t *bound = &table->entries[table->num_entries++];
+    bound->key = amqp_cstring_bytes("x-max-length-bytes");
+    bound->value.kind = AMQP_FIELD_KIND_I64;
+    bound->value.value.i64 = QUEUE_BYTES_MAX;
     if (!plan->is_dead_end) {
         queue_argument_text(table, "x-dead-letter-exchange", MG_EXCHANGE_DEAD);
         queue_argument_text(table, "x-dead-letter-routing-key", MG_QUEUE_DEAD);

@@ -119,6 +119,37 @@ START_TEST(queue_with_other_arguments_is_named)
 }
 END_TEST
 
+/* Catches: a queue that grows until the broker's disk alarm stops everybody. */
+START_TEST(queues_are_bounded)
+{
+    struct mg_err err;
+    amqp_connection_state_t connection;
+    ck_assert_int_eq(mg_amqp_connect(test_amqp_url(), "test", &connection, &err), MG_OK);
+    static const char *const texts[][2] = {{"x-queue-type", "quorum"},
+                                           {"x-overflow", "reject-publish"},
+                                           {"x-dead-letter-exchange", "makegood.dead"},
+                                           {"x-dead-letter-routing-key", "dead.letters"},
+                                           {"x-dead-letter-strategy", "at-least-once"}};
+    amqp_table_entry_t entries[6] = {0};
+    for (size_t i = 0; i < 5; i++) {
+        entries[i].key = amqp_cstring_bytes(texts[i][0]);
+        entries[i].value.kind = AMQP_FIELD_KIND_UTF8;
+        entries[i].value.value.bytes = amqp_cstring_bytes(texts[i][1]);
+    }
+    entries[5].key = amqp_cstring_bytes("x-max-length-bytes"); /* another one: the broker names what it has */
+    entries[5].value.kind = AMQP_FIELD_KIND_I64;
+    entries[5].value.value.i64 = 1;
+    const amqp_table_t arguments = {.num_entries = 6, .entries = entries};
+    int code;
+    ck_assert_ptr_null(
+        amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(requests), 0, 1, 0, 0, arguments));
+    ck_assert_int_eq(mg_amqp_result(amqp_get_rpc_reply(connection), &code, &err), MG_PERMANENT);
+    ck_assert_int_eq(code, AMQP_PRECONDITION_FAILED);
+    ck_assert_msg(strstr(err.text, "current is '1073741824'") != NULL, "%s", err.text);
+    mg_amqp_destroy(connection);
+}
+END_TEST
+
 START_TEST(unreachable_broker_is_transient)
 {
     struct mg_err err;
@@ -234,6 +265,7 @@ int main(void)
     tcase_add_test(tests, names_of_queues);
     tcase_add_test(tests, apply_is_idempotent_and_check_names_what_is_missing);
     tcase_add_test(tests, queue_with_other_arguments_is_named);
+    tcase_add_test(tests, queues_are_bounded);
     tcase_add_test(tests, unreachable_broker_is_transient);
     tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
     tcase_add_test(tests, delivery_count_rises_with_each_return);
