@@ -5,6 +5,8 @@
 
 /* A burst of a tenth of a second smooths the grain of timers and is no burst to the remote. */
 #define BURST_S 0.1
+/* The wait for a token at a rate next to nothing fits no integer; after so long one asks again. */
+#define WAIT_MAX_MS 60000
 
 void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms)
 {
@@ -35,7 +37,8 @@ int64_t mg_limiter_wait_ms(struct mg_limiter *limiter, int64_t now_ms)
     if (limiter->tokens >= 1) {
         return 0;
     }
-    return (int64_t)((1 - limiter->tokens) * 1000.0 / limiter->rate_per_s) + 1;
+    double wait_ms = (1 - limiter->tokens) * 1000.0 / limiter->rate_per_s;
+    return wait_ms < WAIT_MAX_MS ? (int64_t)wait_ms + 1 : WAIT_MAX_MS;
 }
 
 void mg_limiter_take(struct mg_limiter *limiter)

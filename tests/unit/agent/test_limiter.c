@@ -58,6 +58,17 @@ START_TEST(the_wait_it_names_is_enough)
 }
 END_TEST
 
+/* Catches: a wait that overflows, so that the timer is never set and nothing goes out again. */
+START_TEST(a_rate_next_to_nothing_still_names_a_wait)
+{
+    mg_limiter_init(&limiter, 1, 1e-300, 0);
+    ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 0), 0);
+    mg_limiter_take(&limiter);
+    mg_limiter_release(&limiter);
+    ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 0), 60000);
+}
+END_TEST
+
 START_TEST(high_goes_first_and_normal_is_not_starved)
 {
     int normal = 0;
@@ -93,6 +104,7 @@ int main(void)
     tcase_add_test(tcase, the_rate_holds_over_time_whatever_the_timer_does);
     tcase_add_test(tcase, a_quiet_time_saves_up_no_more_than_the_burst);
     tcase_add_test(tcase, the_wait_it_names_is_enough);
+    tcase_add_test(tcase, a_rate_next_to_nothing_still_names_a_wait);
     tcase_add_test(tcase, high_goes_first_and_normal_is_not_starved);
     tcase_add_test(tcase, prefetch_matches_what_can_be_served_soon);
     suite_add_tcase(suite, tcase);
