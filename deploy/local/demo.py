@@ -137,6 +137,8 @@ class Demo:
             self.cluster.prepare()
             self.servers.rabbit.settle()
         self.cluster.start()
+        if options.kill == "supervisor":
+            processes.wait_until(self.leader, "a supervisor leads")
 
     def workflows(self):
         """The sample workflow; with --kill, its steps get so much time that nothing can end by waiting for it."""
@@ -208,12 +210,12 @@ class Demo:
             progress.show(self.ended)
 
     def leader(self):
-        """The supervisor that leads, by the row that it fences its work with (holder is host:pid:start)."""
-        holder = self.servers.postgres.psql("SELECT holder FROM supervisor_leader")[0][0]
-        for supervisor in self.cluster.supervisors:
-            if str(supervisor.pid) in holder.split(":"):
-                return supervisor
-        raise processes.Failure(f"no supervisor of ours leads; the holder is {holder!r}")
+        """The supervisor that leads, by the row that it fences its work with (holder is host:pid:start); None: none yet."""
+        for (holder,) in self.servers.postgres.psql("SELECT holder FROM supervisor_leader"):
+            for supervisor in self.cluster.supervisors:
+                if str(supervisor.pid) in holder.split(":"):
+                    return supervisor
+        return None
 
     def kill(self, progress):
         victim = self.options.kill

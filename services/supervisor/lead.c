@@ -98,6 +98,13 @@ bool supervisor_lead_start(struct supervisor *supervisor)
     return true;
 }
 
+void supervisor_lead_soon(struct supervisor *supervisor)
+{
+    if (supervisor->lead_timer != NULL && !supervisor->is_leader) {
+        mg_timer_start(supervisor->lead_timer, 0, supervisor->options.lead_period_ms);
+    }
+}
+
 void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
 {
     if (!supervisor->is_leader) {
@@ -122,6 +129,7 @@ void supervisor_lead_session(void *arg, bool is_up, const char *reason)
            MG_LOG_TEXT("reason", reason));
     if (is_up) {
         supervisor->refusal[0] = '\0'; /* it was that session's */
+        supervisor_lead_soon(supervisor);
     } else {
         supervisor_lead_lost(supervisor, "its session is gone");
     }

@@ -20,9 +20,11 @@ static void store_refused(void *arg, const char *reason)
 
 static void broker_changed(void *arg, bool is_up, const char *reason)
 {
-    (void)arg;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "broker up" : "broker down",
            MG_LOG_TEXT("reason", reason));
+    if (is_up) {
+        supervisor_lead_soon(arg);
+    }
 }
 
 static void delivery_came(void *arg, struct mg_delivery *delivery)

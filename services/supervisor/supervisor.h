@@ -77,7 +77,9 @@ struct supervisor {
         *held_back;
 };
 
-bool supervisor_lead_start(struct supervisor *supervisor);               /* false: no memory */
+bool supervisor_lead_start(struct supervisor *supervisor); /* false: no memory */
+void supervisor_lead_soon(
+    struct supervisor *supervisor); /* something that leading needs has come up: try at once */
 void supervisor_lead_session(void *arg, bool is_up, const char *reason); /* the store's on_state */
 bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size); /* a standby is: it can take over */
 void supervisor_lead_lost(struct supervisor *supervisor, const char *why);
