@@ -336,7 +336,6 @@ static enum mg_class read_arguments(struct mg_config *config, int argc, char **a
         }
         if (is_over || argv[i][0] != '-' || argv[i][1] == '\0') {
             class = take_word(argv[i], words, err);
-            is_over = is_over || config->program->stop_at_word;
         } else {
             class = take_argument(config, argv + i, &used, err);
         }

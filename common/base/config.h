@@ -49,7 +49,6 @@ struct mg_program {
     const char *summary;             /* one sentence for --help */
     const char *usage;               /* words after the name in the usage line, "[options]" */
     const struct mg_option *options; /* ends with name NULL */
-    bool stop_at_word; /* the first word ends the reading of options; all behind it goes to ret_words */
 };
 
 struct mg_config;
@@ -61,8 +60,8 @@ enum mg_config_action {
 };
 
 /* Reads all sources into the options' targets. Words that are no options are left in `ret_words` (argv order;
- * NULL: no word is allowed); `stop_at_word` is there so that a verb can have its own options. MG_BAD_INPUT:
- * unknown option, bad value, unreadable file; the message names the source and what would be right. */
+ * NULL: no word is allowed). MG_BAD_INPUT: unknown option, bad value, unreadable file; the message names the
+ * source and what would be right. */
 enum mg_class mg_config_load(const struct mg_program *program, int argc, char **argv,
                              struct mg_config **ret_config, enum mg_config_action *ret_action,
                              struct mg_list *ret_words, struct mg_err *err) MG_MUSTCHECK;

@@ -60,7 +60,7 @@ static struct mg_effect *effect_add(struct mg_decider *decider, enum mg_effect_k
     return effect;
 }
 
-void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step)
+static void status_add(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step)
 {
     struct mg_effect *effect = effect_add(decider, MG_EFFECT_STATUS);
     effect->status = status;
@@ -69,7 +69,7 @@ void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum m
     effect->seq = ++decider->order.seq;
 }
 
-void mg_decider_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
+static void alert_add(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
                       enum mg_reason reason, int step)
 {
     struct mg_effect *effect = effect_add(decider, kind);
@@ -84,19 +84,19 @@ static void step_effects(struct mg_decider *decider, int index, enum mg_step_sta
 {
     const struct mg_step *step = &decider->order.steps[index];
     if (was_asking && step->state != MG_STEP_UNKNOWN) {
-        mg_decider_alert(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_OUTCOME_UNKNOWN, reason, index);
+        alert_add(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_OUTCOME_UNKNOWN, reason, index);
     }
     if (from == MG_STEP_UNDO_FAILED && step->state != MG_STEP_UNDO_FAILED) {
-        mg_decider_alert(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_UNDO_FAILED, reason, index);
+        alert_add(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_UNDO_FAILED, reason, index);
     }
     if (step->state == MG_STEP_DONE && decider->context->wants_step_status) {
-        mg_decider_status(decider, MG_STATUS_STEP_COMPLETED, MG_REASON_NONE, index);
+        status_add(decider, MG_STATUS_STEP_COMPLETED, MG_REASON_NONE, index);
     }
     if (step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0) {
-        mg_decider_alert(decider, MG_EFFECT_ALERT, MG_ALERT_OUTCOME_UNKNOWN, reason, index);
+        alert_add(decider, MG_EFFECT_ALERT, MG_ALERT_OUTCOME_UNKNOWN, reason, index);
     }
     if (step->state == MG_STEP_UNDO_FAILED) {
-        mg_decider_alert(decider, MG_EFFECT_ALERT, MG_ALERT_UNDO_FAILED, reason, index);
+        alert_add(decider, MG_EFFECT_ALERT, MG_ALERT_UNDO_FAILED, reason, index);
     }
     if (mg_step_is_running(step)) {
         effect_add(decider, MG_EFFECT_REQUEST)->step = index;
@@ -138,7 +138,7 @@ static void order_alert(struct mg_decider *decider, enum mg_effect_kind kind, en
 {
     enum mg_alert alert = cause == MG_REASON_STATE_LOST ? MG_ALERT_STATE_LOST : MG_ALERT_ORDER_ERROR;
     if (cause != MG_REASON_UNDO_FAILED) {
-        mg_decider_alert(decider, kind, alert, reason, -1);
+        alert_add(decider, kind, alert, reason, -1);
     }
 }
 
@@ -159,22 +159,22 @@ static void order_effects(struct mg_decider *decider, enum mg_order_event event,
     case MG_ORDER_EVENT_FORWARD:
         break;
     case MG_ORDER_EVENT_RESTART:
-        mg_decider_status(decider, MG_STATUS_ACCEPTED, reason, -1);
+        status_add(decider, MG_STATUS_ACCEPTED, reason, -1);
         break;
     case MG_ORDER_EVENT_FINISH:
-        mg_decider_status(decider, MG_STATUS_PROCESSED, MG_REASON_NONE, -1);
+        status_add(decider, MG_STATUS_PROCESSED, MG_REASON_NONE, -1);
         break;
     case MG_ORDER_EVENT_AMEND:
-        mg_decider_status(decider, MG_STATUS_COMPENSATING, reason, step);
+        status_add(decider, MG_STATUS_COMPENSATING, reason, step);
         break;
     case MG_ORDER_EVENT_AMENDED:
-        mg_decider_status(decider, MG_STATUS_COMPENSATED, reason, -1);
+        status_add(decider, MG_STATUS_COMPENSATED, reason, -1);
         break;
     case MG_ORDER_EVENT_CALLED_OFF:
-        mg_decider_status(decider, MG_STATUS_CANCELLED, reason, -1);
+        status_add(decider, MG_STATUS_CANCELLED, reason, -1);
         break;
     case MG_ORDER_EVENT_RAISE:
-        mg_decider_status(decider, MG_STATUS_ERROR, reason, step);
+        status_add(decider, MG_STATUS_ERROR, reason, step);
         order_alert(decider, MG_EFFECT_ALERT, reason, reason);
         break;
     case MG_ORDER_EVENT_COUNT:
@@ -251,7 +251,7 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
             return mg_decider_end(decider, MG_DUPLICATE, "the order is known");
         }
         decider->is_changed = true;
-        mg_decider_status(decider, MG_STATUS_ACCEPTED, MG_REASON_NONE, -1);
+        status_add(decider, MG_STATUS_ACCEPTED, MG_REASON_NONE, -1);
         return mg_decider_end(decider, MG_GO, "a new order");
     case MG_CAUSE_REATTACHED:
         decider->is_changed = true;

@@ -28,9 +28,6 @@ enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event
 /* An order in `error` gets a graver reason, and its alert with it. */
 void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason);
 
-void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
-void mg_decider_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
-                      enum mg_reason reason, int step);
 /* Verdict and reason in one: nothing is to be written. */
 enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdict, const char *why);
 /* A number that differs by step, from the one drawn for the decision. */
@@ -77,8 +74,5 @@ bool mg_plan_is_pivot_done(const struct mg_plan *plan, const struct mg_order *or
  * the order forward again, whatever its goal. */
 bool mg_plan_is_pivot_open(const struct mg_plan *plan, const struct mg_order *order, int except);
 bool mg_plan_has_failed_undo(const struct mg_order *order);
-/* True if compensation must undo this step: it is done or may have happened, and there is a way to undo it.
- */
-bool mg_plan_needs_undo(const struct mg_plan *plan, const struct mg_order *order, int step);
 
 #endif

@@ -42,7 +42,8 @@ bool mg_plan_is_pivot_open(const struct mg_plan *plan, const struct mg_order *or
     return false;
 }
 
-bool mg_plan_needs_undo(const struct mg_plan *plan, const struct mg_order *order, int index)
+/* Compensation must undo it: it is done or may have happened, and there is a way to undo it. */
+static bool needs_undo(const struct mg_plan *plan, const struct mg_order *order, int index)
 {
     const struct mg_step *step = &order->steps[index];
     return plan->steps[index].has_undo && (step->state == MG_STEP_DONE || step->is_maybe);
@@ -186,7 +187,7 @@ static void plan_undos(struct mg_decider *decider)
         if (!is_settled) {
             continue;
         }
-        if (mg_plan_needs_undo(decider->plan, order, i)) {
+        if (needs_undo(decider->plan, order, i)) {
             step->failure_count = 0;
             step->cool_down_count = 0;
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO, MG_REASON_ORDER_TURNED_BACK,

@@ -67,33 +67,10 @@ void mg_topology_request_queue(const char *service, bool is_high, char ret_queue
                    is_high ? SERVICE_SUFFIX_HIGH : SERVICE_SUFFIX);
 }
 
-static bool topology_ends_with(struct mg_slice text, const char *suffix)
-{
-    size_t len = strlen(suffix);
-    return text.len >= len && memcmp(text.data + text.len - len, suffix, len) == 0;
-}
-
 static bool topology_starts_with(struct mg_slice text, const char *prefix)
 {
     size_t len = strlen(prefix);
     return text.len >= len && memcmp(text.data, prefix, len) == 0;
-}
-
-bool mg_topology_service_of_queue(struct mg_slice queue, struct mg_slice *ret_service)
-{
-    if (queue.data == NULL || !topology_starts_with(queue, SERVICE_PREFIX)) return false;
-    size_t suffix_len;
-    if (topology_ends_with(queue, SERVICE_SUFFIX_HIGH))
-        suffix_len = strlen(SERVICE_SUFFIX_HIGH);
-    else if (topology_ends_with(queue, SERVICE_SUFFIX))
-        suffix_len = strlen(SERVICE_SUFFIX);
-    else
-        return false;
-    size_t prefix_len = strlen(SERVICE_PREFIX);
-    if (queue.len <= prefix_len + suffix_len) return false;
-    *ret_service =
-        (struct mg_slice){.data = queue.data + prefix_len, .len = queue.len - prefix_len - suffix_len};
-    return true;
 }
 
 bool mg_topology_is_reserved(struct mg_slice queue)

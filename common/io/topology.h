@@ -32,8 +32,6 @@
 
 #define MG_QUEUE_NAME_SIZE 128
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE]);
-/* "agent.payment.requests.high" → "payment"; false if it is no request queue. */
-bool mg_topology_service_of_queue(struct mg_slice queue, struct mg_slice *ret_service);
 /* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*,
  * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
  * printable. */

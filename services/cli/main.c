@@ -235,7 +235,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     (void)snprintf(name, sizeof(name), "makegood %s%s%s", verb->noun, verb->verb != NULL ? " " : "",
                    verb->verb != NULL ? verb->verb : "");
     (void)snprintf(usage, sizeof(usage), "%s [options]", verb->words);
-    const struct mg_program program = {name, verb->summary, usage, options, false};
+    const struct mg_program program = {name, verb->summary, usage, options};
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
         {0}};
     const struct mg_program program = {
         "makegood-supervisor", "Finds steps that are overdue or due and asks the schedulers to see to them.",
-        "[options]", options, false};
+        "[options]", options};
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;

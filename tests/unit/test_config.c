@@ -167,20 +167,6 @@ START_TEST(flags_are_read_in_both_forms)
 }
 END_TEST
 
-/* Catches: a verb whose own options are taken by the program. */
-START_TEST(the_first_word_ends_the_options_where_verbs_follow)
-{
-    struct mg_program program = PROGRAM;
-    program.stop_at_word = true;
-    const char *const given[] = {"--batch", "3", "order", "show", "--unknown", "--help", NULL};
-    ck_assert_int_eq(load(&program, &words, given), MG_OK);
-    ck_assert_int_eq(action, MG_CONFIG_RUN);
-    ck_assert_int_eq(opts.batch, 3);
-    ck_assert_int_eq(words.count, 4);
-    ck_assert_str_eq(words.items[3], "--help");
-}
-END_TEST
-
 /* Catches: a source that wins over a weightier one. */
 START_TEST(flags_go_before_environment_before_file_before_defaults)
 {
@@ -460,7 +446,6 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, without_any_source_the_defaults_hold);
     tcase_add_test(tests, flags_are_read_in_both_forms);
-    tcase_add_test(tests, the_first_word_ends_the_options_where_verbs_follow);
     tcase_add_test(tests, flags_go_before_environment_before_file_before_defaults);
     tcase_add_test(tests, a_secret_may_come_from_a_file);
     tcase_add_test(tests, a_secret_that_is_unclear_is_refused);
