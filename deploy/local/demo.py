@@ -15,82 +15,16 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from local import cluster, exact, processes, servers  # noqa: E402
+from local import cluster, orders, processes, servers, verdict  # noqa: E402
 
 VICTIMS = ("agent", "scheduler", "supervisor", "broker", "database")
 KILL_COMPLETE_WITHIN = "10m"  # an order that waited for a step's complete-by would miss AFTER_KILL_S by far
 AFTER_KILL_S = 60.0
 SILENCE_S = 60.0              # no order ended for so long: something is wrong
 DEAD_FOR_S = 2.0              # how long a killed service stays dead, so that others must take over
-
-# What an order says to the remotes (deploy/sample/README.md), and how the order must end then.
-Kind = collections.namedtuple("Kind", "name share behaviour meant")
-MIX = (
-    Kind("plain", 11, None, "processed"),
-    Kind("payment declines", 2, {"payment": "decline"}, "compensated"),
-    Kind("carrier declines", 1, {"carrier": "decline"}, "compensated"),
-    Kind("carrier declines, refund fails once", 1, {"carrier": "decline", "payment": "undo-fail:1"}, "compensated"),
-    Kind("payment is down for two tries", 1, {"payment": "unavailable:2"}, "processed"),
-    Kind("payment says come back later", 1, {"payment": "too-many:1"}, "processed"),
-    Kind("inventory acts, then drops the line", 1, {"inventory": "drop"}, "processed"),
-    Kind("carrier acts, answers late", 1, {"carrier": "slow:1500"}, "processed"),
-    Kind("payment acts late", 1, {"payment": "late:800"}, "processed"),
-)
-FROM_FILE = Kind("from the file", 1, None, "processed")
-
-GOODS = (("Queso Cabrales", "14.00"), ("Tofu", "18.60"), ("Mozzarella di Giovanni", "34.80"), ("Rössle Sauerkraut", "45.60"),
-         ("Chef Anton's Gumbo Mix", "21.35"), ("Gravad lax", "26.00"), ("Côte de Blaye", "263.50"))
-
-
-class Line:
-    """One submission: its id, its bytes, and what should become of it."""
-
-    def __init__(self, order_id, text, kind):
-        self.order_id, self.text, self.kind = order_id, text, kind
-
-
-def mixed_lines(count):
-    """Orders of all kinds, evenly mixed; prices keep their trailing zeros, because money does."""
-    wheel = [kind for kind in MIX for _ in range(kind.share)]
-    lines = []
-    for number in range(count):
-        kind = wheel[number * 7 % len(wheel)]
-        items = []
-        for place in range(1 + number % 3):
-            name, price = GOODS[(number + place) % len(GOODS)]
-            items.append(f'{{"product": {json.dumps(name, ensure_ascii=False)}, "quantity": {1 + number % 4}, "unit_price": {price}}}')
-        fields = [f'"order_number": {10000 + number}', f'"items": [{", ".join(items)}]', f'"total": {number % 90 + 10}.50',
-                  '"currency": "EUR", "carrier": "Federal Shipping"',
-                  '"ship_to": {"name": "Étienne \\"Ti\\" Dupré", "city": "Reims", "region": null, "postal_code": "51100"}']
-        if kind.behaviour is not None:
-            fields.append(f'"behaviour": {json.dumps(kind.behaviour)}')
-        order_id = f"demo-{number + 1:05}"
-        lines.append(Line(order_id, f'{{"order_id": "{order_id}", "workflow": "fulfilment", "payload": {{{", ".join(fields)}}}}}', kind))
-    return lines
-
-
-def file_lines(path):
-    """Submissions from a file. One without an id is given one; nothing else of its bytes is touched."""
-    lines = []
-    for number, text in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
-        if not text.strip():
-            continue
-        try:
-            submission = json.loads(text)
-        except ValueError as error:
-            raise processes.Failure(f"{path}:{number}: this is not JSON: {error}") from None
-        if not isinstance(submission, dict) or "workflow" not in submission:
-            raise processes.Failure(f"{path}:{number}: a submission is an object with a workflow")
-        order_id = submission.get("order_id")
-        if order_id is None:
-            order_id = str(uuid.uuid4())
-            text = f'{{"order_id": "{order_id}", ' + text.lstrip()[1:]
-        lines.append(Line(order_id, text, FROM_FILE))
-    return lines
 
 
 class Progress:
@@ -246,46 +180,12 @@ class Demo:
 
     def judge(self, lines):
         """Everything that is not as it should be, as texts; and the numbers."""
-        wrong = []
         states = dict(self.servers.postgres.psql("SELECT order_id, process_state FROM order_process"))
-        entries = {name: remote.entries() for name, remote in self.cluster.remotes.items()}
-        totals = collections.Counter()
-        for remote in self.cluster.remotes.values():
-            totals.update(remote.ledger_report()["totals"])
-        compared = different = 0
-        for line in lines:
-            meant, told, is_now = line.kind.meant, self.ended.get(line.order_id), states.get(line.order_id)
-            if told != meant or is_now != meant:
-                wrong.append(f"order {line.order_id} ({line.kind.name}) is {is_now}, its client was told {told}, meant was {meant}")
-            for step in self.workflow["steps"]:
-                key = f"{line.order_id}.{step['step']}.do"
-                entry = entries[step["service"]].get(key, {"state": "none", "effects": 0, "body": None})
-                if meant == "processed" and (entry["state"], entry["effects"]) != ("done", 1):
-                    wrong.append(f"{key}: the ledger says {entry['state']}, {entry['effects']} effects; meant was done, 1 effect")
-                if meant == "compensated" and entry["state"] == "done":
-                    wrong.append(f"{key}: the ledger says done; its order was compensated")
-                if entry["body"] is not None:
-                    count, texts = exact.differences(step["do"].get("body"), line.text, entry["body"])
-                    compared += count
-                    different += len(texts)
-                    wrong += [f"{key}: {text}" for text in texts]
-                elif meant == "processed" and "body" in step["do"]:
-                    wrong.append(f"{key}: the ledger holds no body to compare with what was submitted")
-        if totals["keys_with_several_effects"] > 0:
-            wrong.append(f"{totals['keys_with_several_effects']} keys had several effects")
-        if len(states) != len(lines):
-            wrong.append(f"there are {len(states)} orders in the database, {len(lines)} were submitted")
-        meant_net = len(self.workflow["steps"]) * sum(line.kind.meant == "processed" for line in lines)
-        if totals["net_effects"] != meant_net:
-            wrong.append(f"the net effect of all orders is {totals['net_effects']}; meant was {meant_net}")
+        wrong, numbers = verdict.judge(lines, self.workflow, states, self.ended, self.cluster.remotes)
         if self.options.kill and self.killed_at is None:
             wrong.append(f"too few orders ended to kill the {self.options.kill}")
         if self.after_kill_s is not None and self.after_kill_s > AFTER_KILL_S:
             wrong.append(f"the last order ended {self.after_kill_s:.1f} s after the kill; allowed are {AFTER_KILL_S:g} s")
-        numbers = {"keys": totals["keys"], "requests": totals["do_requests"], "effects": totals["effects"],
-                   "undos": totals["undos"], "net_effects": totals["net_effects"], "net_effects_meant": meant_net,
-                   "keys_with_several_effects": totals["keys_with_several_effects"],
-                   "values_compared": compared, "values_different": different}
         return wrong, numbers
 
     def table(self, lines):
@@ -296,7 +196,7 @@ class Demo:
             row[1][self.ended.get(line.order_id, "open")] += 1
         width = max(len(name) for name in kinds)
         print(f"\n{'orders':<{width}}  {'number':>6}  {'meant':<11}  ended")
-        for kind in [kind for kind in MIX + (FROM_FILE,) if kind.name in kinds]:
+        for kind in [kind for kind in orders.MIX + (orders.FROM_FILE,) if kind.name in kinds]:
             count, words = kinds[kind.name]
             mark = "" if words == {kind.meant: count} else "   <-- wrong"
             print(f"{kind.name:<{width}}  {count:>6}  {kind.meant:<11}  "
@@ -363,7 +263,7 @@ def main(words):
     demo, kept, wrong = None, False, []
     summary = {"ok": False}
     try:
-        lines = file_lines(options.file) if options.file else mixed_lines(options.orders)
+        lines = orders.file_lines(options.file) if options.file else orders.mixed_lines(options.orders)
         if not lines:
             raise processes.Failure(f"{options.file}: there are no submissions in it")
         demo = Demo(options)

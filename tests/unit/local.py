@@ -14,7 +14,7 @@ import unittest
 SOURCE = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(SOURCE / "deploy"))
 
-from local import cluster, demo, exact, processes  # noqa: E402
+from local import cluster, exact, orders, processes, verdict  # noqa: E402
 
 WORKFLOW = json.loads((cluster.SAMPLE / "workflows" / "fulfilment.json").read_text(encoding="utf-8"))
 # Told to stop, it is told again while it is ending; then it says that it came to its end.
@@ -45,7 +45,7 @@ class Facts:
     """A run of three orders in which all is as it should be."""
 
     def __init__(self):
-        self.lines = demo.mixed_lines(3)
+        self.lines = orders.mixed_lines(3)
         self.states = {line.order_id: line.kind.meant for line in self.lines}
         self.told = dict(self.states)
         self.entries = {name: {} for name in cluster.SERVICES}
@@ -62,17 +62,12 @@ class Facts:
                        "keys_with_several_effects": 0}
 
     def judge(self):
-        judged = demo.Demo.__new__(demo.Demo)
-        judged.options = types.SimpleNamespace(kill=None)
-        judged.killed_at = judged.after_kill_s = None
-        judged.workflow, judged.ended = WORKFLOW, self.told
-        judged.servers = types.SimpleNamespace(postgres=types.SimpleNamespace(psql=lambda sql: list(self.states.items())))
         nothing = {name: 0 for name in self.totals}
-        judged.cluster = types.SimpleNamespace(remotes={
-            name: types.SimpleNamespace(entries=lambda name=name: self.entries[name],
-                                        ledger_report=lambda number=number: {"totals": nothing if number else self.totals})
-            for number, name in enumerate(cluster.SERVICES)})
-        return judged.judge(self.lines)[0]
+        remotes = {name: types.SimpleNamespace(
+            entries=lambda name=name: self.entries[name],
+            ledger_report=lambda number=number: {"totals": nothing if number else self.totals})
+            for number, name in enumerate(cluster.SERVICES)}
+        return verdict.judge(self.lines, WORKFLOW, self.states, self.told, remotes)[0]
 
 
 class Verdict(unittest.TestCase):
