@@ -73,12 +73,13 @@ class Remote:
 
 class Cluster:
     """Options: how many of each service, which services, extra options by service name, where the workflows
-    are (None: none are loaded)."""
+    are (None: none are loaded), where the sources are that belong to the build."""
 
     def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
-                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False):
+                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False, source=REPOSITORY):
         self.scratch = pathlib.Path(scratch)
-        self.bin = pathlib.Path(build) / "bin"
+        self.bin = self.migrations = None
+        self.use(build, source)
         self.dsn, self.url = dsn, url
         self.counts = {"scheduler": schedulers, "agent": agents, "supervisor": supervisors}
         self.services = tuple(services)
@@ -87,8 +88,14 @@ class Cluster:
         self.edit_service = edit_service or (lambda name, definition: definition)
         self.env = env or {}
         self.outlives = outlives
+        self.successors = 0
         self.remotes = {name: Remote(self, name) for name in self.services if name in SERVICES}
         self.schedulers, self.supervisors, self.agents = [], [], []  # agents: all, of every service
+
+    def use(self, build, source):
+        """What is run or made from now on is of this build."""
+        self.bin = pathlib.Path(build) / "bin"
+        self.migrations = pathlib.Path(source) / "deploy" / "postgres"
 
     # --- the operator's tool ---------------------------------------------------------------------------------------
 
@@ -111,7 +118,7 @@ class Cluster:
 
     def prepare(self):
         """Schema, topology and workflows: what an operator does once."""
-        self.tool("db", "migrate", "--migrations", REPOSITORY / "deploy" / "postgres")
+        self.tool("db", "migrate", "--migrations", self.migrations)
         words = []
         for name in self.services:
             words += ["--service", name]
@@ -140,6 +147,12 @@ class Cluster:
 
     def make_agent(self, service, number):
         return self.make("agent", f"agent-{service}-{number}", "--service", self.service_file(service))
+
+    def remake(self, process):
+        """The same process again, of the build that is used now, to run beside it; not started."""
+        kind, *words = pathlib.Path(process.argv[0]).name.removeprefix("makegood-"), *process.argv[1:process.argv.index("--http")]
+        self.successors += 1
+        return self.make(kind, f"{process.name}.{self.successors}", *words)
 
     def start(self):
         """Starts everything and returns when all of it is ready."""
