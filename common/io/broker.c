@@ -20,19 +20,13 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
 static void broker_finish_parts(struct mg_broker *broker);
 static void broker_free(struct mg_broker *broker);
 
-enum mg_class mg_broker_check_url(const char *url, struct mg_err *err)
-{
-    char address[MG_AMQP_ADDRESS_SIZE];
-    return mg_amqp_check_url(url, address, err);
-}
-
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker, struct mg_err *err)
 {
     struct mg_broker *broker = calloc(1, sizeof(*broker));
     if (broker == NULL) return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
     broker->loop = loop;
-    enum mg_class class = mg_amqp_check_url(options->url, broker->address, err);
+    enum mg_class class = mg_amqp_check_address(&options->address, broker->host_port, err);
     if (class == MG_OK) class = broker_copy_options(broker, options, err);
     if (class == MG_OK && broker->own_metrics == NULL && options->metrics == NULL)
         class = mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
@@ -69,13 +63,33 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     return MG_OK;
 }
 
+static char *copy_path(const char *path)
+{
+    return strdup(path == NULL ? "" : path);
+}
+
+static void free_secret(char *text)
+{
+    if (text != NULL) explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 static enum mg_class broker_copy_options(struct mg_broker *broker, const struct mg_broker_options *options,
                                          struct mg_err *err)
 {
     if (options->consumer_count < 0 || options->consumer_count > MG_CONSUMERS_MAX)
         return mg_err_set(err, MG_BAD_INPUT, "cannot consume from %d queues: at most %d",
                           options->consumer_count, MG_CONSUMERS_MAX);
-    bool has_memory = (broker->url = strdup(options->url)) != NULL;
+    const struct mg_tls_files *tls = &options->address.tls;
+    bool has_memory = (broker->url = strdup(options->address.url)) != NULL &&
+                      (broker->ca_file = copy_path(tls->ca_file)) != NULL &&
+                      (broker->cert_file = copy_path(tls->cert_file)) != NULL &&
+                      (broker->key_file = copy_path(tls->key_file)) != NULL;
+    broker->address = (struct mg_broker_address){
+        .url = broker->url,
+        .tls = {broker->ca_file, broker->cert_file, broker->key_file},
+        .is_plaintext_allowed = options->address.is_plaintext_allowed,
+    };
     has_memory =
         has_memory && (broker->name = strdup(options->name == NULL ? "makegood" : options->name)) != NULL;
     for (int i = 0; i < options->consumer_count && has_memory; i++) {
@@ -132,8 +146,27 @@ static void broker_free(struct mg_broker *broker)
         free(broker->check_queues[i]);
     if (broker->own_metrics != NULL) mg_metrics_destroy(broker->own_metrics);
     free(broker->name);
-    free(broker->url);
+    free(broker->ca_file);
+    free(broker->cert_file);
+    free(broker->key_file);
+    free_secret(broker->url);
     free(broker);
+}
+
+enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err)
+{
+    struct mg_broker_address address = broker->address;
+    char host_port[MG_AMQP_ADDRESS_SIZE];
+    address.url = url;
+    enum mg_class class = mg_amqp_check_address(&address, host_port, err);
+    if (class != MG_OK) return class;
+    char *copy = strdup(url);
+    if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not take another AMQP URL: no memory");
+    free_secret(broker->url);
+    broker->url = copy;
+    broker->address.url = copy;
+    memcpy(broker->host_port, host_port, sizeof host_port);
+    return MG_OK;
 }
 
 void mg_broker_enter(struct mg_broker *broker)

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "io/broker_address.h"
 
 struct mg_broker;
 
@@ -45,7 +46,7 @@ struct mg_consumer {
 #define MG_CONSUMERS_MAX 32 /* two queues for each of up to 16 services in one agent process */
 
 struct mg_broker_options {
-    const char *url;  /* amqp://user:password@host:port/vhost */
+    struct mg_broker_address address;
     const char *name; /* connection name that operators see */
     struct mg_consumer consumers[MG_CONSUMERS_MAX];
     int consumer_count;
@@ -61,16 +62,16 @@ struct mg_broker_options {
     void *arg;
 };
 
-/* What mg_broker_create would say of this URL, without connecting: for --check-config. */
-enum mg_class mg_broker_check_url(const char *url, struct mg_err *err) MG_MUSTCHECK;
-
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker,
-                               struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: URL */
+                               struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: address */
 /* Closes at once; what has been acked is told to the broker first. Deliveries still held end with it (the
  * broker gives them to somebody else), outstanding publishes end without a callback. May be called from
  * within any callback. */
 void mg_broker_destroy(struct mg_broker *broker);
+/* Later connections use this URL (a changed password, say); those that are open go on. On error
+ * (MG_BAD_INPUT) the old one stays. */
+enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err) MG_MUSTCHECK;
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
 
 /* Ends a delivery. Acks are sent together, `multiple` only up to the highest tag below which all are settled.

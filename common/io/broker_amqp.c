@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "base/host.h"
+
 #define SEND_BUFFER_BYTES  (256 * 1024) /* fixed, so that what a silent broker can swallow is known */
 #define USER_TIMEOUT_MS    15000        /* unacknowledged bytes end the connection */
 #define KEEPALIVE_IDLE_S   5
@@ -53,24 +55,38 @@ static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_co
     return MG_OK;
 }
 
-enum mg_class mg_amqp_check_url(const char *url, char ret_address[MG_AMQP_ADDRESS_SIZE], struct mg_err *err)
+enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
+                                    char ret_host_port[MG_AMQP_ADDRESS_SIZE], struct mg_err *err)
 {
     char *copy;
     struct amqp_connection_info info;
-    enum mg_class class = amqp_parse(url, &copy, &info, err);
+    enum mg_class class = amqp_parse(address->url, &copy, &info, err);
     if (class != MG_OK) return class;
-    if (ret_address != NULL)
-        (void)snprintf(ret_address, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
+    if (!info.ssl && !address->is_plaintext_allowed && !mg_host_is_loopback(info.host)) {
+        class =
+            mg_err_set(err, MG_BAD_INPUT,
+                       "cannot use the AMQP URL: password and orders would go to %s:%d in plain text; use "
+                       "amqps:// (and --amqp-ca-file), or --allow-plaintext if the network is private",
+                       info.host, info.port);
+    } else {
+        (void)snprintf(ret_host_port, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
+    }
     free(copy);
-    return MG_OK;
+    return class;
 }
 
-enum mg_class mg_amqp_connect(const char *url, const char *name, amqp_connection_state_t *ret_connection,
-                              struct mg_err *err)
+enum mg_class mg_broker_check_address(const struct mg_broker_address *address, struct mg_err *err)
+{
+    char host_port[MG_AMQP_ADDRESS_SIZE];
+    return mg_amqp_check_address(address, host_port, err);
+}
+
+enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
+                              amqp_connection_state_t *ret_connection, struct mg_err *err)
 {
     char *copy;
     struct amqp_connection_info info;
-    enum mg_class class = amqp_parse(url, &copy, &info, err);
+    enum mg_class class = amqp_parse(address->url, &copy, &info, err);
     if (class != MG_OK) return class;
 
     struct timeval timeout = {.tv_sec = MG_AMQP_RPC_TIMEOUT_MS / 1000};

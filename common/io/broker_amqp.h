@@ -26,6 +26,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "io/broker_address.h"
 
 #define MG_AMQP_CHANNEL                                                                                      \
     1 /* one channel a connection: the library drops frames of others while it waits for one */
@@ -44,14 +45,15 @@
 #define MG_HEADER_PUBLISH     "x-makegood-publish"
 #define MG_HEADER_TRACEPARENT "traceparent"
 
-/* MG_BAD_INPUT: the text is no amqp:// URL. `ret_address` ("host:port", without the password) may be NULL. */
-enum mg_class mg_amqp_check_url(const char *url, char ret_address[MG_AMQP_ADDRESS_SIZE],
-                                struct mg_err *err) MG_MUSTCHECK;
+/* As mg_broker_check_address; `ret_host_port` is "host:port", without the password. */
+enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
+                                    char ret_host_port[MG_AMQP_ADDRESS_SIZE],
+                                    struct mg_err *err) MG_MUSTCHECK;
 
 /* Connects, logs in as `name` and opens the channel. MG_TRANSIENT: not reachable. MG_PERMANENT: reached, and
  * refused. */
-enum mg_class mg_amqp_connect(const char *url, const char *name, amqp_connection_state_t *ret_connection,
-                              struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
+                              amqp_connection_state_t *ret_connection, struct mg_err *err) MG_MUSTCHECK;
 /* Ends it without a word to the peer: after an error it might not listen any more. */
 void mg_amqp_destroy(amqp_connection_state_t connection);
 

@@ -33,10 +33,11 @@
 #define NAME_SIZE           256
 
 /* What the connecting thread works on; it touches nothing else. The texts are the broker's, which outlives
- * the job. */
+ * the job; but for the URL, which may be changed meanwhile. */
 struct mg_link_job {
     struct mg_link *link;
-    const char *url;
+    struct mg_broker_address address;
+    char *url;
     char name[NAME_SIZE];
     const char *queues[MG_LINK_QUEUES_MAX];
     int queue_count;
@@ -98,22 +99,32 @@ void mg_link_finish(struct mg_link *link)
 
 /* ---- connecting ---- */
 
+static void link_job_free(struct mg_link_job *job)
+{
+    explicit_bzero(job->url, strlen(job->url));
+    free(job->url);
+    free(job);
+}
+
 static void link_connect(void *arg)
 {
     struct mg_link *link = arg;
     struct mg_link_job *job = calloc(1, sizeof(*job));
-    if (job == NULL) {
+    if (job != NULL) job->url = strdup(link->broker->address.url);
+    if (job == NULL || job->url == NULL) {
+        free(job);
         link_retry_later(link);
         return;
     }
     job->link = link;
-    job->url = link->broker->url;
+    job->address = link->broker->address;
+    job->address.url = job->url;
     (void)snprintf(job->name, sizeof(job->name), "%.200s (%s)", link->broker->name, link->role);
     memcpy(job->queues, link->queues, sizeof(job->queues));
     job->queue_count = link->queue_count;
     job->is_confirming = link->is_confirming;
     if (!mg_loop_offload(link->broker->loop, link_connect_work, link_connect_done, job)) {
-        free(job);
+        link_job_free(job);
         link_retry_later(link);
         return;
     }
@@ -124,7 +135,7 @@ static void link_connect(void *arg)
 static void link_connect_work(void *arg)
 {
     struct mg_link_job *job = arg;
-    job->class = mg_amqp_connect(job->url, job->name, &job->connection, &job->err);
+    job->class = mg_amqp_connect(&job->address, job->name, &job->connection, &job->err);
     if (job->class != MG_OK) return;
     job->class = mg_amqp_check_queues(job->connection, job->queues, job->queue_count, &job->err);
     if (job->class == MG_OK && job->is_confirming &&
@@ -173,7 +184,7 @@ static void link_connect_done(void *arg)
             mg_broker_state_changed(broker);
         }
     }
-    free(job);
+    link_job_free(job);
     mg_broker_leave(broker);
 }
 
@@ -192,7 +203,7 @@ void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *for
 {
     if (!link->is_open) return;
     int n = snprintf(link->reason, sizeof(link->reason),
-                     "lost the connection to %s (%s): ", link->broker->address, link->role);
+                     "lost the connection to %s (%s): ", link->broker->host_port, link->role);
     if (n > 0 && (size_t)n < sizeof(link->reason)) {
         va_list args;
         va_start(args, format);

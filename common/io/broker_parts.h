@@ -75,8 +75,9 @@ struct mg_watch_part {
 
 struct mg_broker {
     struct mg_loop *loop;
-    char *url, *name;
-    char address[MG_AMQP_ADDRESS_SIZE];
+    char *url, *name, *ca_file, *cert_file, *key_file;
+    struct mg_broker_address address; /* of these texts */
+    char host_port[MG_AMQP_ADDRESS_SIZE];
     size_t body_max_bytes;
     int64_t confirm_timeout_ms;
     void (*on_delivery)(void *arg, struct mg_delivery *delivery);

@@ -195,7 +195,7 @@ void mg_pg_destroy(struct mg_pg *pg)
         call_free(call);
     for (struct call *call; (call = pop(&pg->refused)) != NULL;)
         call_free(call);
-    free(pg->dsn);
+    mg_pg_free_secret(pg->dsn);
     free(pg->name);
     pg->dsn = pg->name = NULL;
     if (pg->callback_depth == 0) free(pg);
@@ -227,7 +227,7 @@ static void job_free(struct connect_job *job)
 {
     if (job == NULL) return;
     PQfinish(job->conn);
-    free(job->dsn);
+    mg_pg_free_secret(job->dsn);
     free(job->name);
     free(job);
 }
@@ -315,6 +315,15 @@ static void on_reconnect(void *arg)
         return;
     }
     pg->job = job;
+}
+
+enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *err)
+{
+    char *copy = strdup(dsn == NULL ? "" : dsn);
+    if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not take another DSN: no memory");
+    mg_pg_free_secret(pg->dsn);
+    pg->dsn = copy;
+    return MG_OK;
 }
 
 /* ---- losing ---- */

@@ -121,6 +121,8 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
                 void *arg);
 /* Answers `fn` with MG_PG_LOST or, for `fault`, another refusal in the next turn of the loop. */
 void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg);
+/* For later sessions; the one that is open goes on. */
+enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 /* Ends the session (and, later, begins another). */
 void mg_pg_drop(struct mg_pg *pg, const char *reason);
 /* The process id of the backend as the handshake named it; a pooler in between names another. */

@@ -33,30 +33,6 @@ PGconn *mg_pg_connect(const char *dsn, const char *name)
     return PQconnectdbParams(keys, values, 1);
 }
 
-enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
-{
-    if (dsn == NULL || dsn[0] == '\0') return MG_OK;
-    if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL)
-        return MG_OK; /* the bare name of a database */
-    char *message = NULL;
-    PQconninfoOption *options = PQconninfoParse(dsn, &message);
-    if (options != NULL) {
-        PQconninfoFree(options);
-        return MG_OK;
-    }
-    char text[256] = "no memory";
-    if (message != NULL) mg_pg_message(message, text, sizeof text);
-    PQfreemem(message);
-    return mg_err_set(
-        err, MG_BAD_INPUT,
-        "cannot read the database's connection string: %s; write host=… dbname=… or postgresql://…", text);
-}
-
-enum mg_class mg_store_check_dsn(const char *dsn, struct mg_err *err)
-{
-    return mg_pg_check_dsn(dsn, err);
-}
-
 static void ignore_notice(void *arg, const PGresult *result)
 {
     (void)arg;

@@ -58,6 +58,8 @@ static void on_session_lost(void *arg, const char *reason);
 enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
                               struct mg_store **ret_store, struct mg_err *err)
 {
+    enum mg_class class = mg_store_check_dsn(options->dsn, options->is_plaintext_allowed, err);
+    if (class != MG_OK) return class;
     struct mg_store *store = calloc(1, sizeof *store);
     if (store == NULL) return mg_err_set(err, MG_TRANSIENT, "could not make a store: no memory");
     store->loop = loop;
@@ -77,7 +79,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
         .on_lost = on_session_lost,
         .arg = store,
     };
-    enum mg_class class = mg_pg_create(loop, &pg_options, &store->pg, err);
+    class = mg_pg_create(loop, &pg_options, &store->pg, err);
     if (class != MG_OK) {
         mg_store_destroy(store);
         return class;
@@ -97,6 +99,12 @@ void mg_store_destroy(struct mg_store *store)
         mg_store_job_destroy(job);
     }
     free(store);
+}
+
+enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err)
+{
+    enum mg_class class = mg_store_check_dsn(dsn, store->options.is_plaintext_allowed, err);
+    return class == MG_OK ? mg_pg_set_dsn(store->pg, dsn, err) : class;
 }
 
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)

@@ -27,8 +27,9 @@ struct mg_store;
 #define MG_SCHEMA_VERSION 1 /* the newest file in deploy/postgres/ that this program was written for */
 
 struct mg_store_options {
-    const char *dsn;  /* libpq connection string or URI; NULL or "": the PG* environment */
-    const char *name; /* application_name */
+    const char *dsn;           /* libpq connection string or URI; NULL or "": the PG* environment */
+    const char *name;          /* application_name */
+    bool is_plaintext_allowed; /* to a host that is not loopback */
     bool is_unsafe_durability_allowed;
     bool is_leader_session;  /* sets idle_session_timeout, so that a paused leader loses its lock */
     bool skips_schema_check; /* for `db migrate|status` */
@@ -39,13 +40,19 @@ struct mg_store_options {
     void *arg;
 };
 
-/* What mg_store_create would say of this DSN, without connecting: for --check-config. */
-enum mg_class mg_store_check_dsn(const char *dsn, struct mg_err *err) MG_MUSTCHECK;
+/* Whether one could connect with this DSN: libpq can read it, and what goes to a host that is not loopback
+ * goes with sslmode=verify-full, unless plaintext is allowed. The PG* environment and the service that it
+ * names count, as they will for libpq; a service that the DSN names cannot be looked into, so that its
+ * sslmode must stand in the DSN. Connects to nothing; for --check-config. MG_BAD_INPUT. */
+enum mg_class mg_store_check_dsn(const char *dsn, bool is_plaintext_allowed, struct mg_err *err) MG_MUSTCHECK;
 
 enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
                               struct mg_store **ret_store,
-                              struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: the DSN cannot be read */
+                              struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: the DSN */
 void mg_store_destroy(struct mg_store *store); /* calls under way end without an answer; accepts NULL */
+/* Later sessions use this DSN (a changed password, say); the one that is open goes on. On error
+ * (MG_BAD_INPUT) the old one stays. */
+enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
 
 /* `err` is NULL on success. */

@@ -122,12 +122,12 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
     return class;
 }
 
-static enum mg_class topology_run(const char *amqp_url, const char *const *services, int service_count,
-                                  bool is_making, void (*report)(void *arg, const char *line), void *arg,
-                                  struct mg_err *err)
+static enum mg_class topology_run(const struct mg_broker_address *address, const char *const *services,
+                                  int service_count, bool is_making,
+                                  void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
 {
     struct run run = {.is_making = is_making, .report = report, .arg = arg};
-    enum mg_class class = mg_amqp_connect(amqp_url, "makegood broker", &run.connection, err);
+    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, err);
     if (class != MG_OK) return class;
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++)
         class = run_exchange(&run, exchanges[i], err);
@@ -142,17 +142,19 @@ static enum mg_class topology_run(const char *amqp_url, const char *const *servi
     return class;
 }
 
-enum mg_class mg_topology_apply(const char *amqp_url, const char *const *services, int service_count,
-                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+enum mg_class mg_topology_apply(const struct mg_broker_address *address, const char *const *services,
+                                int service_count, void (*report)(void *arg, const char *line), void *arg,
+                                struct mg_err *err)
 {
-    return topology_run(amqp_url, services, service_count, true, report, arg, err);
+    return topology_run(address, services, service_count, true, report, arg, err);
 }
 
 /* Bindings cannot be looked at in AMQP 0-9-1; a missing one shows as messages that come back. */
-enum mg_class mg_topology_check(const char *amqp_url, const char *const *services, int service_count,
-                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+enum mg_class mg_topology_check(const struct mg_broker_address *address, const char *const *services,
+                                int service_count, void (*report)(void *arg, const char *line), void *arg,
+                                struct mg_err *err)
 {
-    return topology_run(amqp_url, services, service_count, false, report, arg, err);
+    return topology_run(address, services, service_count, false, report, arg, err);
 }
 
 /* What the last question brought: MG_OK; MG_STALE: there is none; MG_PERMANENT: refused, with the text in

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "io/broker_address.h"
 
 #define MG_EXCHANGE_INTAKE   "makegood.intake"
 #define MG_EXCHANGE_REQUESTS "makegood.requests"
@@ -40,12 +41,12 @@ bool mg_topology_is_reserved(struct mg_slice queue);
 /* Makes what is missing for these services; blocks (for the tool). What exists with other arguments is named
  * in the error with what it should be (MG_PERMANENT). `report` is called with one line for each thing made or
  * found. */
-enum mg_class mg_topology_apply(const char *amqp_url, const char *const *services, int service_count,
-                                void (*report)(void *arg, const char *line), void *arg,
+enum mg_class mg_topology_apply(const struct mg_broker_address *address, const char *const *services,
+                                int service_count, void (*report)(void *arg, const char *line), void *arg,
                                 struct mg_err *err) MG_MUSTCHECK;
 /* Looks only; MG_PERMANENT with all that is missing or different. */
-enum mg_class mg_topology_check(const char *amqp_url, const char *const *services, int service_count,
-                                void (*report)(void *arg, const char *line), void *arg,
+enum mg_class mg_topology_check(const struct mg_broker_address *address, const char *const *services,
+                                int service_count, void (*report)(void *arg, const char *line), void *arg,
                                 struct mg_err *err) MG_MUSTCHECK;
 
 /* A message in a queue as the tool shows it. */
@@ -59,7 +60,7 @@ enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
 /* Walks a queue (dead.letters or orders.rejected), at most `max` messages; `pick` says for each what to do
  * with it; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the queue it came from, marked
  * x-makegood-again, and removes it after the confirm. Blocks (for the tool). */
-enum mg_class mg_topology_walk(const char *amqp_url, const char *queue, int max,
+enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err) MG_MUSTCHECK;
 

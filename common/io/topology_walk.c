@@ -40,12 +40,12 @@ static enum mg_class walk_settle(struct walk *walk, const struct letter *letter,
                                  struct mg_err *err);
 static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err);
 
-enum mg_class mg_topology_walk(const char *amqp_url, const char *queue, int max,
+enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err)
 {
     struct walk walk = {.queue = queue};
-    enum mg_class class = mg_amqp_connect(amqp_url, "makegood dead", &walk.connection, err);
+    enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, err);
     if (class != MG_OK) return class;
     if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL)
         class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);

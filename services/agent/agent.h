@@ -42,7 +42,7 @@
 
 struct mg_agent_options {
     struct mg_list service_files;
-    const char *amqp_url;
+    struct mg_broker_address broker;
     const char *http_address;
     const char *instance;
     const char *log_level;

@@ -8,6 +8,7 @@
 
 #include "agent.h"
 #include "base/log.h"
+#include "broker_options.h"
 
 enum { EXIT_RAN = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -20,13 +21,7 @@ static const struct mg_option option_table[] = {
      .value_name = "FILE",
      .help =
          "service file to serve; may be given several times, up to 16 (two queues each on one connection)"},
-    {.name = "amqp-url",
-     .type = MG_OPTION_TEXT,
-     .target = &options.amqp_url,
-     .default_value = "amqp://guest:guest@127.0.0.1:5672/",
-     .is_secret = true,
-     .value_name = "URL",
-     .help = "the broker, amqp://user:password@host:port/vhost"},
+    MG_BROKER_OPTIONS(options.broker),
     {.name = "http",
      .type = MG_OPTION_TEXT,
      .target = &options.http_address,
@@ -101,7 +96,7 @@ static int complain(const struct mg_err *err)
 static void announce(void)
 {
     char url[256];
-    mg_url_redact(options.amqp_url, url, sizeof url);
+    mg_url_redact(options.broker.url, url, sizeof url);
     for (int i = 0; i < agent.lane_count; i++) {
         mg_log(MG_LOG_INFO, "serving", MG_LOG_TEXT("service", agent.lanes[i].service->name),
                MG_LOG_TEXT("url", agent.lanes[i].service->url),
@@ -146,7 +141,7 @@ static enum mg_class check(struct mg_err *err)
                           options.log_level);
     }
     if (class == MG_OK) {
-        class = mg_broker_check_url(options.amqp_url, err);
+        class = mg_broker_check_address(&options.broker, err);
     }
     return class;
 }

@@ -150,7 +150,7 @@ static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
     char name[MG_INSTANCE_MAX + 32];
     snprintf(name, sizeof name, "makegood-agent %s", agent->instance);
     struct mg_broker_options options = {
-        .url = agent->options->amqp_url,
+        .address = agent->options->broker,
         .name = name,
         .consumer_count = agent->lane_count * MG_LINE_COUNT,
         .check_queues = {MG_QUEUE_REPLIES, NULL},

@@ -27,7 +27,8 @@ enum exit_code {
 
 /* Everything that any verb's options can set. */
 struct cli_options {
-    const char *amqp_url, *pg_dsn, *output;
+    struct mg_broker_address broker;
+    const char *pg_dsn, *output;
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
     struct mg_list sets, services;
@@ -54,6 +55,7 @@ typedef enum exit_code cli_verb_fn(struct cli *cli);
 bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms);
 /* Connects and waits until the other end is ready to use; says on stderr what is wrong if it is not. */
 enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check);
+enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err) MG_MUSTCHECK;
 enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *options);
 void cli_close(struct cli *cli);
 /* One line on stderr, "makegood: …", and the code back: `return cli_fail(EXIT_ERROR, "could not …")`. */

@@ -114,7 +114,7 @@ static enum exit_code walk_run(struct walk *walk, int max)
     if (strcmp(queue, MG_QUEUE_DEAD) != 0 && strcmp(queue, MG_QUEUE_REJECTED) != 0) {
         return cli_fail(EXIT_USAGE, "--queue %s: expected %s or %s", queue, MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
     }
-    if (mg_topology_walk(walk->cli->options.amqp_url, queue, max, letter_pick, walk, &count, &err) != MG_OK) {
+    if (mg_topology_walk(&walk->cli->options.broker, queue, max, letter_pick, walk, &count, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;

@@ -175,7 +175,7 @@ static void broker_check(struct doctor *doctor, const char *const *services, int
 {
     struct mg_err err;
     enum mg_class class =
-        mg_topology_check(doctor->cli->options.amqp_url, services, service_count, line_drop, NULL, &err);
+        mg_topology_check(&doctor->cli->options.broker, services, service_count, line_drop, NULL, &err);
     finding(doctor, class == MG_OK, "broker",
             class == MG_OK ? "exchanges, queues and bindings are as they should be" : err.text);
 }

@@ -55,7 +55,7 @@ static void queue_seen(void *arg, const char *queue, int64_t ready_messages, int
 static void queue_print(struct cli *cli, FILE *out, const char *queue)
 {
     struct look look = {.is_over = false};
-    const struct mg_broker_options options = {.url = NULL};
+    const struct mg_broker_options options = {.consumer_count = 0};
     struct mg_err err;
     if (cli_open_broker(cli, &options) == EXIT_DONE &&
         mg_broker_watch_queue(cli->broker, queue, LOOK_PERIOD_MS, queue_seen, &look, &err) == MG_OK &&

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "broker_options.h"
 #include "cli.h"
 
 /* Options beside those that every verb has. */
@@ -135,10 +136,9 @@ static int options_add(struct mg_option *to, int count, bool is_wanted, struct m
 
 static void options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
 {
-    int n = 0;
-    list[n++] = (struct mg_option){
-        "amqp-url", MG_OPTION_TEXT, &to->amqp_url, "amqp://guest:guest@127.0.0.1:5672/", 0, 0,
-        true,       "URL",          "the broker"};
+    const struct mg_option broker[] = {MG_BROKER_OPTIONS(to->broker)};
+    memcpy(list, broker, sizeof(broker));
+    int n = sizeof(broker) / sizeof(broker[0]);
     list[n++] = (struct mg_option){"pg-dsn",
                                    MG_OPTION_TEXT,
                                    &to->pg_dsn,
@@ -250,6 +250,10 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     enum exit_code code = EXIT_DONE;
     if (action == MG_CONFIG_RUN) {
         code = usage_check(verb, &cli);
+    }
+    if (action == MG_CONFIG_CHECK &&
+        (mg_broker_check_address(&cli.options.broker, &err) != MG_OK || cli_check_dsn(&cli, &err) != MG_OK)) {
+        code = cli_fail_err(&err);
     }
     if (code == EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.is_json = strcmp(cli.options.output, "json") == 0;

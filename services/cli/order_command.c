@@ -120,7 +120,7 @@ static enum exit_code answer_await(struct asking *asking)
     struct cli *cli = asking->cli;
     struct mg_err err;
     struct mg_broker_options options = {
-        .url = cli->options.amqp_url, .name = "makegood", .on_delivery = result_came, .arg = asking};
+        .address = cli->options.broker, .name = "makegood", .on_delivery = result_came, .arg = asking};
     options.on_state = NULL;
     if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
         return cli_fail_err(&err);

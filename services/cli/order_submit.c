@@ -322,7 +322,7 @@ static enum exit_code submit_run(struct submit *submit)
 {
     struct cli *cli = submit->cli;
     struct mg_err err;
-    struct mg_broker_options options = {.url = cli->options.amqp_url,
+    struct mg_broker_options options = {.address = cli->options.broker,
                                         .name = "makegood",
                                         .on_delivery = status_came,
                                         .on_state = NULL,

@@ -110,6 +110,7 @@ enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
     char reason[512];
     opening = (struct opening){cli, false};
     struct mg_store_options options = {.dsn = cli->options.pg_dsn,
+                                       .is_plaintext_allowed = cli->options.broker.is_plaintext_allowed,
                                        .name = "makegood",
                                        .is_unsafe_durability_allowed =
                                            true, /* reading does no harm; doctor says it */
@@ -128,6 +129,11 @@ enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
         return cli_fail(EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
     }
     return EXIT_DONE;
+}
+
+enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err)
+{
+    return mg_store_check_dsn(cli->options.pg_dsn, cli->options.broker.is_plaintext_allowed, err);
 }
 
 static void delivery_unexpected(void *arg, struct mg_delivery *delivery)
@@ -154,9 +160,7 @@ enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *
     struct mg_err err;
     char reason[512];
     struct mg_broker_options options = *wanted;
-    if (options.url == NULL) {
-        options.url = cli->options.amqp_url;
-    }
+    options.address = cli->options.broker;
     options.name = "makegood";
     if (options.on_delivery == NULL) {
         options.on_delivery = delivery_unexpected;

@@ -18,7 +18,7 @@ enum exit_code verb_broker_apply(struct cli *cli)
 {
     struct mg_err err;
     const struct mg_list *services = &cli->options.services;
-    if (mg_topology_apply(cli->options.amqp_url, services->items, services->count, line_print, cli, &err) !=
+    if (mg_topology_apply(&cli->options.broker, services->items, services->count, line_print, cli, &err) !=
         MG_OK) {
         return cli_fail_err(&err);
     }
@@ -29,7 +29,7 @@ enum exit_code verb_broker_check(struct cli *cli)
 {
     struct mg_err err;
     const struct mg_list *services = &cli->options.services;
-    if (mg_topology_check(cli->options.amqp_url, services->items, services->count, line_print, cli, &err) !=
+    if (mg_topology_check(&cli->options.broker, services->items, services->count, line_print, cli, &err) !=
         MG_OK) {
         return cli_fail_err(&err);
     }
@@ -39,7 +39,8 @@ enum exit_code verb_broker_check(struct cli *cli)
 enum exit_code verb_db_migrate(struct cli *cli)
 {
     struct mg_err err;
-    if (mg_store_migrate(cli->options.pg_dsn, cli->options.migrations, line_print, cli, &err) != MG_OK) {
+    if (cli_check_dsn(cli, &err) != MG_OK ||
+        mg_store_migrate(cli->options.pg_dsn, cli->options.migrations, line_print, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "broker_options.h"
 #include "io/http_server.h"
 #include "scheduler.h"
 
@@ -43,8 +44,7 @@ static enum mg_class settings_load(int argc, char **argv, struct settings *setti
 {
     struct mg_scheduler_options *to = &settings->scheduler;
     const struct mg_option options[] = {
-        {"amqp-url", MG_OPTION_TEXT, &to->amqp_url, "amqp://guest:guest@127.0.0.1:5672/", 0, 0, true, "URL",
-         "RabbitMQ, amqp://user:password@host:port/vhost"},
+        MG_BROKER_OPTIONS(to->broker),
         {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, NULL, 0, 0, true, "DSN",
          "PostgreSQL, as libpq reads it; without it the PG* environment counts"},
         {"workflows", MG_OPTION_TEXT, &to->workflows_dir, "", 0, 0, false, "DIR",
@@ -100,8 +100,9 @@ static enum mg_class settings_finish(struct settings *settings, char *instance, 
         return mg_err_set(err, MG_BAD_INPUT, "--log-level %s: one of debug, info, warn, error is right",
                           settings->log_level);
     }
-    enum mg_class class = mg_broker_check_url(options->amqp_url, err);
-    return class == MG_OK ? mg_store_check_dsn(options->pg_dsn, err) : class;
+    enum mg_class class = mg_broker_check_address(&options->broker, err);
+    return class == MG_OK ? mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err)
+                          : class;
 }
 
 static int failure(const struct mg_err *err)
@@ -147,7 +148,7 @@ static int run(struct settings *settings, struct mg_definition *definitions)
     }
     if (class == MG_OK) {
         char amqp[256];
-        mg_url_redact(settings->scheduler.amqp_url, amqp, sizeof(amqp));
+        mg_url_redact(settings->scheduler.broker.url, amqp, sizeof(amqp));
         mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("amqp", amqp),
                MG_LOG_NUMBER("http_port", server != NULL ? mg_http_server_port(server) : 0));
         mg_loop_run(process.loop);

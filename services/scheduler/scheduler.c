@@ -161,6 +161,7 @@ static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *e
 {
     struct mg_store_options options = {
         .dsn = scheduler->options->pg_dsn,
+        .is_plaintext_allowed = scheduler->options->broker.is_plaintext_allowed,
         .name = "makegood-scheduler",
         .is_unsafe_durability_allowed = scheduler->options->is_unsafe_durability_allowed,
         .metrics = scheduler->metrics,
@@ -175,7 +176,7 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
 {
     uint16_t prefetch = (uint16_t)scheduler->options->prefetch;
     struct mg_broker_options options = {
-        .url = scheduler->options->amqp_url,
+        .address = scheduler->options->broker,
         .name = scheduler->options->instance,
         .consumers = {[MG_LANE_REPLIES] = {MG_QUEUE_REPLIES, prefetch},
                       [MG_LANE_COMMANDS] = {MG_QUEUE_COMMANDS, prefetch},

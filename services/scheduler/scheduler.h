@@ -27,7 +27,8 @@
 #define MG_BATCH_MAX 1024
 
 struct mg_scheduler_options {
-    const char *amqp_url, *pg_dsn, *instance;
+    struct mg_broker_address broker;
+    const char *pg_dsn, *instance;
     const char *workflows_dir; /* "": none are loaded at start */
     int64_t batch, prefetch, window;
     int64_t quiesce_ms, park_ms, drain_timeout_ms;

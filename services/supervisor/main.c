@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "broker_options.h"
 #include "io/topology.h"
 #include "supervisor.h"
 
@@ -66,6 +67,7 @@ static void metrics_make(struct supervisor *supervisor)
 static enum mg_class parts_open(struct supervisor *supervisor, struct mg_err *err)
 {
     struct mg_store_options store = {.dsn = supervisor->options.pg_dsn,
+                                     .is_plaintext_allowed = supervisor->options.broker.is_plaintext_allowed,
                                      .name = "makegood-supervisor",
                                      .is_unsafe_durability_allowed =
                                          supervisor->options.is_unsafe_durability_allowed,
@@ -75,7 +77,7 @@ static enum mg_class parts_open(struct supervisor *supervisor, struct mg_err *er
                                      .on_refused = store_refused,
                                      .arg = supervisor};
     struct mg_broker_options broker = {
-        .url = supervisor->options.amqp_url,
+        .address = supervisor->options.broker,
         .name = "makegood-supervisor",
         .check_queues = {MG_QUEUE_COMMANDS, MG_QUEUE_ALERTS, MG_QUEUE_DEAD, NULL},
         .metrics = supervisor->metrics,
@@ -143,8 +145,7 @@ int main(int argc, char **argv)
     static struct supervisor supervisor;
     struct supervisor_options *to = &supervisor.options;
     const struct mg_option options[] = {
-        {"amqp-url", MG_OPTION_TEXT, &to->amqp_url, "amqp://guest:guest@127.0.0.1:5672/", 0, 0, true, "URL",
-         "the broker"},
+        MG_BROKER_OPTIONS(to->broker),
         {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
          "the database, straight to the server: no transaction pooler; empty: libpq's PG* environment"},
         {"http", MG_OPTION_TEXT, &to->http, "", 0, 0, false, "HOST:PORT",
@@ -186,8 +187,9 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "makegood-supervisor: --log-level %s: expected debug, info, warn or error\n",
                       to->log_level);
         exit_code = EXIT_USAGE;
-    } else if (action != MG_CONFIG_EXIT && (mg_broker_check_url(to->amqp_url, &err) != MG_OK ||
-                                            mg_store_check_dsn(to->pg_dsn, &err) != MG_OK)) {
+    } else if (action != MG_CONFIG_EXIT &&
+               (mg_broker_check_address(&to->broker, &err) != MG_OK ||
+                mg_store_check_dsn(to->pg_dsn, to->broker.is_plaintext_allowed, &err) != MG_OK)) {
         (void)fprintf(stderr, "makegood-supervisor: %s\n", err.text);
         exit_code = EXIT_USAGE;
     } else if (action == MG_CONFIG_RUN) {

@@ -16,7 +16,8 @@
 #include "io/store.h"
 
 struct supervisor_options {
-    const char *amqp_url, *pg_dsn, *http, *instance, *log_level;
+    struct mg_broker_address broker;
+    const char *pg_dsn, *http, *instance, *log_level;
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
     int64_t gap_ms, grace_ms, overdue_limit;
     bool is_unsafe_durability_allowed;

@@ -162,6 +162,13 @@ const char *test_amqp_url(void)
     return url;
 }
 
+const struct mg_broker_address *test_address(void)
+{
+    static struct mg_broker_address address;
+    address.url = test_amqp_url();
+    return &address;
+}
+
 void test_queue_name(const char *what, char ret_name[64])
 {
     (void)snprintf(ret_name, 64, "test.%s.%016llx", what, (unsigned long long)mg_random_u64());
@@ -171,7 +178,7 @@ static amqp_connection_state_t test_connect(void)
 {
     struct mg_err err;
     amqp_connection_state_t connection = NULL;
-    ck_assert_msg(mg_amqp_connect(test_amqp_url(), "test", &connection, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_amqp_connect(test_address(), "test", &connection, &err) == MG_OK, "%s", err.text);
     return connection;
 }
 
@@ -264,8 +271,11 @@ void fixture_init(struct fixture *fixture, const char *url)
     memset(fixture, 0, sizeof(*fixture));
     fixture->loop = mg_loop_create();
     ck_assert_ptr_nonnull(fixture->loop);
-    fixture->options = (struct mg_broker_options){
-        .url = url, .name = "test", .on_delivery = on_delivery, .on_state = on_state, .arg = fixture};
+    fixture->options = (struct mg_broker_options){.address = {.url = url},
+                                                  .name = "test",
+                                                  .on_delivery = on_delivery,
+                                                  .on_state = on_state,
+                                                  .arg = fixture};
     fixture->ready = fixture->consumers = -2;
 }
 

@@ -41,6 +41,7 @@ struct fixture {
 };
 
 const char *test_amqp_url(void); /* fails the test if there is none */
+const struct mg_broker_address *test_address(void);
 /* A name that no other run uses. */
 void test_queue_name(const char *what, char ret_name[64]);
 /* A classic queue, deleted again by test_queue_delete; `max_length` 0: no limit, else the publisher is

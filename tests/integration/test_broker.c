@@ -406,7 +406,7 @@ START_TEST(bad_addresses_are_refused)
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         struct mg_broker *broker = NULL;
         struct mg_err err;
-        fixture.options.url = urls[i];
+        fixture.options.address.url = urls[i];
         ck_assert_int_eq(mg_broker_create(fixture.loop, &fixture.options, &broker, &err), MG_BAD_INPUT);
         ck_assert_ptr_null(broker);
     }

@@ -26,7 +26,7 @@ static void apply(void)
     struct mg_err err;
     const char *services[] = {service};
     line_count = made_count = 0;
-    ck_assert_msg(mg_topology_apply(test_amqp_url(), services, 1, on_line, NULL, &err) == MG_OK, "%s",
+    ck_assert_msg(mg_topology_apply(test_address(), services, 1, on_line, NULL, &err) == MG_OK, "%s",
                   err.text);
 }
 
@@ -91,8 +91,8 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
     ck_assert_int_eq(line_count, 6 + 7 + 2);
     struct mg_err err;
     const char *services[] = {service, "test-nobody-serves-this"};
-    ck_assert_int_eq(mg_topology_check(test_amqp_url(), services, 1, on_line, NULL, &err), MG_OK);
-    ck_assert_int_eq(mg_topology_check(test_amqp_url(), services, 2, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_int_eq(mg_topology_check(test_address(), services, 1, on_line, NULL, &err), MG_OK);
+    ck_assert_int_eq(mg_topology_check(test_address(), services, 2, on_line, NULL, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, "agent.test-nobody-serves-this.requests"));
     ck_assert_int_eq(test_queue_ready("agent.test-nobody-serves-this.requests"), -1);
 }
@@ -105,9 +105,9 @@ START_TEST(queue_with_other_arguments_is_named)
     test_queue_declare(requests, 0);
     struct mg_err err;
     const char *services[] = {service};
-    ck_assert_int_eq(mg_topology_apply(test_amqp_url(), services, 1, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_int_eq(mg_topology_apply(test_address(), services, 1, on_line, NULL, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, requests));
-    ck_assert_int_eq(mg_topology_check(test_amqp_url(), services, 1, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_int_eq(mg_topology_check(test_address(), services, 1, on_line, NULL, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, requests));
 }
 END_TEST
@@ -117,7 +117,7 @@ START_TEST(queues_are_bounded)
 {
     struct mg_err err;
     amqp_connection_state_t connection;
-    ck_assert_int_eq(mg_amqp_connect(test_amqp_url(), "test", &connection, &err), MG_OK);
+    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, &err), MG_OK);
     static const char *const texts[][2] = {{"x-queue-type", "quorum"},
                                            {"x-overflow", "reject-publish"},
                                            {"x-dead-letter-exchange", "makegood.dead"},
@@ -146,8 +146,8 @@ END_TEST
 START_TEST(unreachable_broker_is_transient)
 {
     struct mg_err err;
-    ck_assert_int_eq(mg_topology_check("amqp://guest:guest@127.0.0.1:1/", NULL, 0, on_line, NULL, &err),
-                     MG_TRANSIENT);
+    const struct mg_broker_address nowhere = {.url = "amqp://guest:guest@127.0.0.1:1/"};
+    ck_assert_int_eq(mg_topology_check(&nowhere, NULL, 0, on_line, NULL, &err), MG_TRANSIENT);
     ck_assert_ptr_nonnull(strstr(err.text, "127.0.0.1:1"));
 }
 END_TEST
@@ -180,8 +180,7 @@ static int walk(enum mg_dead_verb verb)
     struct picks picks = {.verb = verb};
     int count;
     struct mg_err err;
-    ck_assert_msg(mg_topology_walk(test_amqp_url(), MG_QUEUE_DEAD, 10000, pick, &picks, &count, &err) ==
-                      MG_OK,
+    ck_assert_msg(mg_topology_walk(test_address(), MG_QUEUE_DEAD, 10000, pick, &picks, &count, &err) == MG_OK,
                   "%s", err.text);
     ck_assert_int_ge(count, picks.found);
     return picks.found;

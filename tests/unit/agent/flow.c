@@ -34,7 +34,7 @@ void flow_start(const char *members)
     memset(&options, 0, sizeof options);
     options.service_files.items[0] = path;
     options.service_files.count = 1;
-    options.amqp_url = "amqp://127.0.0.1";
+    options.broker.url = "amqp://127.0.0.1";
     options.http_address = "";
     options.instance = "test";
     options.drain_timeout_ms = 300;

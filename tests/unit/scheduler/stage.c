@@ -27,7 +27,7 @@ void stage_start(void)
     fake_store_reset();
     fake_broker_reset();
     stage_exit_code = -1;
-    options = (struct mg_scheduler_options){.amqp_url = "amqp://test",
+    options = (struct mg_scheduler_options){.broker = {.url = "amqp://test"},
                                             .pg_dsn = "",
                                             .instance = "test",
                                             .workflows_dir = "",

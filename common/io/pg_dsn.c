@@ -1,0 +1,112 @@
+/*
+ * What a DSN says before anybody connects: whether libpq can read it, and whether everything that goes with
+ * it to another machine goes encrypted to the server that is meant. The other TLS modes of libpq would accept
+ * any certificate, or none.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "io/pg_libpq.h"
+#include "io/store.h"
+
+#define HOST_SIZE 256
+
+void mg_pg_free_secret(char *text)
+{
+    if (text != NULL) explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+/* `ret_options` NULL: the DSN says nothing but, perhaps, the bare name of a database. */
+static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, struct mg_err *err)
+{
+    *ret_options = NULL;
+    if (dsn == NULL || dsn[0] == '\0') return MG_OK;
+    if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) return MG_OK;
+    char *message = NULL;
+    *ret_options = PQconninfoParse(dsn, &message);
+    if (*ret_options != NULL) return MG_OK;
+    char text[256] = "no memory";
+    if (message != NULL) mg_pg_message(message, text, sizeof text);
+    PQfreemem(message);
+    return mg_err_set(
+        err, MG_BAD_INPUT,
+        "cannot read the database's connection string: %s; write host=… dbname=… or postgresql://…", text);
+}
+
+enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
+{
+    PQconninfoOption *options;
+    enum mg_class class = dsn_parse(dsn, &options, err);
+    PQconninfoFree(options);
+    return class;
+}
+
+/* NULL: not named. An empty value is one, too: it keeps the environment's out. */
+static const char *option_value(const PQconninfoOption *options, const char *keyword)
+{
+    for (; options != NULL && options->keyword != NULL; options++) {
+        if (strcmp(options->keyword, keyword) == 0) return options->val;
+    }
+    return NULL;
+}
+
+/* Copies the item at the front of a list with commas; false: there was none. */
+static bool list_take(const char **list, char ret_item[HOST_SIZE])
+{
+    if (*list == NULL) return false;
+    size_t len = strcspn(*list, ",");
+    (void)snprintf(ret_item, HOST_SIZE, "%.*s", (int)(len < HOST_SIZE ? len : HOST_SIZE - 1), *list);
+    *list = (*list)[len] == ',' ? *list + len + 1 : NULL;
+    return true;
+}
+
+/* The first of all hosts that is on another machine; false: there is none. An address counts rather than the
+ * name beside it; neither, or a path, means a socket of this machine. */
+static bool hosts_leave_machine(const char *hosts, const char *addresses, char ret_host[HOST_SIZE])
+{
+    char host[HOST_SIZE] = "", address[HOST_SIZE] = "";
+    for (;;) {
+        bool has_host = list_take(&hosts, host), has_address = list_take(&addresses, address);
+        if (!has_host && !has_address) return false;
+        const char *goes_to = has_address && address[0] != '\0' ? address : has_host ? host : "";
+        if (goes_to[0] == '\0' || goes_to[0] == '/' || goes_to[0] == '@') continue;
+        if (mg_host_is_loopback(goes_to)) continue;
+        (void)snprintf(ret_host, HOST_SIZE, "%s", goes_to);
+        return true;
+    }
+}
+
+enum mg_class mg_store_check_dsn(const char *dsn, bool is_plaintext_allowed, struct mg_err *err)
+{
+    PQconninfoOption *options;
+    enum mg_class class = dsn_parse(dsn, &options, err);
+    if (class != MG_OK || is_plaintext_allowed) {
+        PQconninfoFree(options);
+        return class;
+    }
+    PQconninfoOption *defaults = PQconndefaults();
+    const char *words[] = {"host", "hostaddr", "sslmode"};
+    const char *values[3];
+    bool has_service = option_value(options, "service") != NULL;
+    for (int i = 0; i < 3; i++) {
+        values[i] = option_value(options, words[i]);
+        if (values[i] == NULL && !has_service) values[i] = option_value(defaults, words[i]);
+    }
+    char host[HOST_SIZE] = "the host of its service";
+    bool is_leaving = has_service || hosts_leave_machine(values[0], values[1], host);
+    if (defaults == NULL) {
+        class = mg_err_set(err, MG_TRANSIENT, "could not read the database's connection string: no memory");
+    } else if (is_leaving && (values[2] == NULL || strcmp(values[2], "verify-full") != 0)) {
+        class = mg_err_set(err, MG_BAD_INPUT,
+                           "cannot use the database's connection string: with sslmode=%s, nobody knows who "
+                           "reads what goes to %s; write sslmode=verify-full sslrootcert=FILE, or give "
+                           "--allow-plaintext if the network is private",
+                           values[2] == NULL ? "prefer" : values[2], host);
+    }
+    PQconninfoFree(options);
+    PQconninfoFree(defaults);
+    return class;
+}
