@@ -42,14 +42,14 @@ static const struct mg_sql CHECK_SERVER = {
     "",
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
     " current_setting('full_page_writes'),"
-    " to_regclass('makegood_schema') IS NOT NULL"};
+    " to_regclass('makegood_migration') IS NOT NULL"};
 /* clang-format on */
 enum { CHECK_FSYNC, CHECK_SYNCHRONOUS_COMMIT, CHECK_FULL_PAGE_WRITES, CHECK_HAS_SCHEMA };
 
 /* clang-format off */
 static const struct mg_sql CHECK_SCHEMA = {
     "",
-    "SELECT coalesce(max(version), 0) FROM makegood_schema"};
+    "SELECT version, serves_from FROM makegood_migration ORDER BY version DESC LIMIT 1"};
 /* clang-format on */
 
 static void on_session(void *arg);
@@ -153,6 +153,29 @@ static void accept(struct mg_store *store)
     set_state(store, true, "");
 }
 
+bool mg_schema_serves(int64_t version, int64_t serves_from, char *ret_reason, size_t size)
+{
+    if (version < MG_SCHEMA_VERSION) {
+        snprintf(ret_reason, size,
+                 "the database's schema is version %lld and this program needs version %d: run `makegood db "
+                 "migrate`",
+                 (long long)version, MG_SCHEMA_VERSION);
+        return false;
+    }
+    if (serves_from > MG_SCHEMA_VERSION) {
+        snprintf(
+            ret_reason, size,
+            "the database's schema is version %lld, which serves programs from version %lld on, and this "
+            "program is of version %d: use a newer program",
+            (long long)version, (long long)serves_from, MG_SCHEMA_VERSION);
+        return false;
+    }
+    snprintf(ret_reason, size,
+             "version %lld serves programs from version %lld on; this program is of version %d",
+             (long long)version, (long long)serves_from, MG_SCHEMA_VERSION);
+    return true;
+}
+
 static void on_schema_checked(void *arg, const struct mg_pg_answer *answer)
 {
     struct mg_store *store = arg;
@@ -160,17 +183,15 @@ static void on_schema_checked(void *arg, const struct mg_pg_answer *answer)
         mg_pg_drop(store->pg, answer->err->text);
         return;
     }
-    int64_t version = mg_rows_int(answer->rows[0], 0, 0);
-    if (version == MG_SCHEMA_VERSION) {
-        accept(store);
-        return;
-    }
+    const struct mg_rows *rows = answer->rows[0];
+    bool is_there = mg_rows_count(rows) > 0;
     char reason[320];
-    snprintf(
-        reason, sizeof reason, "the database's schema is version %lld and this program needs version %d: %s",
-        (long long)version, MG_SCHEMA_VERSION,
-        version < MG_SCHEMA_VERSION ? "run `makegood db migrate`" : "use the program that belongs to it");
-    refuse(store, reason);
+    if (mg_schema_serves(is_there ? mg_rows_int(rows, 0, 0) : 0, is_there ? mg_rows_int(rows, 0, 1) : 0,
+                         reason, sizeof reason)) {
+        accept(store);
+    } else {
+        refuse(store, reason);
+    }
 }
 
 static bool is_off(const struct mg_rows *rows, int column)
@@ -201,9 +222,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
     } else if (store->options.skips_schema_check) {
         accept(store);
     } else if (!mg_rows_bool(rows, 0, CHECK_HAS_SCHEMA)) {
-        snprintf(reason, sizeof reason,
-                 "the database has no schema and this program needs version %d: run `makegood db migrate`",
-                 MG_SCHEMA_VERSION);
+        (void)mg_schema_serves(0, 0, reason, sizeof reason);
         refuse(store, reason);
     } else {
         struct mg_pg_statement statement = {.sql = &CHECK_SCHEMA};

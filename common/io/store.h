@@ -24,7 +24,11 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 1 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 2 /* the newest file in deploy/postgres/ that this program was written for */
+
+/* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
+ * to do; true: it says how they fit. `version` 0: there is none. */
+bool mg_schema_serves(int64_t version, int64_t serves_from, char *ret_reason, size_t size);
 
 struct mg_store_options {
     const char *dsn;           /* libpq connection string or URI; NULL or "": the PG* environment */

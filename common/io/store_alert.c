@@ -9,31 +9,36 @@
 
 /*
  * A leader's alerts are fenced by its epoch ($6, $7) under a row lock, as law 9 asks: what a leader does on
- * waking from a pause changes nothing. Epoch 0: the writer is no leader.
+ * waking from a pause changes nothing. Who is no leader has no right to that lock, and does not need it.
  */
 /* clang-format off */
-static const struct mg_sql WRITE_ALERTS = {
-    "write_alerts",
-    "WITH fence AS MATERIALIZED ("
-    "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint AND holder ="
-    " $7::text FOR SHARE),"
-    " input AS MATERIALIZED ("
-    "  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])"
-    "   WITH ORDINALITY AS i(code, subject, order_id, text, is_closed, n)"
-    "  WHERE $6::bigint = 0 OR EXISTS (SELECT FROM fence)),"
-    " closed AS ("
-    "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM input i"
-    "  WHERE i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"
-    "  RETURNING a.code, a.subject, true AS is_closed),"
-    " opened AS ("
-    "  INSERT INTO operator_alert (code, subject, order_id, text)"
-    "  SELECT i.code, i.subject, i.order_id, i.text FROM input i WHERE NOT i.is_closed ORDER BY i.code,"
-    " i.subject"
-    "  ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"
-    "  RETURNING code, subject, false AS is_closed)"
-    " SELECT min(i.n) - 1 FROM input i"
-    " JOIN (SELECT * FROM closed UNION ALL SELECT * FROM opened) c USING (code, subject, is_closed)"
-    " GROUP BY code, subject, is_closed"};
+#define WRITE_ALERTS(fence, is_let_through)                                                                  \
+    "WITH " fence                                                                                            \
+    " input AS MATERIALIZED ("                                                                               \
+    "  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])"                  \
+    "   WITH ORDINALITY AS i(code, subject, order_id, text, is_closed, n)"                                   \
+    "  WHERE " is_let_through "),"                                                                           \
+    " closed AS ("                                                                                           \
+    "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM input i"                                  \
+    "  WHERE i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"              \
+    "  RETURNING a.code, a.subject, true AS is_closed),"                                                     \
+    " opened AS ("                                                                                           \
+    "  INSERT INTO operator_alert (code, subject, order_id, text)"                                           \
+    "  SELECT i.code, i.subject, i.order_id, i.text FROM input i WHERE NOT i.is_closed ORDER BY i.code,"     \
+    " i.subject"                                                                                             \
+    "  ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"                                       \
+    "  RETURNING code, subject, false AS is_closed)"                                                         \
+    " SELECT min(i.n) - 1 FROM input i"                                                                      \
+    " JOIN (SELECT * FROM closed UNION ALL SELECT * FROM opened) c USING (code, subject, is_closed)"         \
+    " GROUP BY code, subject, is_closed"
+
+static const struct mg_sql WRITE_ALERTS_FREELY = {"write_alerts_freely", WRITE_ALERTS("", "true")};
+static const struct mg_sql WRITE_ALERTS_FENCED = {
+    "write_alerts_fenced",
+    WRITE_ALERTS("fence AS MATERIALIZED ("
+                 "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint"
+                 "   AND holder = $7::text FOR SHARE),",
+                 "EXISTS (SELECT FROM fence)")};
 /* clang-format on */
 
 /* What happened once has no cause that could go away: acknowledging it closes it. */
@@ -100,11 +105,14 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
         mg_pg_push_text(&params, text, alerts[i].text.data == NULL ? mg_slice_of("") : alerts[i].text);
         mg_pg_push_bool(&params, is_closed, alerts[i].is_closed);
     }
-    /* A session for leading that does not lead has no epoch that any row could carry. */
     bool is_fenced = store->options.is_leader_session;
-    mg_pg_add_int(&params, !is_fenced ? 0 : store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);
-    mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
-    mg_store_send_one(store, &WRITE_ALERTS, &params, on_alerts_written, job);
+    if (is_fenced) {
+        /* A session for leading that does not lead has no epoch that any row could carry. */
+        mg_pg_add_int(&params, store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);
+        mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
+    }
+    mg_store_send_one(store, is_fenced ? &WRITE_ALERTS_FENCED : &WRITE_ALERTS_FREELY, &params,
+                      on_alerts_written, job);
 }
 
 struct ack_job {

@@ -9,6 +9,11 @@
 /* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
 #define ROWS_MAX "10000"
 
+/* A number from a table that may not be there: SQL that names it could not be planned. */
+#define SCHEMA(value, table)                                                                                 \
+    "(xpath('//v/text()', query_to_xml('SELECT " value " AS v FROM ' || " table                              \
+    ", false, true, '')))[1]::text"
+
 #define ISO(time) "to_char(" time " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
 /* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
@@ -94,9 +99,9 @@ static const struct {
         "SELECT current_setting('server_version') AS server_version, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
         " current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,"
         " pg_is_in_recovery() AS in_recovery,"
-        " CASE WHEN to_regclass('makegood_schema') IS NULL THEN '0' ELSE (xpath('//v/text()', query_to_xml("
-        "  'SELECT coalesce(max(version), 0) AS v FROM makegood_schema', false, true, '')))[1]::text END"
-        "  AS schema_version"}, 0},
+        " coalesce(" SCHEMA("max(version)",
+            "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0') AS schema_version,"
+        " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0') AS serves_from"}, 0},
 };
 /* clang-format on */
 

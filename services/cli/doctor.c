@@ -50,11 +50,10 @@ static void settings_check(struct doctor *doctor)
                    is_durable ? "" : ": it may lose what it has confirmed; set both to on");
     finding(doctor, is_durable, "database", detail);
 
-    (void)snprintf(detail, sizeof(detail),
-                   "version %s, this program needs %d; if they differ: makegood db migrate",
-                   table_cell(&settings, 0, "schema_version"), MG_SCHEMA_VERSION);
-    finding(doctor, strtoll(table_cell(&settings, 0, "schema_version"), NULL, 10) == MG_SCHEMA_VERSION,
-            "schema", detail);
+    bool is_good =
+        mg_schema_serves(strtoll(table_cell(&settings, 0, "schema_version"), NULL, 10),
+                         strtoll(table_cell(&settings, 0, "serves_from"), NULL, 10), detail, sizeof(detail));
+    finding(doctor, is_good, "schema", detail);
 
     long long skew_ms = mg_clock_wall_ms() - strtoll(table_cell(&settings, 0, "now_ms"), NULL, 10);
     (void)snprintf(detail, sizeof(detail), "this machine's differs from the database's by %lld ms", skew_ms);

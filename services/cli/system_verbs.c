@@ -1,4 +1,6 @@
 /* `broker apply|check`, `db migrate|status`. */
+#include <stdlib.h>
+
 #include "cli.h"
 #include "io/topology.h"
 
@@ -54,7 +56,11 @@ enum exit_code verb_db_status(struct cli *cli)
         code = table_read(cli, MG_REPORT_SETTINGS, NULL, 0, &settings);
     }
     if (code == EXIT_DONE && !cli->is_json) {
-        (void)printf("this program needs schema version %d\n", MG_SCHEMA_VERSION);
+        char schema[256];
+        (void)mg_schema_serves(strtoll(table_cell(&settings, 0, "schema_version"), NULL, 10),
+                               strtoll(table_cell(&settings, 0, "serves_from"), NULL, 10), schema,
+                               sizeof(schema));
+        (void)printf("%s\n", schema);
     }
     if (code == EXIT_DONE) {
         table_print(cli, &settings, NULL);

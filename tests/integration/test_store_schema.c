@@ -45,8 +45,8 @@ static void teardown(void)
     char command[128];
     snprintf(command, sizeof command, "DROP DATABASE %s WITH (FORCE)", database);
     rig_admin(&rig, command);
-    static const char *const FILES[] = {"0001_first.sql", "0002_second.sql", "0003_third.sql", "README.md",
-                                        "0003_notes.txt"};
+    static const char *const FILES[] = {"0001_first.sql", "0002_second.sql", "0003_third.sql",
+                                        "README.md",      "0003_notes.txt",  "grants.sql"};
     for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
         char path[256];
         snprintf(path, sizeof path, "%s/%s", folder, FILES[i]);
@@ -94,8 +94,9 @@ START_TEST(files_are_applied_in_order_and_once)
     write_file("0003_third.sql", "INSERT INTO a VALUES (2, 2);");
     ck_assert_int_eq(migrate(&err), MG_OK);
     ck_assert_str_eq(lines, "applied 0003_third.sql;");
-    ck_assert_str_eq(value("SELECT string_agg(version || name, ' ' ORDER BY version) FROM makegood_schema"),
-                     "10001_first.sql 20002_second.sql 30003_third.sql");
+    ck_assert_str_eq(
+        value("SELECT string_agg(version || name, ' ' ORDER BY version) FROM makegood_migration"),
+        "10001_first.sql 20002_second.sql 30003_third.sql");
 }
 END_TEST
 
@@ -107,7 +108,7 @@ START_TEST(a_file_that_fails_leaves_nothing_of_itself)
     ck_assert_msg(strstr(err.text, "0003_third.sql") != NULL && strstr(err.text, "nowhere") != NULL, "%s",
                   err.text);
     ck_assert_str_eq(value("SELECT to_regclass('b') IS NULL AND to_regclass('a') IS NOT NULL"), "t");
-    ck_assert_str_eq(value("SELECT max(version) FROM makegood_schema"), "2");
+    ck_assert_str_eq(value("SELECT max(version) FROM makegood_migration"), "2");
 }
 END_TEST
 
@@ -158,7 +159,75 @@ START_TEST(migrating_at_the_same_time_applies_each_file_once)
         ck_assert_int_eq(classes[i], MG_OK);
     }
     ck_assert_str_eq(value("SELECT count(*) FROM a"), "2");
-    ck_assert_str_eq(value("SELECT count(*) FROM makegood_schema"), "3");
+    ck_assert_str_eq(value("SELECT count(*) FROM makegood_migration"), "3");
+}
+END_TEST
+
+/* Catches a schema that lets in programs which it was not written to serve. */
+START_TEST(a_file_says_which_programs_it_serves)
+{
+    struct mg_err err;
+    write_file("0003_third.sql", "-- serves programs from schema 2\nSELECT 1;");
+    ck_assert_msg(migrate(&err) == MG_OK, "%s", err.text);
+    ck_assert_str_eq(
+        value("SELECT string_agg(serves_from::text, ' ' ORDER BY version) FROM makegood_migration"), "1 2 2");
+}
+END_TEST
+
+START_TEST(a_file_that_serves_programs_of_the_future_is_bad_input)
+{
+    struct mg_err err;
+    write_file("0003_third.sql", "-- serves programs from schema 4\nSELECT 1;");
+    ck_assert_int_eq(migrate(&err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "0003_third.sql") != NULL, "%s", err.text);
+}
+END_TEST
+
+/* Rights may change with each version, and what was given by hand is taken back. */
+START_TEST(grants_are_applied_each_time)
+{
+    struct mg_err err;
+    write_file("grants.sql", "INSERT INTO a VALUES (7, 7);");
+    ck_assert_msg(migrate(&err) == MG_OK, "%s", err.text);
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    ck_assert_str_eq(lines, "the schema is up to date;applied grants.sql to those of its roles that exist;");
+    ck_assert_str_eq(value("SELECT count(*) FROM a WHERE x = 7"), "2");
+    write_file("grants.sql", "INSERT INTO a VALUES (8, 8); GRANT SELECT ON nothing TO nobody;");
+    ck_assert_int_ne(migrate(&err), MG_OK);
+    ck_assert_str_eq(value("SELECT count(*) FROM a WHERE x = 8"), "0");
+}
+END_TEST
+
+/* What a program of schema 1 did and asks: it keeps its record in makegood_schema and runs on version 1 only.
+ */
+START_TEST(a_record_of_schema_1_is_taken_over_and_its_programs_go_on)
+{
+    struct mg_err err;
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    (void)value(
+        "CREATE TABLE makegood_schema AS SELECT version, name, sha256, applied_at FROM makegood_migration"
+        " WHERE version = 1; DROP TABLE makegood_migration; ALTER TABLE a DROP y; SELECT 1");
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    ck_assert_str_eq(lines, "applied 0002_second.sql;");
+    ck_assert_str_eq(value("SELECT string_agg(version || ':' || serves_from, ' ' ORDER BY version) FROM"
+                           " makegood_migration"),
+                     "1:1 2:2");
+}
+END_TEST
+
+/* The view of 0002: programs of schema 1 see version 1 until a file comes that does not serve them. */
+START_TEST(programs_of_schema_1_see_what_they_know_while_they_are_served)
+{
+    struct rig own;
+    rig_open(&own);
+    ck_assert_str_eq(rig_value(&own, "SELECT coalesce(max(version), 0) FROM makegood_schema"), "1");
+    rig_admin(&own,
+              "INSERT INTO makegood_migration (version, name, sha256, serves_from) VALUES (98, '', '', 1)");
+    ck_assert_str_eq(rig_value(&own, "SELECT coalesce(max(version), 0) FROM makegood_schema"), "1");
+    rig_admin(&own, "UPDATE makegood_migration SET serves_from = 2 WHERE version = 98");
+    ck_assert_str_eq(rig_value(&own, "SELECT coalesce(max(version), 0) FROM makegood_schema"), "98");
+    rig_admin(&own, "DELETE FROM makegood_migration WHERE version = 98");
+    rig_finish(&own);
 }
 END_TEST
 
@@ -235,7 +304,7 @@ START_TEST(the_program_was_written_for_the_newest_file)
 {
     struct rig own;
     rig_open(&own);
-    ck_assert_int_eq(strtoll(rig_value(&own, "SELECT max(version) FROM makegood_schema"), NULL, 10),
+    ck_assert_int_eq(strtoll(rig_value(&own, "SELECT max(version) FROM makegood_migration"), NULL, 10),
                      MG_SCHEMA_VERSION);
     rig_finish(&own);
 }
@@ -274,9 +343,14 @@ int main(void)
     tcase_add_test(migrations, an_applied_file_must_not_change);
     tcase_add_test(migrations, a_database_that_is_ahead_of_the_folder_is_left_alone);
     tcase_add_test(migrations, migrating_at_the_same_time_applies_each_file_once);
+    tcase_add_test(migrations, a_file_says_which_programs_it_serves);
+    tcase_add_test(migrations, a_file_that_serves_programs_of_the_future_is_bad_input);
+    tcase_add_test(migrations, grants_are_applied_each_time);
+    tcase_add_test(migrations, a_record_of_schema_1_is_taken_over_and_its_programs_go_on);
     tcase_add_test(migrations, a_folder_without_files_is_bad_input);
     tcase_add_test(words, the_schema_has_the_words_of_words_def);
     tcase_add_test(words, the_program_was_written_for_the_newest_file);
+    tcase_add_test(words, programs_of_schema_1_see_what_they_know_while_they_are_served);
     tcase_add_test(words, the_pattern_sees_its_own_four_words);
     suite_add_tcase(suite, migrations);
     suite_add_tcase(suite, words);

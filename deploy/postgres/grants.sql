@@ -1,0 +1,64 @@
+-- What each of Makegood's roles may do. Applied by every `makegood db migrate`, in one transaction, to those of the
+-- roles that exist (roles.sql makes them): all rights are taken away and given anew, so that this file is the truth.
+--
+-- The least that the SQL in common/io/store*.c needs. It guards what the program is meant to keep to: a supervisor that
+-- is taken over cannot change an order's state nor read a payload, an operator's tool cannot change an order but by a
+-- command. Locking a row needs the right to update one of its columns.
+--
+-- While two versions of the programs run side by side this file must satisfy both: a right is taken away one version
+-- after the last program that used it.
+
+DO $$
+DECLARE
+    holder text;
+    target text;
+    wanted record;
+BEGIN
+    FOREACH holder IN ARRAY ARRAY['makegood_scheduler', 'makegood_supervisor', 'makegood_operator', 'makegood_reader'] LOOP
+        CONTINUE WHEN to_regrole(holder) IS NULL;
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM %I', current_schema(), holder);
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), holder);
+    END LOOP;
+
+    FOR wanted IN SELECT * FROM (VALUES
+        -- moves orders; payloads, steps and events are written once or changed, never deleted
+        ('makegood_scheduler', 'orders', 'SELECT, INSERT'),
+        ('makegood_scheduler', 'order_process', 'SELECT, INSERT, UPDATE (process_state, goal, reason, version, seq,'
+            ' generation, failure_count, locked_by, complete_by, wake_at, revision, reply_to, correlation_id, traceparent,'
+            ' wants_step_status, updated_at)'),
+        ('makegood_scheduler', 'order_step', 'SELECT, INSERT, UPDATE'),
+        ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at)'),
+        ('makegood_scheduler', 'operator_alert', 'SELECT (code, subject, closed_at),'
+            ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
+        ('makegood_scheduler', 'service_state', 'SELECT, INSERT, UPDATE, DELETE'),
+        ('makegood_scheduler', 'workflow', 'SELECT'),
+
+        -- finds what is due, remembers having asked, leads: no payload, no result, no state of an order to change
+        ('makegood_supervisor', 'order_process', 'SELECT (order_id, process_state, goal, version, seq, complete_by,'
+            ' wake_at), UPDATE (wake_at)'),
+        ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, attempt, state, complete_by, due_at)'),
+        ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at),'
+            ' UPDATE (owed_asked_at)'),
+        ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, closed_at),'
+            ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
+        ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
+
+        -- sees everything; orders change by commands to the schedulers
+        ('makegood_operator', '*', 'SELECT'),
+        ('makegood_operator', 'operator_alert', 'UPDATE (acked_at, acked_by, closed_at)'),
+        ('makegood_operator', 'workflow', 'INSERT (name, version, definition), UPDATE (loaded_at)'),
+
+        ('makegood_reader', '*', 'SELECT'),
+
+        -- every program looks whether the schema serves it
+        ('makegood_scheduler', 'makegood_migration', 'SELECT'),
+        ('makegood_scheduler', 'makegood_schema', 'SELECT'),
+        ('makegood_supervisor', 'makegood_migration', 'SELECT'),
+        ('makegood_supervisor', 'makegood_schema', 'SELECT')
+    ) AS list (holder, target, rights) LOOP
+        CONTINUE WHEN to_regrole(wanted.holder) IS NULL;
+        target := CASE wanted.target WHEN '*' THEN format('ALL TABLES IN SCHEMA %I', current_schema())
+                                     ELSE format('TABLE %I.%I', current_schema(), wanted.target) END;
+        EXECUTE format('GRANT %s ON %s TO %I', wanted.rights, target, wanted.holder);
+    END LOOP;
+END $$;
