@@ -6,6 +6,7 @@
  */
 #include "base/config.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +102,19 @@ static char *keep_space(struct mg_config *config, size_t size)
     return text->bytes;
 }
 
+/* Wipes and frees one kept text before the end. */
+static void drop_text(struct mg_config *config, const char *bytes)
+{
+    for (struct text **at = &config->texts; *at; at = &(*at)->next) {
+        struct text *text = *at;
+        if (text->bytes != bytes) continue;
+        *at = text->next;
+        explicit_bzero(text->bytes, text->size);
+        free(text);
+        return;
+    }
+}
+
 static char *keep_text(struct mg_config *config, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -121,8 +135,11 @@ static enum mg_class read_file(struct mg_config *config, const char *path, char 
     char *text = keep_space(config, FILE_MAX + 1);
     if (!text) return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", quoted);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(errno));
+    if (fd < 0) {
+        int open_errno = errno;
+        drop_text(config, text);
+        return mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(open_errno));
+    }
     do {
         got = read(fd, text + len, FILE_MAX + 1 - len);
         if (got > 0) len += (size_t)got;
@@ -130,27 +147,34 @@ static enum mg_class read_file(struct mg_config *config, const char *path, char 
     int read_errno = errno;
     (void)close(fd); /* only read */
 
+    enum mg_class class = MG_OK;
     if (got < 0)
-        return mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(read_errno));
-    if (len > FILE_MAX)
-        return mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is larger than %d bytes", quoted, FILE_MAX);
-    if (memchr(text, '\0', len))
-        return mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is not text: it has a NUL byte", quoted);
-    *ret_text = text;
-    return MG_OK;
+        class = mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(read_errno));
+    else if (len > FILE_MAX)
+        class = mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is larger than %d bytes", quoted, FILE_MAX);
+    else if (memchr(text, '\0', len))
+        class = mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is not text: it has a NUL byte", quoted);
+    if (class == MG_OK)
+        *ret_text = text;
+    else
+        drop_text(config, text);
+    return class;
 }
 
 static enum mg_class read_secret(struct mg_config *config, const char *path, char **ret_text,
                                  struct mg_err *err)
 {
-    char *text = NULL;
-    enum mg_class class = read_file(config, path, &text, err);
+    char *whole = NULL;
+    enum mg_class class = read_file(config, path, &whole, err);
     if (class != MG_OK) return class;
-    size_t len = strlen(text);
-    if (len > 0 && text[len - 1] == '\n') text[--len] = '\0';
-    if (len > 0 && text[len - 1] == '\r') text[--len] = '\0';
+    size_t len = strlen(whole);
+    if (len > 0 && whole[len - 1] == '\n') whole[--len] = '\0';
+    if (len > 0 && whole[len - 1] == '\r') whole[--len] = '\0';
+    char *text = len > 0 ? keep_text(config, whole) : NULL;
+    drop_text(config, whole);
     if (len == 0)
         return mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is empty; it should hold the secret", path);
+    if (!text) return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", path);
     *ret_text = text;
     return MG_OK;
 }
@@ -173,6 +197,20 @@ static enum mg_class parse_items(const struct found *found, char *text, struct m
     return MG_OK;
 }
 
+/* /proc shows every user of the machine the command lines of all processes, and so do `ps` and audit logs. */
+static enum mg_class refuse_on_command_line(const struct mg_option *option, struct mg_err *err)
+{
+    char env_name[MG_CONFIG_NAME_MAX];
+    int len = (int)mg_config_name_len(option);
+
+    mg_config_env_name(option, "", env_name);
+    return mg_err_set(
+        err, MG_BAD_INPUT,
+        "option --%.*s: a password on the command line can be read by every user of this machine; "
+        "write it into a file and give --%.*s-file FILE, or set %s in the environment",
+        len, option->name, len, option->name, env_name);
+}
+
 /* Takes a value in: over one of a lighter source; beside one of the same source only in a list; read, but not
  * used, under one of a weightier source. */
 static enum mg_class take(struct mg_config *config, const struct found *found, const char *given,
@@ -185,22 +223,28 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
     char *text = NULL;
 
     if (found->tier == value->tier && found->tier != MG_TIER_DEFAULT &&
-        value->is_from_secret_file != found->is_file_name) {
+        (value->secret_path != NULL) != found->is_file_name) {
         int len = (int)mg_config_name_len(option);
         return mg_err_set(err, MG_BAD_INPUT, "%s: give either %.*s or %.*s-file, not both", found->origin,
                           len, option->name, len, option->name);
     }
+    if (found->tier == MG_TIER_FLAG && option->is_secret && !found->is_file_name &&
+        mg_url_has_password(given))
+        return refuse_on_command_line(option, err);
     if (found->tier < value->tier) {
         value = &unused;
     } else if (found->tier > value->tier) {
         value->tier = found->tier;
         value->list.count = 0;
     }
-    value->is_from_secret_file = found->is_file_name;
+    value->secret_path = NULL;
     (void)snprintf(value->origin, sizeof value->origin, "%s", found->origin);
 
     if (found->is_file_name) {
         class = read_secret(config, given, &text, err);
+        /* A line of the configuration file does not outlive the reading of it. */
+        value->secret_path = keep_text(config, given);
+        if (class == MG_OK && !value->secret_path) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
     } else {
         text = keep_text(config, given);
         if (!text) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
@@ -416,6 +460,34 @@ static enum mg_class read_config_file(struct mg_config *config, struct mg_err *e
         class = take_line(config, line, origin, err);
     }
     return class;
+}
+
+enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name, mg_config_take_fn *take_fn,
+                                      void *arg, enum mg_config_reread *ret_state, struct mg_err *err)
+{
+    bool is_file_name = false;
+    const struct mg_option *option = mg_config_find(config->program, name, strlen(name), &is_file_name);
+    assert(option && option->is_secret && option->type == MG_OPTION_TEXT && !is_file_name);
+    struct mg_config_value *value = &config->values[option - config->program->options];
+    char *text = NULL;
+
+    if (!value->secret_path) {
+        *ret_state = MG_REREAD_NO_FILE;
+        return MG_OK;
+    }
+    enum mg_class class = read_secret(config, value->secret_path, &text, err);
+    if (class != MG_OK) return class;
+    bool is_same = strcmp(text, value->text) == 0;
+    class = take_fn(arg, text, err);
+    if (class != MG_OK) {
+        drop_text(config, text);
+        return mg_err_prefix(err, "in file \"%s\"", value->secret_path);
+    }
+    drop_text(config, value->text);
+    value->text = text;
+    *(const char **)option->target = text;
+    *ret_state = is_same ? MG_REREAD_SAME : MG_REREAD_NEW;
+    return MG_OK;
 }
 
 static void write_targets(const struct mg_config *config)

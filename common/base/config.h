@@ -6,7 +6,8 @@
  * The file (`--config FILE`, or MAKEGOOD_CONFIG) has lines `name = value`; `#` at the start of a line or
  * after a blank starts a comment. An option marked secret is never printed, and its value may also be read
  * from a file, whose last line feed is not part of it: `--amqp-url-file F` / MAKEGOOD_AMQP_URL_FILE /
- * `amqp-url-file = F`. An environment variable that is empty counts as not set.
+ * `amqp-url-file = F`. On the command line, which every user of the machine can read, a secret with a
+ * password in it is refused. An environment variable that is empty counts as not set.
  */
 #ifndef MG_BASE_CONFIG_H
 #define MG_BASE_CONFIG_H
@@ -66,9 +67,22 @@ enum mg_class mg_config_load(const struct mg_program *program, int argc, char **
                              struct mg_config **ret_config, enum mg_config_action *ret_action,
                              struct mg_list *ret_words, struct mg_err *err) MG_MUSTCHECK;
 void mg_config_destroy(struct mg_config *config); /* wipes secrets; accepts NULL */
+
+/* Reads the file of a secret again and gives what it holds to `take`, which says whether it is right. Then
+ * the option's target is the new text; the old one is wiped and gone, so nobody may still borrow it. After an
+ * error nothing has changed. `*ret_state` tells what there was to read. */
+enum mg_config_reread { MG_REREAD_NO_FILE, MG_REREAD_SAME, MG_REREAD_NEW };
+typedef enum mg_class mg_config_take_fn(void *arg, const char *text, struct mg_err *err);
+enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name, mg_config_take_fn *take,
+                                      void *arg, enum mg_config_reread *ret_state,
+                                      struct mg_err *err) MG_MUSTCHECK;
+
 void mg_config_print_help(const struct mg_program *program, FILE *out);
 
 /* An AMQP URL or DSN with its password replaced by "***", for logs; `size` bytes at `ret_text`. */
 void mg_url_redact(const char *url, char *ret_text, size_t size);
+/* Whether mg_url_redact would hide something. `guest:guest`, with which every RabbitMQ comes, is no secret.
+ */
+bool mg_url_has_password(const char *url);
 
 #endif

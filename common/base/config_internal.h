@@ -20,7 +20,7 @@ enum mg_config_tier { MG_TIER_DEFAULT, MG_TIER_FILE, MG_TIER_ENVIRONMENT, MG_TIE
 struct mg_config_value {
     enum mg_config_tier tier;
     char origin[MG_CONFIG_ORIGIN_SIZE];
-    bool is_from_secret_file;
+    const char *secret_path; /* of the file that holds the text; NULL: none does */
     const char *text;
     int64_t number;
     bool flag;

@@ -10,6 +10,8 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 #include <uv.h>
 
 /* Threads for blocking work: three AMQP handshakes and a database's name resolution may hang at once, and
@@ -21,7 +23,6 @@ static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
 #define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
 
 struct signal_handler {
-    uv_signal_t handle;
     mg_loop_fn *fn;
     void *arg;
 };
@@ -33,6 +34,8 @@ struct mg_loop {
     int armed_count;
     bool is_running;
     struct signal_handler signals[SIGNAL_COUNT];
+    int signal_fd; /* -1: none is asked for */
+    struct mg_watch *signal_watch;
 };
 
 struct mg_timer {
@@ -96,6 +99,7 @@ struct mg_loop *mg_loop_create(void)
 
     if (uv_loop_init(&loop->uv) != 0) goto no_loop;
     loop->uv.data = loop;
+    loop->signal_fd = -1;
     if (uv_async_init(&loop->uv, &loop->alive, on_alive) != 0) goto no_async;
     (void)uv_idle_init(&loop->uv, &loop->spinner); /* always 0 */
     return loop;
@@ -111,12 +115,14 @@ void mg_loop_destroy(struct mg_loop *loop)
 {
     if (!loop) return;
     assert(!loop->is_running);
+    mg_watch_destroy(loop->signal_watch);
     /* Work under way is waited for and its `done` called, so that what belongs to it is freed. Whatever else
      * is still open goes with the loop; again after each turn, since a `done` may have opened something. */
     do {
         uv_walk(&loop->uv, close_handle, NULL);
         (void)uv_run(&loop->uv, UV_RUN_ONCE);
     } while (uv_loop_close(&loop->uv) == UV_EBUSY);
+    if (loop->signal_fd >= 0) (void)close(loop->signal_fd);
     free(loop);
 }
 
@@ -311,26 +317,41 @@ bool mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work_fn, mg_loop_fn *done
     return true;
 }
 
-static void on_signal(uv_signal_t *handle, int signal_number)
+static void on_signal(void *arg, int events)
 {
-    const struct mg_loop *loop = handle->loop->data;
+    struct mg_loop *loop = arg;
+    struct signalfd_siginfo info;
 
+    (void)events;
+    if (read(loop->signal_fd, &info, sizeof info) != (ssize_t)sizeof info) return;
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-        if (SIGNALS[i] == signal_number) loop->signals[i].fn(loop->signals[i].arg);
+        if ((uint32_t)SIGNALS[i] == info.ssi_signo) loop->signals[i].fn(loop->signals[i].arg);
     }
 }
 
+/* By a descriptor and not by a handler: a signal that is blocked can end nobody, before the loop runs and
+ * after it has. */
 bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, void *arg)
 {
+    sigset_t taken;
+    size_t index = 0;
+
+    while (index < SIGNAL_COUNT && SIGNALS[index] != signal_number)
+        index++;
+    if (index == SIGNAL_COUNT || loop->signals[index].fn) return false;
+    (void)sigemptyset(&taken);
+    (void)sigaddset(&taken, signal_number);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-        struct signal_handler *handler = &loop->signals[i];
-        if (SIGNALS[i] != signal_number) continue;
-        if (handler->fn) return false;
-        if (uv_signal_init(&loop->uv, &handler->handle) != 0) return false;
-        handler->fn = fn;
-        handler->arg = arg;
-        if (uv_signal_start(&handler->handle, on_signal, signal_number) == 0) return true;
-        return false; /* the handle goes with the loop */
+        if (loop->signals[i].fn) (void)sigaddset(&taken, SIGNALS[i]);
     }
-    return false;
+    int fd = signalfd(loop->signal_fd, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0) return false;
+    loop->signal_fd = fd;
+    if (!loop->signal_watch) {
+        loop->signal_watch = mg_watch_create(loop, fd, on_signal, loop);
+        if (!loop->signal_watch) return false;
+        mg_watch_set(loop->signal_watch, MG_READABLE);
+    }
+    loop->signals[index] = (struct signal_handler){fn, arg};
+    return pthread_sigmask(SIG_BLOCK, &taken, NULL) == 0;
 }

@@ -13,6 +13,7 @@
 struct text_out {
     char *text;
     size_t size, len;
+    bool has_secret;
 };
 
 static void put(struct text_out *out, const char *text, size_t len)
@@ -22,6 +23,12 @@ static void put(struct text_out *out, const char *text, size_t len)
     if (len > 0) memcpy(out->text + out->len, text, len);
     out->len += len;
     out->text[out->len] = '\0';
+}
+
+static void hide(struct text_out *out)
+{
+    out->has_secret = true;
+    put(out, STARS, strlen(STARS));
 }
 
 /* "password", "sslpassword", "passwd", "oauth_client_secret", … */
@@ -46,7 +53,7 @@ static void put_query(struct text_out *out, const char *at)
         size_t key_len = strcspn(at, "=&");
         if (key_len < len && is_secret_key(at, key_len)) {
             put(out, at, key_len + 1);
-            put(out, STARS, strlen(STARS));
+            hide(out);
         } else {
             put(out, at, len);
         }
@@ -68,7 +75,10 @@ static void put_url(struct text_out *out, const char *url, const char *authority
     if (at) {
         size_t user_len = strcspn(authority, ":@");
         put(out, authority, user_len);
-        if (authority + user_len < at) put(out, ":" STARS, strlen(":" STARS));
+        if (authority + user_len < at) {
+            put(out, ":", 1);
+            hide(out);
+        }
         rest = at;
     }
     size_t path_len = strcspn(rest, "?");
@@ -116,23 +126,38 @@ static void put_dsn(struct text_out *out, const char *at)
         size_t value_len = dsn_value_len(at + value);
         put(out, at, value);
         if (is_secret_key(at, key_len))
-            put(out, STARS, strlen(STARS));
+            hide(out);
         else
             put(out, at + value, value_len);
         at += value + value_len;
     }
 }
 
+static void put_any(struct text_out *out, const char *text)
+{
+    const char *scheme_end = strstr(text, "://");
+    /* A DSN may hold "://" inside a value; a URL's scheme has neither "=" nor a blank before it. */
+    if (scheme_end && strcspn(text, "= ") > (size_t)(scheme_end - text))
+        put_url(out, text, scheme_end + 3);
+    else
+        put_dsn(out, text);
+}
+
 void mg_url_redact(const char *url, char *ret_text, size_t size)
 {
-    struct text_out out = {ret_text, size, 0};
+    struct text_out out = {.text = ret_text, .size = size};
 
     if (size > 0) ret_text[0] = '\0';
-    if (!url) return;
-    const char *scheme_end = strstr(url, "://");
-    /* A DSN may hold "://" inside a value; a URL's scheme has neither "=" nor a blank before it. */
-    if (scheme_end && strcspn(url, "= ") > (size_t)(scheme_end - url))
-        put_url(&out, url, scheme_end + 3);
-    else
-        put_dsn(&out, url);
+    if (url) put_any(&out, url);
+}
+
+bool mg_url_has_password(const char *url)
+{
+    struct text_out out = {.size = 0};
+    const char *authority = url ? strstr(url, "://") : NULL;
+
+    if (!url) return false;
+    put_any(&out, url);
+    bool is_guest = authority && strncmp(authority, "://guest:guest@", strlen("://guest:guest@")) == 0;
+    return out.has_secret && !is_guest;
 }

@@ -29,7 +29,6 @@
 #include "deadline.h"
 #include "io/broker.h"
 #include "io/http_client.h"
-#include "io/http_server.h"
 #include "io/topology.h"
 #include "limiter.h"
 #include "wire/request.h"
@@ -43,9 +42,7 @@
 struct mg_agent_options {
     struct mg_list service_files;
     struct mg_broker_address broker;
-    const char *http_address;
     const char *instance;
-    const char *log_level;
     int64_t drain_timeout_ms;
     int64_t concurrency; /* 0: what the service file says */
     int64_t skew_limit_ms;
@@ -124,7 +121,6 @@ struct mg_agent {
     struct mg_metrics *metrics;
     struct mg_metric *skew_metric;
     struct mg_broker *broker;
-    struct mg_http_server *http_server;
     struct mg_skew skew;
     struct mg_lane lanes[MG_AGENT_SERVICES_MAX];
     int lane_count;
@@ -132,13 +128,13 @@ struct mg_agent {
     struct mg_timer *tick_timer, *drain_timer;
     int64_t ticks, drain_until_ms;
     bool is_drained;
-    enum mg_log_level log_level;
 };
 
 /* setup.c */
 enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_options *options,
                             struct mg_err *err) MG_MUSTCHECK;
-enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_metrics *metrics,
+                             struct mg_err *err) MG_MUSTCHECK;
 void mg_agent_finish(struct mg_agent *agent); /* accepts half-built ones */
 
 /* receive.c: the broker's callbacks */

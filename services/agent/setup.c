@@ -1,6 +1,6 @@
 /*
  * From options to a running agent: service files are read and checked whole, then each service gets its lane,
- * and the broker, the HTTP clients and the HTTP server are made. Nothing connects here; that happens in the
+ * and the broker and the HTTP clients are made. Nothing connects here; that happens in the
  * loop.
  */
 #include <errno.h>
@@ -9,7 +9,6 @@
 
 #include "agent.h"
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/log.h"
 
 /* A service file is a page of text; more than this is some other file. */
@@ -168,22 +167,20 @@ static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
     return mg_broker_create(agent->loop, &options, &agent->broker, err);
 }
 
-enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_err *err)
+enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_metrics *metrics,
+                             struct mg_err *err)
 {
     agent->loop = loop;
     snprintf(agent->instance, sizeof agent->instance, "%s", agent->options->instance);
-    if (agent->instance[0] == '\0') {
-        mg_instance_name(agent->instance, sizeof agent->instance);
-    }
     mg_skew_init(&agent->skew, agent->options->skew_limit_ms);
     for (int i = 0; i < agent->lane_count; i++) {
         lane_init(agent, i);
     }
     agent->was_ready = true;
-    agent->metrics = mg_metrics_create();
+    agent->metrics = metrics;
     agent->tick_timer = mg_timer_create(loop, mg_agent_on_tick, agent);
     agent->drain_timer = mg_timer_create(loop, mg_agent_on_drain_timer, agent);
-    if (agent->metrics == NULL || agent->tick_timer == NULL || agent->drain_timer == NULL) {
+    if (agent->tick_timer == NULL || agent->drain_timer == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
     }
     agent->skew_metric = mg_metrics_series(agent->metrics, MG_GAUGE, "makegood_clock_skew_seconds", NULL,
@@ -194,15 +191,6 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     }
     if (class == MG_OK) {
         class = broker_start(agent, err);
-    }
-    if (class == MG_OK && agent->options->http_address[0] != '\0') {
-        const struct mg_http_server_options options = {
-            .address = agent->options->http_address,
-            .metrics = agent->metrics,
-            .is_ready = mg_agent_is_ready,
-            .arg = agent,
-        };
-        class = mg_http_server_create(loop, &options, &agent->http_server, err);
     }
     if (class == MG_OK) {
         mg_timer_start(agent->tick_timer, MG_AGENT_TICK_MS, MG_AGENT_TICK_MS);
@@ -225,7 +213,6 @@ static void lane_clear(struct mg_lane *lane)
 
 void mg_agent_finish(struct mg_agent *agent)
 {
-    mg_http_server_destroy(agent->http_server);
     for (int i = 0; i < agent->lane_count && agent->broker != NULL; i++) {
         lane_clear(&agent->lanes[i]);
     }
@@ -245,8 +232,5 @@ void mg_agent_finish(struct mg_agent *agent)
     }
     mg_timer_destroy(agent->tick_timer);
     mg_timer_destroy(agent->drain_timer);
-    if (agent->metrics != NULL) {
-        mg_metrics_destroy(agent->metrics);
-    }
     memset(agent, 0, sizeof *agent); /* finishing it again does nothing */
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/harden.h"
 #include "base/log.h"
 #include "broker_options.h"
 #include "cli.h"
@@ -270,6 +271,8 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    char hardening[MG_HARDENING_SIZE];
+    mg_harden(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {

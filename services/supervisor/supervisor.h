@@ -12,15 +12,11 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "io/broker.h"
-#include "io/http_server.h"
 #include "io/store.h"
 
 struct supervisor_options {
-    struct mg_broker_address broker;
-    const char *pg_dsn, *http, *instance, *log_level;
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
     int64_t gap_ms, grace_ms, overdue_limit;
-    bool is_unsafe_durability_allowed;
 };
 
 /* The conditions that the leader watches; each is one alert, open while the condition holds. */
@@ -39,14 +35,11 @@ struct watched_state {
 struct supervisor {
     struct supervisor_options options;
     struct mg_loop *loop;
-    struct mg_metrics *metrics;
     struct mg_store *store;
     struct mg_broker *broker;
-    struct mg_http_server *http;
     struct mg_timer *lead_timer, *sweep_timer, *watch_timer;
     char holder[128]; /* names this process in the leader's row */
     bool is_stopping;
-    int exit_code;
 
     /* lead.c */
     bool is_leader, is_electing, is_keeping;

@@ -40,6 +40,7 @@ LIBRARIES = {
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
     r"openssl/.*": ("common/base/id*",),
+    r"systemd/.*": ("services/notify*",),
     r"check\.h": ("tests/*",),
 }
 CONTRACTS = ("common/io/broker.h", "common/io/store.h", "common/io/http_client.h", "common/io/http_server.h",

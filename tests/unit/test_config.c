@@ -243,6 +243,71 @@ START_TEST(a_secret_that_is_unclear_is_refused)
 }
 END_TEST
 
+/* Accepts what begins with "good", as a judge of the new text would. */
+static char taken[64];
+static enum mg_class take_good(void *arg, const char *text, struct mg_err *ret_err)
+{
+    ck_assert_ptr_eq(arg, taken);
+    if (strncmp(text, "good", 4) != 0) return mg_err_set(ret_err, MG_BAD_INPUT, "not good");
+    (void)snprintf(taken, sizeof taken, "%s", text);
+    return MG_OK;
+}
+
+/* Catches: a renewed secret that needs a restart, and a mistake in it that takes the old one away. */
+START_TEST(a_secret_file_may_be_read_again)
+{
+    enum mg_config_reread state = MG_REREAD_NO_FILE;
+    char line[128], text[128];
+    write_file(secret_path, "good one\n");
+    (void)snprintf(line, sizeof line, "pg-dsn-file = %s\n", secret_path);
+    write_file(path, line);
+    ck_assert_int_eq(LOAD("--config", path), MG_OK);
+    ck_assert_int_eq(mg_config_reread_secret(config, "amqp-url", take_good, taken, &state, &err), MG_OK);
+    ck_assert_int_eq(state, MG_REREAD_NO_FILE);
+    ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_OK);
+    ck_assert_int_eq(state, MG_REREAD_SAME);
+    write_file(secret_path, "good two\n");
+    ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_OK);
+    ck_assert_int_eq(state, MG_REREAD_NEW);
+    ck_assert_str_eq(opts.pg_dsn, "good two");
+    ck_assert_str_eq(taken, "good two");
+    write_file(secret_path, "bad\n");
+    ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_BAD_INPUT);
+    (void)snprintf(text, sizeof text, "in file \"%s\": not good", secret_path);
+    ck_assert_str_eq(err.text, text);
+    (void)unlink(secret_path);
+    ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "No such file"));
+    ck_assert_str_eq(opts.pg_dsn, "good two");
+}
+END_TEST
+
+static const struct {
+    const char *argument;
+    bool is_refused;
+} ON_COMMAND_LINE[] = {
+    {"--amqp-url=amqp://u:hunter2@h/", true},
+    {"--amqp-url=amqp://guest:hunter2@localhost/", true},
+    {"--amqp-url=amqps://u:guest:guest@h/", true},
+    {"--pg-dsn=host=h password=hunter2", true},
+    {"--pg-dsn=postgresql://h/db?sslpassword=hunter2", true},
+    {"--amqp-url=amqp://guest:guest@localhost/", false}, /* in every tutorial */
+    {"--amqp-url=amqps://u@h/", false},
+    {"--pg-dsn=host=h user=u passfile=/run/pass sslmode=verify-full", false},
+};
+
+/* Catches: a password that every user of the machine can read in /proc. */
+START_TEST(a_password_on_the_command_line_is_refused)
+{
+    enum mg_class class = LOAD(ON_COMMAND_LINE[_i].argument);
+    ck_assert_int_eq(class, ON_COMMAND_LINE[_i].is_refused ? MG_BAD_INPUT : MG_OK);
+    if (class == MG_OK) return;
+    ck_assert_ptr_nonnull(strstr(err.text, "-file FILE, or set MAKEGOOD_"));
+    ck_assert_ptr_null(strstr(err.text, "hunter2"));
+    ck_assert_ptr_null(config);
+}
+END_TEST
+
 static const struct {
     const char *arguments[3];
     const char *text;
@@ -449,6 +514,9 @@ int main(void)
     tcase_add_test(tests, flags_go_before_environment_before_file_before_defaults);
     tcase_add_test(tests, a_secret_may_come_from_a_file);
     tcase_add_test(tests, a_secret_that_is_unclear_is_refused);
+    tcase_add_test(tests, a_secret_file_may_be_read_again);
+    tcase_add_loop_test(tests, a_password_on_the_command_line_is_refused, 0,
+                        sizeof ON_COMMAND_LINE / sizeof ON_COMMAND_LINE[0]);
     tcase_add_loop_test(tests, bad_arguments_are_refused_in_one_clear_line, 0,
                         sizeof REFUSED / sizeof REFUSED[0]);
     tcase_add_loop_test(tests, bad_lines_are_refused_with_their_place, 0,

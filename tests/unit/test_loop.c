@@ -373,6 +373,17 @@ START_TEST(a_signal_is_a_callback_on_the_loop)
 }
 END_TEST
 
+/* Catches: a second SIGTERM that kills a process while it takes itself down. */
+START_TEST(a_signal_after_the_loop_harms_nobody)
+{
+    struct mg_loop *own = mg_loop_create();
+    ck_assert_ptr_nonnull(own);
+    ck_assert(mg_loop_on_signal(own, STOP_SIGNALS[_i], stop, NULL));
+    mg_loop_destroy(own);
+    ck_assert_int_eq(kill(getpid(), STOP_SIGNALS[_i]), 0);
+}
+END_TEST
+
 /* Catches: a process that dies because a peer went away while it was written to. */
 START_TEST(a_broken_pipe_does_not_end_the_process)
 {
@@ -410,6 +421,8 @@ int main(void)
     tcase_add_test(tests, work_runs_elsewhere_and_is_finished_on_the_loop);
     tcase_add_test(tests, destroying_the_loop_finishes_work_under_way);
     tcase_add_loop_test(tests, a_signal_is_a_callback_on_the_loop, 0,
+                        sizeof STOP_SIGNALS / sizeof STOP_SIGNALS[0]);
+    tcase_add_loop_test(tests, a_signal_after_the_loop_harms_nobody, 0,
                         sizeof STOP_SIGNALS / sizeof STOP_SIGNALS[0]);
     tcase_add_test(tests, a_broken_pipe_does_not_end_the_process);
     tcase_add_test(tests, a_stop_before_the_run_ends_it_at_once);

@@ -15,6 +15,7 @@
 struct mg_agent flow_agent;
 static struct mg_agent_options options;
 static struct mg_loop *loop;
+static struct mg_metrics *metrics;
 
 void flow_start(const char *members)
 {
@@ -35,20 +36,21 @@ void flow_start(const char *members)
     options.service_files.items[0] = path;
     options.service_files.count = 1;
     options.broker.url = "amqp://127.0.0.1";
-    options.http_address = "";
     options.instance = "test";
     options.drain_timeout_ms = 300;
     options.skew_limit_ms = 2000;
     ck_assert_msg(mg_agent_load(&flow_agent, &options, &err) == MG_OK, "%s", err.text);
     unlink(path);
     loop = mg_loop_create();
-    ck_assert_msg(mg_agent_start(&flow_agent, loop, &err) == MG_OK, "%s", err.text);
+    metrics = mg_metrics_create();
+    ck_assert_msg(mg_agent_start(&flow_agent, loop, metrics, &err) == MG_OK, "%s", err.text);
     fakes.broker.on_state(fakes.broker.arg, true, "");
 }
 
 void flow_finish(void)
 {
     mg_agent_finish(&flow_agent);
+    mg_metrics_destroy(metrics);
     mg_loop_destroy(loop);
 }
 

@@ -10,6 +10,7 @@
 
 struct fake_world fake;
 static struct supervisor *supervisor;
+static struct mg_metrics *metrics;
 
 /* ---- loop and clocks ---- */
 
@@ -364,15 +365,15 @@ struct supervisor *fake_start(void)
                                                       .overdue_limit = 200};
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "me");
     supervisor->loop = &the_loop;
-    supervisor->metrics = mg_metrics_create();
-    supervisor->leading = mg_metrics_series(supervisor->metrics, MG_GAUGE, "leading", NULL, "x");
-    supervisor->sweeps = mg_metrics_series(supervisor->metrics, MG_COUNTER, "sweeps", NULL, "x");
-    supervisor->sweep_seconds = mg_metrics_series(supervisor->metrics, MG_HISTOGRAM, "seconds", NULL, "x");
-    supervisor->unasked = mg_metrics_series(supervisor->metrics, MG_COUNTER, "unasked", NULL, "x");
-    supervisor->violations = mg_metrics_series(supervisor->metrics, MG_COUNTER, "violations", NULL, "x");
-    supervisor->held_back = mg_metrics_series(supervisor->metrics, MG_GAUGE, "held_back", NULL, "x");
+    metrics = mg_metrics_create();
+    supervisor->leading = mg_metrics_series(metrics, MG_GAUGE, "leading", NULL, "x");
+    supervisor->sweeps = mg_metrics_series(metrics, MG_COUNTER, "sweeps", NULL, "x");
+    supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "seconds", NULL, "x");
+    supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "unasked", NULL, "x");
+    supervisor->violations = mg_metrics_series(metrics, MG_COUNTER, "violations", NULL, "x");
+    supervisor->held_back = mg_metrics_series(metrics, MG_GAUGE, "held_back", NULL, "x");
     for (int i = 0; i < MG_CAUSE_COUNT; i++) {
-        supervisor->asked[i] = mg_metrics_series(supervisor->metrics, MG_COUNTER, "asked", NULL, "x");
+        supervisor->asked[i] = mg_metrics_series(metrics, MG_COUNTER, "asked", NULL, "x");
     }
     assert(supervisor_lead_start(supervisor));
     return supervisor;
@@ -385,7 +386,7 @@ void fake_finish(void)
         timers = timer->next;
         free(timer);
     }
-    mg_metrics_destroy(supervisor->metrics);
+    mg_metrics_destroy(metrics);
     free(supervisor);
 }
 

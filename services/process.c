@@ -1,0 +1,233 @@
+/* The life of a service's process: options, checks, start, loop, end. See process.h. */
+#include "process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/harden.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "broker_options.h"
+#include "io/http_server.h"
+#include "notify.h"
+
+enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+#define OPTIONS_MAX   64
+#define INSTANCE_SIZE 128
+#define REREAD_SIZE   2048
+/* After the drain: connections being made are waited for, and each has its handshake's bound below this. */
+#define TEARDOWN_MAX_MS 15000
+
+struct process {
+    struct mg_process shared; /* first: the service's callbacks hand it back */
+    const struct mg_process_service *service;
+    struct mg_option options[OPTIONS_MAX];
+    struct mg_config *config;
+    struct mg_http_server *http_server;
+    struct mg_notify *notify;
+    char instance[INSTANCE_SIZE];
+    char reread[REREAD_SIZE]; /* what this SIGHUP has read */
+    int exit_code;
+};
+
+/* ---- options ---- */
+
+/* Those of the service, then those of all. */
+static void options_make(struct process *process)
+{
+    struct mg_process_options *to = &process->shared.options;
+    const struct mg_option common[] = {
+        MG_BROKER_OPTIONS(to->broker),
+        {"http", MG_OPTION_TEXT, &to->http, "127.0.0.1:0", 0, 0, false, "ADDRESS:PORT",
+         "where /healthz, /readyz and /metrics are answered; port 0 takes a free one and logs it; empty: "
+         "nowhere"},
+        {"instance", MG_OPTION_TEXT, &to->instance, "", 0, 0, false, "NAME",
+         "name of this process in logs, reports and tables; host, pid and start time if not given"},
+        {"log-level", MG_OPTION_TEXT, &to->log_level, "info", 0, 0, false, "LEVEL",
+         "debug, info, warn or error"},
+    };
+    const struct mg_option of_store[] = {
+        {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
+         "PostgreSQL, as libpq reads it; empty: the PG* environment"},
+        {"unsafe-durability", MG_OPTION_FLAG, &to->is_unsafe_durability_allowed, NULL, 0, 0, false, NULL,
+         "go on with a server that may lose commits (fsync or synchronous_commit off); for tests"},
+    };
+    int count = 0;
+    for (const struct mg_option *own = process->service->options; own->name != NULL; own++) {
+        process->options[count++] = *own;
+    }
+    memcpy(process->options + count, common, sizeof common);
+    count += (int)(sizeof common / sizeof common[0]);
+    if (process->service->has_store) memcpy(process->options + count, of_store, sizeof of_store);
+}
+
+static enum mg_class options_check(struct process *process, enum mg_log_level *ret_level, struct mg_err *err)
+{
+    struct mg_process *shared = &process->shared;
+    const struct mg_process_options *options = &shared->options;
+    if (!mg_log_level_parse(options->log_level, ret_level)) {
+        return mg_err_set(err, MG_BAD_INPUT, "--log-level %s: expected debug, info, warn or error",
+                          options->log_level);
+    }
+    if (options->instance[0] == '\0') {
+        mg_instance_name(process->instance, sizeof process->instance);
+    } else {
+        (void)snprintf(process->instance, sizeof process->instance, "%s", options->instance);
+    }
+    shared->instance = process->instance;
+    enum mg_class class = mg_broker_check_address(&options->broker, err);
+    if (class == MG_OK && process->service->has_store) {
+        class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    }
+    if (class == MG_OK && process->service->check != NULL) class = process->service->check(shared, err);
+    return class;
+}
+
+/* ---- signals ---- */
+
+static void on_stop_signal(void *arg)
+{
+    struct process *process = arg;
+    const int64_t *drain_ms = process->service->drain_timeout_ms;
+    mg_notify_stopping((drain_ms != NULL ? *drain_ms : 0) + TEARDOWN_MAX_MS);
+    process->service->drain(process->shared.service);
+}
+
+static enum mg_class take_amqp_url(void *arg, const char *text, struct mg_err *err)
+{
+    return mg_broker_set_url(((struct process *)arg)->shared.broker, text, err);
+}
+
+static enum mg_class take_pg_dsn(void *arg, const char *text, struct mg_err *err)
+{
+    return mg_store_set_dsn(((struct process *)arg)->shared.store, text, err);
+}
+
+static void secret_reread(struct process *process, const char *name, mg_config_take_fn *take)
+{
+    enum mg_config_reread state = MG_REREAD_NO_FILE;
+    struct mg_err err;
+    if (mg_config_reread_secret(process->config, name, take, process, &state, &err) != MG_OK) {
+        mg_process_reread(&process->shared, name, false, &err);
+    } else if (state != MG_REREAD_NO_FILE) {
+        mg_process_reread(&process->shared, name, state == MG_REREAD_NEW, NULL);
+    }
+}
+
+void mg_process_reread(struct mg_process *shared, const char *what, bool is_new, const struct mg_err *err)
+{
+    struct process *process = (struct process *)shared;
+    size_t len = strlen(process->reread);
+    if (err != NULL) {
+        mg_log(MG_LOG_ERROR, "could not read again; the old one stays in use", MG_LOG_TEXT("what", what),
+               MG_LOG_TEXT("reason", err->text));
+        return;
+    }
+    (void)snprintf(process->reread + len, sizeof process->reread - len, "%s%s (%s)", len > 0 ? ", " : "",
+                   what, is_new ? "new" : "unchanged");
+}
+
+static void on_hangup(void *arg)
+{
+    struct process *process = arg;
+    mg_notify_reloading();
+    process->reread[0] = '\0';
+    if (process->shared.broker != NULL) secret_reread(process, "amqp-url", take_amqp_url);
+    if (process->shared.store != NULL) secret_reread(process, "pg-dsn", take_pg_dsn);
+    if (process->service->reload != NULL) process->service->reload(&process->shared);
+    mg_log(MG_LOG_INFO, "SIGHUP: files read again; new connections use them",
+           MG_LOG_TEXT("read", process->reread[0] != '\0' ? process->reread : "none"));
+    mg_notify_reloaded();
+}
+
+/* ---- start and end ---- */
+
+static enum mg_class process_open(struct process *process, struct mg_err *err)
+{
+    struct mg_process *shared = &process->shared;
+    const struct mg_process_service *service = process->service;
+    shared->loop = mg_loop_create();
+    shared->metrics = mg_metrics_create();
+    /* Signals first, before there is any other thread: from here on they wait for the loop. */
+    if (shared->loop == NULL || shared->metrics == NULL ||
+        !mg_loop_on_signal(shared->loop, SIGTERM, on_stop_signal, process) ||
+        !mg_loop_on_signal(shared->loop, SIGINT, on_stop_signal, process) ||
+        !mg_loop_on_signal(shared->loop, SIGHUP, on_hangup, process)) {
+        return mg_err_set(err, MG_TRANSIENT, "no memory or no file descriptors");
+    }
+    enum mg_class class = service->create(shared, err);
+    if (class == MG_OK && shared->options.http[0] != '\0') {
+        const struct mg_http_server_options options = {.address = shared->options.http,
+                                                       .metrics = shared->metrics,
+                                                       .is_ready = service->is_ready,
+                                                       .arg = shared->service};
+        class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
+    }
+    if (class != MG_OK) return class;
+    process->notify = mg_notify_create(shared->loop, service->is_ready, shared->service);
+    if (process->notify == NULL) class = mg_err_set(err, MG_TRANSIENT, "no memory");
+    return class;
+}
+
+static void process_close(struct process *process)
+{
+    mg_notify_destroy(process->notify);
+    mg_http_server_destroy(process->http_server);
+    process->service->destroy(&process->shared);
+    mg_loop_destroy(process->shared.loop);
+    mg_metrics_destroy(process->shared.metrics);
+    mg_config_destroy(process->config);
+}
+
+static void process_run(struct process *process)
+{
+    char broker[256];
+    struct mg_err err;
+    enum mg_class class = process_open(process, &err);
+    if (class != MG_OK) {
+        mg_log(MG_LOG_ERROR, "could not start", MG_LOG_TEXT("reason", err.text));
+        process->exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
+        return;
+    }
+    mg_url_redact(process->shared.options.broker.url, broker, sizeof broker);
+    mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("broker", broker),
+           MG_LOG_NUMBER("http_port",
+                         process->http_server != NULL ? mg_http_server_port(process->http_server) : 0));
+    mg_loop_run(process->shared.loop);
+    mg_log(MG_LOG_INFO, "stopped", MG_LOG_NUMBER("exit_code", process->exit_code));
+}
+
+void mg_process_end(struct mg_process *shared, int exit_code)
+{
+    ((struct process *)shared)->exit_code = exit_code;
+    mg_loop_stop(shared->loop);
+}
+
+int mg_process_main(const struct mg_process_service *service, int argc, char **argv)
+{
+    struct process process = {.service = service};
+    enum mg_config_action action = MG_CONFIG_RUN;
+    enum mg_log_level level = MG_LOG_INFO;
+    char name[64], hardening[MG_HARDENING_SIZE];
+    struct mg_err err;
+    mg_harden(hardening);
+    options_make(&process);
+    (void)snprintf(name, sizeof name, "makegood-%s", service->name);
+    const struct mg_program program = {name, service->summary, service->usage, process.options};
+    enum mg_class class = mg_config_load(&program, argc, argv, &process.config, &action, NULL, &err);
+    if (class == MG_OK && action != MG_CONFIG_EXIT) class = options_check(&process, &level, &err);
+    if (class != MG_OK) {
+        (void)fprintf(stderr, "%s: %s\n", name, err.text);
+        process.exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
+    } else if (action == MG_CONFIG_CHECK) {
+        (void)puts("configuration is good");
+    } else if (action == MG_CONFIG_RUN) {
+        mg_log_open(service->name, process.instance, level);
+        mg_log(MG_LOG_DEBUG, "hardened", MG_LOG_TEXT("by", hardening));
+        process_run(&process);
+    }
+    process_close(&process);
+    return process.exit_code;
+}

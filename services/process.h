@@ -1,0 +1,66 @@
+/*
+ * What the three services are as processes: the options all of them have, logs, HTTP, signals, what they tell
+ * systemd, and their exit codes. A service says what is its own and leaves the rest to mg_process_main.
+ *
+ * SIGTERM and SIGINT drain. SIGHUP reads again what may have been renewed on disk: the files of secrets, and
+ * what the service itself adds. What cannot be read, or is wrong, is logged and stays as it was. Connections
+ * that are open go on; later ones use what is new.
+ *
+ * Exit codes: 0 ended as asked; 1 could not start, or must not go on; 2 usage or configuration.
+ */
+#ifndef MG_PROCESS_H
+#define MG_PROCESS_H
+
+#include "base/config.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "io/broker.h"
+#include "io/store.h"
+
+/* Options of every service. SIGHUP frees the texts of secrets and puts others here: copy what is kept. */
+struct mg_process_options {
+    struct mg_broker_address broker;
+    const char *pg_dsn; /* NULL for a service without store */
+    const char *http, *instance, *log_level;
+    bool is_unsafe_durability_allowed;
+};
+
+struct mg_process {
+    struct mg_process_options options;
+    const char *instance; /* the name given, or host, pid and start time */
+    struct mg_loop *loop; /* this and the metrics: from `create` on */
+    struct mg_metrics *metrics;
+    void *service; /* what the service's callbacks get; set by `check` or `create` */
+    /* Set by `create`, for SIGHUP to give them renewed secrets. NULL: the service has none. */
+    struct mg_broker *broker;
+    struct mg_store *store;
+};
+
+struct mg_process_service {
+    const char *name; /* "scheduler": in logs; the executable is makegood-scheduler */
+    const char *summary, *usage;
+    const struct mg_option *options; /* its own; ends with name NULL */
+    bool has_store;
+    const int64_t *drain_timeout_ms; /* how long a drain may take; NULL: it ends at once */
+
+    /* Reads and judges what the options name and connects nothing: all there is for --check-config. */
+    enum mg_class (*check)(struct mg_process *process, struct mg_err *err); /* NULL: there is nothing */
+    enum mg_class (*create)(struct mg_process *process, struct mg_err *err);
+    bool (*is_ready)(void *service, char *ret_reason, size_t size);
+    void (*drain)(void *service); /* at each SIGTERM or SIGINT; leads to mg_loop_stop or mg_process_end */
+    void (*reload)(
+        struct mg_process *process); /* says what became of it by mg_process_reread; NULL: nothing */
+    void (*destroy)(struct mg_process *process); /* also what `check` made, and what is half-made */
+};
+
+/* The whole of a service's main; returns the exit code. */
+int mg_process_main(const struct mg_process_service *service, int argc, char **argv);
+
+/* Ends the process, with 1 if it must not go on; why has been logged. */
+void mg_process_end(struct mg_process *process, int exit_code);
+
+/* SIGHUP has read something again: `what` for people ("amqp-url", "headers of payment"), and whether it is
+ * another now. With `err` it could not be read, and the old one stays. */
+void mg_process_reread(struct mg_process *process, const char *what, bool is_new, const struct mg_err *err);
+
+#endif
