@@ -215,7 +215,8 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
     mg_harden(hardening);
     options_make(&process);
     (void)snprintf(name, sizeof name, "makegood-%s", service->name);
-    const struct mg_program program = {name, service->summary, service->usage, process.options};
+    const struct mg_program program = {name, service->summary, service->usage, process.options,
+                                       service->manual};
     enum mg_class class = mg_config_load(&program, argc, argv, &process.config, &action, NULL, &err);
     if (class == MG_OK && action != MG_CONFIG_EXIT) class = options_check(&process, &level, &err);
     if (class != MG_OK) {

@@ -39,6 +39,7 @@ struct mg_process {
 struct mg_process_service {
     const char *name; /* "scheduler": in logs; the executable is makegood-scheduler */
     const char *summary, *usage;
+    const struct mg_manual *manual;
     const struct mg_option *options; /* its own; ends with name NULL */
     bool has_store;
     const int64_t *drain_timeout_ms; /* how long a drain may take; NULL: it ends at once */

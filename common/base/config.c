@@ -294,14 +294,18 @@ static enum mg_class take_builtin(struct mg_config *config, const char *name, si
         config->path = value;
         return MG_OK;
     }
-    *ret_is_builtin = mg_config_is_builtin(name, len);
-    if (*ret_is_builtin && value)
-        return mg_err_set(err, MG_BAD_INPUT, "option --%.*s takes no value", (int)len, name);
+    *ret_is_builtin = mg_config_is_builtin(config->program, name, len);
+    if (!*ret_is_builtin) return MG_OK;
+    if (value) return mg_err_set(err, MG_BAD_INPUT, "option --%.*s takes no value", (int)len, name);
 
     if (is_name(name, len, "check-config")) config->is_check = true;
     if (is_name(name, len, "print-config")) config->is_print = true;
     if (is_name(name, len, "help")) {
         mg_config_print_help(config->program, stdout);
+        config->is_answered = true;
+    }
+    if (is_name(name, len, "man")) {
+        mg_config_print_man(config->program, stdout);
         config->is_answered = true;
     }
     if (is_name(name, len, "version")) {

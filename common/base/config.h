@@ -1,7 +1,7 @@
 /*
  * Options of an executable: flags over environment over file. One table per executable declares each option
- * with its type, default, limits and help; `--help`, `--version`, `--print-config` and `--check-config` come
- * from it.
+ * with its type, default, limits and help; `--help`, `--man`, `--version`, `--print-config` and
+ * `--check-config` come from it.
  *
  * The file (`--config FILE`, or MAKEGOOD_CONFIG) has lines `name = value`; `#` at the start of a line or
  * after a blank starts a comment. An option marked secret is never printed, and its value may also be read
@@ -45,11 +45,29 @@ struct mg_option {
     const char *help;       /* what it does and, for a limit, its reason; one sentence */
 };
 
+/* A part of the manual page: terms and what they mean. */
+struct mg_manual_entry {
+    const char *term, *text;
+};
+struct mg_manual_part {
+    const char *title;                     /* "EXIT STATUS" */
+    const struct mg_manual_entry *entries; /* ends with term NULL */
+};
+
+/* What the manual page says beyond the table of options. Texts are plain; an empty line parts paragraphs. */
+struct mg_manual {
+    int section;
+    const char *description;
+    const struct mg_manual_part *before, *after; /* the options; each ends with title NULL; NULL: none */
+    const char *see_also;                        /* "makegood(1), makegood-agent(8)" */
+};
+
 struct mg_program {
     const char *name;                /* "makegood-scheduler" */
     const char *summary;             /* one sentence for --help */
     const char *usage;               /* words after the name in the usage line, "[options]" */
     const struct mg_option *options; /* ends with name NULL */
+    const struct mg_manual *manual;  /* NULL: there is no --man */
 };
 
 struct mg_config;
@@ -57,7 +75,7 @@ struct mg_config;
 enum mg_config_action {
     MG_CONFIG_RUN,
     MG_CONFIG_CHECK, /* --check-config was given and all is well: caller does its own checks, then exits 0 */
-    MG_CONFIG_EXIT,  /* --help, --version or --print-config has been answered on stdout: exit 0 */
+    MG_CONFIG_EXIT,  /* --help, --man, --version or --print-config has been answered on stdout: exit 0 */
 };
 
 /* Reads all sources into the options' targets. Words that are no options are left in `ret_words` (argv order;
@@ -78,6 +96,7 @@ enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name
                                       struct mg_err *err) MG_MUSTCHECK;
 
 void mg_config_print_help(const struct mg_program *program, FILE *out);
+void mg_config_print_man(const struct mg_program *program, FILE *out); /* roff; `manual` must be there */
 
 /* An AMQP URL or DSN with its password replaced by "***", for logs; `size` bytes at `ret_text`. */
 void mg_url_redact(const char *url, char *ret_text, size_t size);

@@ -1,5 +1,5 @@
 /* What the three files of the configuration share: config.c collects, config_value.c reads values,
- * config_print.c answers --help and --print-config. Nobody else includes this. */
+ * config_print.c answers --help and --print-config, config_man.c --man. Nobody else includes this. */
 #ifndef MG_BASE_CONFIG_INTERNAL_H
 #define MG_BASE_CONFIG_INTERNAL_H
 
@@ -27,12 +27,18 @@ struct mg_config_value {
     struct mg_list list;
 };
 
+/* The options that every program has. */
+struct mg_config_builtin {
+    const char *name, *value_name, *help; /* value_name NULL: takes none */
+};
+extern const struct mg_config_builtin mg_config_builtins[]; /* ends with name NULL */
+
 size_t mg_config_name_len(const struct mg_option *option); /* without the letter */
 char mg_config_letter(const struct mg_option *option);     /* 0: none */
 void mg_config_env_name(const struct mg_option *option, const char *suffix,
                         char ret_name[MG_CONFIG_NAME_MAX]);
 
-bool mg_config_is_builtin(const char *name, size_t len); /* --help and its like, which every program has */
+bool mg_config_is_builtin(const struct mg_program *program, const char *name, size_t len);
 /* The option called "name", or the secret whose file is "name-file"; NULL: none. */
 const struct mg_option *mg_config_find(const struct mg_program *program, const char *name, size_t len,
                                        bool *ret_is_file_name);
@@ -47,6 +53,11 @@ enum mg_class mg_config_value_parse(const struct mg_option *option, const char *
                                     struct mg_config_value *value, struct mg_err *err) MG_MUSTCHECK;
 /* Makes text from outside fit to stand in a one-line message: cut, and control characters replaced. */
 void mg_config_quote(const char *text, char *ret_text, size_t size);
+
+/* Room for an option's description. */
+#define MG_CONFIG_HELP_SIZE 1024
+/* What an option does, its limits and its default, for --help and --man. */
+void mg_config_describe(const struct mg_option *option, char ret_text[MG_CONFIG_HELP_SIZE]);
 
 void mg_config_print_values(const struct mg_program *program, const struct mg_config_value *values,
                             FILE *out);

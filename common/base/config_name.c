@@ -8,8 +8,14 @@
 
 #include "base/config_internal.h"
 
-static const char *const BUILTINS[] = {"config", "check-config", "print-config", "help", "version"};
-#define BUILTIN_COUNT (sizeof BUILTINS / sizeof BUILTINS[0])
+const struct mg_config_builtin mg_config_builtins[] = {
+    {"config", "FILE", "Lines \"name = value\"; \"#\" starts a comment."},
+    {"check-config", NULL, "Check the configuration and exit."},
+    {"print-config", NULL, "Print the configuration in force, without secrets, and exit."},
+    {"help", NULL, "Print this and exit."},
+    {"man", NULL, "Print the manual page, as roff, and exit."},
+    {"version", NULL, "Print the version and exit."},
+    {0}};
 
 size_t mg_config_name_len(const struct mg_option *option)
 {
@@ -35,10 +41,11 @@ static bool is_name(const char *name, size_t len, const char *word)
     return strlen(word) == len && strncmp(name, word, len) == 0;
 }
 
-bool mg_config_is_builtin(const char *name, size_t len)
+bool mg_config_is_builtin(const struct mg_program *program, const char *name, size_t len)
 {
-    for (size_t i = 0; i < BUILTIN_COUNT; i++) {
-        if (is_name(name, len, BUILTINS[i])) return true;
+    if (!program->manual && is_name(name, len, "man")) return false;
+    for (const struct mg_config_builtin *builtin = mg_config_builtins; builtin->name; builtin++) {
+        if (is_name(name, len, builtin->name)) return true;
     }
     return false;
 }
@@ -103,11 +110,11 @@ enum mg_class mg_config_refuse_unknown(const struct mg_program *program, const c
             nearest_len = mg_config_name_len(option);
         }
     }
-    for (size_t i = 0; !origin[0] && i < BUILTIN_COUNT; i++) {
-        size_t far = distance(name, len, BUILTINS[i], strlen(BUILTINS[i]));
-        if (far < best) {
+    for (const struct mg_config_builtin *it = mg_config_builtins; !origin[0] && it->name; it++) {
+        size_t far = distance(name, len, it->name, strlen(it->name));
+        if (far < best && mg_config_is_builtin(program, it->name, strlen(it->name))) {
             best = far;
-            nearest = BUILTINS[i];
+            nearest = it->name;
             nearest_len = strlen(nearest);
         }
     }

@@ -11,7 +11,6 @@
 #define HELP_WIDTH    88
 #define HELP_INDENT   8
 #define DURATION_SIZE 32
-#define HELP_SIZE     1024
 
 static void print_wrapped(const char *text, FILE *out)
 {
@@ -30,10 +29,9 @@ static void print_wrapped(const char *text, FILE *out)
     }
 }
 
-static void print_option_help(const struct mg_option *option, FILE *out)
+void mg_config_describe(const struct mg_option *option, char ret_text[MG_CONFIG_HELP_SIZE])
 {
-    char line[HELP_SIZE], limits[2 * DURATION_SIZE + 16] = "", initial[128] = "";
-    char letter[8] = "";
+    char limits[2 * DURATION_SIZE + 16] = "", initial[128] = "";
 
     if (option->max != 0 && option->type == MG_OPTION_INTEGER)
         (void)snprintf(limits, sizeof limits, " [%" PRId64 " to %" PRId64 "]", option->min, option->max);
@@ -45,17 +43,23 @@ static void print_option_help(const struct mg_option *option, FILE *out)
     }
     if (option->default_value && option->default_value[0] && !option->is_secret)
         (void)snprintf(initial, sizeof initial, " (default: %s)", option->default_value);
-    if (mg_config_letter(option)) (void)snprintf(letter, sizeof letter, "-%c, ", mg_config_letter(option));
+    (void)snprintf(ret_text, MG_CONFIG_HELP_SIZE, "%s%s%s%s", option->help ? option->help : "",
+                   option->type == MG_OPTION_LIST ? " May be given several times." : "", limits, initial);
+}
 
+static void print_option_help(const struct mg_option *option, FILE *out)
+{
+    char text[MG_CONFIG_HELP_SIZE], letter[8] = "";
+
+    if (mg_config_letter(option)) (void)snprintf(letter, sizeof letter, "-%c, ", mg_config_letter(option));
     (void)fprintf(out, "  %s--%.*s", letter, (int)mg_config_name_len(option), option->name);
     if (option->type != MG_OPTION_FLAG)
         (void)fprintf(out, " %s", option->value_name ? option->value_name : "VALUE");
     if (option->is_secret)
         (void)fprintf(out, "   or --%.*s-file FILE", (int)mg_config_name_len(option), option->name);
     (void)fputs("\n", out);
-    (void)snprintf(line, sizeof line, "%s%s%s%s", option->help ? option->help : "",
-                   option->type == MG_OPTION_LIST ? " May be given several times." : "", limits, initial);
-    print_wrapped(line, out);
+    mg_config_describe(option, text);
+    print_wrapped(text, out);
 }
 
 void mg_config_print_help(const struct mg_program *program, FILE *out)
@@ -64,13 +68,13 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
                   program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
     for (const struct mg_option *option = program->options; option->name; option++)
         print_option_help(option, out);
+    for (const struct mg_config_builtin *it = mg_config_builtins; it->name; it++) {
+        if (!mg_config_is_builtin(program, it->name, strlen(it->name))) continue;
+        (void)fprintf(out, "  --%s%s%s\n%*s%s\n", it->name, it->value_name ? " " : "",
+                      it->value_name ? it->value_name : "", HELP_INDENT, "", it->help);
+    }
     (void)fputs(
-        "  --config FILE\n        Lines `name = value`; `#` starts a comment.\n"
-        "  --check-config\n        Check the configuration and exit.\n"
-        "  --print-config\n        Print the configuration in force, without secrets, and exit.\n"
-        "  --help\n        Print this and exit.\n"
-        "  --version\n        Print the version and exit.\n\n"
-        "Every option can also come from the environment, as MAKEGOOD_ and its name in capitals with\n"
+        "\nEvery option can also come from the environment, as MAKEGOOD_ and its name in capitals with\n"
         "_ for -, or from the file. A flag goes before the environment, the environment before the file.\n",
         out);
 }

@@ -3,6 +3,7 @@
 
 #include "agent.h"
 #include "base/log.h"
+#include "manual.h"
 #include "process.h"
 
 static struct mg_agent agent;
@@ -73,9 +74,10 @@ static void agent_destroy(struct mg_process *process)
 
 static const struct mg_process_service agent_service = {
     .name = "agent",
-    .summary = "Calls remote services for Makegood's schedulers: takes requests from RabbitMQ, calls over "
-               "HTTP, replies.",
+    .summary = "calls remote services for Makegood's schedulers: takes requests from RabbitMQ, calls over "
+               "HTTP, replies",
     .usage = "--service FILE [options]",
+    .manual = &mg_manual_agent,
     .options = option_table,
     .drain_timeout_ms = &options.drain_timeout_ms,
     .check = agent_check,

@@ -78,6 +78,10 @@ static const struct verb VERBS[] = {
 };
 #define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
 
+static const struct mg_manual_entry EXIT_CODES[] = {
+    {"0", "done"},     {"1", "error"},     {"2", "usage"},       {"3", "not found"},
+    {"4", "conflict"}, {"5", "timed out"}, {"6", "unavailable"}, {0}};
+
 static void help_print(FILE *out)
 {
     (void)fprintf(out, "makegood %s: operates Makegood\n\nusage: makegood NOUN VERB [words] [options]\n\n",
@@ -88,9 +92,14 @@ static void help_print(FILE *out)
                        VERBS[i].verb != NULL ? VERBS[i].verb : "", VERBS[i].words);
         (void)fprintf(out, "  %-26s %s\n", line, VERBS[i].summary);
     }
-    (void)fprintf(
-        out, "\nmakegood NOUN VERB --help shows the options of a verb.\n"
-             "exit codes: 0 done, 1 error, 2 usage, 3 not found, 4 conflict, 5 timed out, 6 unavailable\n");
+    (void)fputs(
+        "\nmakegood NOUN VERB --help shows the options of a verb; makegood --man prints the manual page.\n"
+        "exit codes:",
+        out);
+    for (const struct mg_manual_entry *code = EXIT_CODES; code->term != NULL; code++) {
+        (void)fprintf(out, "%s %s %s", code != EXIT_CODES ? "," : "", code->term, code->text);
+    }
+    (void)fputs("\n", out);
 }
 
 /* The verbs of one noun; false if there is no such noun. */
@@ -199,6 +208,77 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
     list[n] = (struct mg_option){0};
 }
 
+#define TERM_SIZE 256
+
+/* A verb as it is written: its words, and the options that not every verb has. */
+static void verb_describe(const struct verb *verb, char *ret_text, size_t size)
+{
+    struct cli_options unused;
+    struct mg_option common[OPTIONS_MAX], options[OPTIONS_MAX];
+    int common_count = 0;
+    size_t len;
+
+    options_make(&unused, 0, common);
+    options_make(&unused, verb->extras, options);
+    while (common[common_count].name != NULL) {
+        common_count++;
+    }
+    (void)snprintf(ret_text, size, "%s%s%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
+                   verb->verb != NULL ? verb->verb : "", verb->words[0] != '\0' ? " " : "", verb->words);
+    for (const struct mg_option *option = options + common_count; option->name != NULL; option++) {
+        bool is_optional = strcmp(option->name, "reason") != 0;
+        len = strlen(ret_text);
+        (void)snprintf(ret_text + len, size - len, " %s--%s%s%s%s", is_optional ? "[" : "", option->name,
+                       option->value_name != NULL ? " " : "",
+                       option->value_name != NULL ? option->value_name : "", is_optional ? "]" : "");
+    }
+}
+
+/* The manual page of the tool: all verbs, and the options of all of them. */
+static void manual_print(FILE *out)
+{
+    static const struct mg_manual_entry files[] = {
+        {"/etc/makegood/operator.conf",
+         "A configuration file for operators, if the packages are installed: set MAKEGOOD_CONFIG to it."},
+        {"/usr/share/makegood/migrations", "The schema's migrations, if the packages are installed."},
+        {0}};
+    static const struct mg_manual_entry examples[] = {
+        {"makegood order submit order.json --wait", "posts an order and shows how it ends"},
+        {"makegood order list --state error", "finds the orders that need a person"},
+        {"makegood order resume ORDER --reason \"payment repaired\"", "goes on with one of them"},
+        {0}};
+    static const struct mg_manual_part after[] = {
+        {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", examples}, {0}};
+    struct mg_manual_entry verbs[VERB_COUNT + 1] = {0};
+    const struct mg_manual_part before[] = {{"VERBS", verbs}, {0}};
+    struct mg_manual manual = {
+        1,
+        "makegood shows what became of orders, moves those that need a person, and prepares database and "
+        "broker. It changes orders only by commands to the schedulers, never in the database.\n\n"
+        "Verbs that change something want a reason, which is kept. Where an order is named, its id is "
+        "meant.",
+        before, after, "makegood-scheduler(8), makegood-agent(8), makegood-supervisor(8)"};
+    char terms[VERB_COUNT][TERM_SIZE];
+    struct cli_options unused;
+    struct mg_option options[OPTIONS_MAX];
+
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        verb_describe(&VERBS[i], terms[i], sizeof(terms[i]));
+        verbs[i] = (struct mg_manual_entry){terms[i], VERBS[i].summary};
+    }
+    options_make(&unused, ~0, options);
+    for (struct mg_option *option = options; option->name != NULL; option++) {
+        if (strcmp(option->name, "timeout") == 0) {
+            option->default_value = NULL;
+            option->help = "how long to wait for an answer; 10s, or 1h for verbs with --wait, if not given";
+        }
+    }
+    const struct mg_program program = {"makegood",
+                                       "operates Makegood: orders, workflows, alerts, schema, queues",
+                                       "NOUN VERB [words] [options]", options, &manual};
+    mg_config_print_man(&program, out);
+}
+
 /* --version would print this program's and change nothing, with exit code 0: who wrote it meant the order's.
  */
 static bool is_version_meant(int argc, char **argv)
@@ -236,7 +316,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     (void)snprintf(name, sizeof(name), "makegood %s%s%s", verb->noun, verb->verb != NULL ? " " : "",
                    verb->verb != NULL ? verb->verb : "");
     (void)snprintf(usage, sizeof(usage), "%s [options]", verb->words);
-    const struct mg_program program = {name, verb->summary, usage, options};
+    const struct mg_program program = {name, verb->summary, usage, options, NULL};
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;
@@ -278,6 +358,10 @@ int main(int argc, char **argv)
         strcmp(argv[1], "help") == 0) {
         help_print(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--man") == 0) {
+        manual_print(stdout);
+        return EXIT_DONE;
     }
     if (strcmp(argv[1], "--version") == 0) {
         (void)printf("makegood %s\n", MG_VERSION);

@@ -1,4 +1,5 @@
 /* makegood-scheduler: its own options, and what is the scheduler's in the life of a service's process. */
+#include "manual.h"
 #include "process.h"
 #include "scheduler.h"
 
@@ -82,6 +83,7 @@ static const struct mg_process_service scheduler_service = {
     .summary = "carries orders through their workflows: takes submissions, replies and commands, decides, "
                "stores, dispatches",
     .usage = "[options]",
+    .manual = &mg_manual_scheduler,
     .options = option_table,
     .has_store = true,
     .drain_timeout_ms = &options.drain_timeout_ms,

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "io/topology.h"
+#include "manual.h"
 #include "process.h"
 #include "supervisor.h"
 
@@ -133,8 +134,9 @@ static void supervisor_destroy(struct mg_process *process)
 
 static const struct mg_process_service supervisor_service = {
     .name = "supervisor",
-    .summary = "Finds steps that are overdue or due and asks the schedulers to see to them.",
+    .summary = "finds steps that are overdue or due and asks the schedulers to see to them",
     .usage = "[options]",
+    .manual = &mg_manual_supervisor,
     .options = option_table,
     .has_store = true,
     .create = supervisor_create,
