@@ -19,6 +19,7 @@
 #include <sys/time.h>
 
 #include "base/host.h"
+#include "io/broker_tls.h"
 
 #define SEND_BUFFER_BYTES  (256 * 1024) /* fixed, so that what a silent broker can swallow is known */
 #define USER_TIMEOUT_MS    15000        /* unacknowledged bytes end the connection */
@@ -30,6 +31,8 @@
 static enum mg_class amqp_login_as(amqp_connection_state_t connection,
                                    const struct amqp_connection_info *info, const char *name,
                                    struct mg_err *err);
+static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct amqp_connection_info *info,
+                                     struct mg_err *err);
 static void amqp_tune_socket(int fd);
 
 /* amqp_parse_url cuts up the text it is given; `ret_copy` holds the parts. "amqp://host/" means the vhost
@@ -42,12 +45,9 @@ static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_co
     if (amqp_parse_url(copy, ret_info) != AMQP_STATUS_OK || ret_info->host == NULL ||
         ret_info->host[0] == '\0') {
         free(copy);
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "cannot read the AMQP URL: it should be amqp://user:password@host:port/vhost");
-    }
-    if (ret_info->ssl) {
-        free(copy);
-        return mg_err_set(err, MG_BAD_INPUT, "cannot use the AMQP URL: amqps is not supported, use amqp://");
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "cannot read the AMQP URL: it should be amqps://user:password@host:port/vhost, or amqp:// without TLS");
     }
     static char root[] = "/";
     if (ret_info->vhost == NULL || ret_info->vhost[0] == '\0') ret_info->vhost = root;
@@ -68,7 +68,10 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
                        "cannot use the AMQP URL: password and orders would go to %s:%d in plain text; use "
                        "amqps:// (and --amqp-ca-file), or --allow-plaintext if the network is private",
                        info.host, info.port);
-    } else {
+    } else if (info.ssl) {
+        class = mg_tls_check_files(&address->tls, err);
+    }
+    if (class == MG_OK) {
         (void)snprintf(ret_host_port, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
     }
     free(copy);
@@ -81,6 +84,16 @@ enum mg_class mg_broker_check_address(const struct mg_broker_address *address, s
     return mg_amqp_check_address(address, host_port, err);
 }
 
+static enum mg_class amqp_make_socket(amqp_connection_state_t connection,
+                                      const struct amqp_connection_info *info, const struct mg_tls_files *tls,
+                                      amqp_socket_t **ret_socket, struct mg_err *err)
+{
+    if (connection != NULL && info->ssl)
+        return mg_tls_socket_create(connection, tls, info->host, ret_socket, err);
+    *ret_socket = connection == NULL ? NULL : amqp_tcp_socket_new(connection);
+    return *ret_socket == NULL ? mg_err_set(err, MG_TRANSIENT, "no memory") : MG_OK;
+}
+
 enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
                               amqp_connection_state_t *ret_connection, struct mg_err *err)
 {
@@ -91,17 +104,19 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
 
     struct timeval timeout = {.tv_sec = MG_AMQP_RPC_TIMEOUT_MS / 1000};
     amqp_connection_state_t connection = amqp_new_connection();
-    amqp_socket_t *socket = connection == NULL ? NULL : amqp_tcp_socket_new(connection);
-    if (socket == NULL) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not connect to %s:%d: no memory", info.host, info.port);
+    amqp_socket_t *socket = NULL;
+    class = amqp_make_socket(connection, &info, &address->tls, &socket, err);
+    if (class != MG_OK) {
+        mg_err_prefix(err, "could not connect to %s:%d", info.host, info.port);
         goto out;
     }
     (void)amqp_set_handshake_timeout(connection, &timeout); /* cannot fail with a timeout that is valid */
     (void)amqp_set_rpc_timeout(connection, &timeout);
     int status = amqp_socket_open_noblock(socket, info.host, info.port, &timeout);
     if (status != AMQP_STATUS_OK) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not connect to %s:%d: %s", info.host, info.port,
-                           amqp_error_string2(status));
+        class = info.ssl ? mg_tls_failure(connection, status, true, err) : MG_OK;
+        if (class == MG_OK) class = mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(status));
+        mg_err_prefix(err, "could not connect to %s:%d%s", info.host, info.port, info.ssl ? " with TLS" : "");
         goto out;
     }
     amqp_tune_socket(amqp_get_sockfd(connection));
@@ -161,7 +176,32 @@ static enum mg_class amqp_login_as(amqp_connection_state_t connection,
     amqp_rpc_reply_t reply = amqp_login_with_properties(
         connection, info->vhost, 2 /* channels: ours and room */, MG_AMQP_FRAME_MAX, MG_AMQP_HEARTBEAT_S,
         &table, AMQP_SASL_METHOD_PLAIN, info->user, info->password);
-    return mg_amqp_result(reply, NULL, err);
+    int code;
+    enum mg_class class = mg_amqp_result(reply, &code, err);
+    if (class == MG_OK) return MG_OK;
+    if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION && info->ssl) {
+        enum mg_class known = mg_tls_failure(connection, reply.library_error, true, err);
+        if (known != MG_OK) class = known;
+    }
+    return amqp_add_advice(class, code, info, err);
+}
+
+/* The broker tells no stranger whether it was the user or the password. */
+static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct amqp_connection_info *info,
+                                     struct mg_err *err)
+{
+    const struct mg_err why = *err;
+    if (code == AMQP_ACCESS_REFUSED)
+        return mg_err_set(err, class, "%s; user or password is wrong, or this user may not log in from here",
+                          why.text);
+    if (code == AMQP_NOT_ALLOWED)
+        return mg_err_set(
+            err, class,
+            "%s; create it, or give the user rights there: rabbitmqctl set_permissions -p %s %s …", why.text,
+            info->vhost, info->user);
+    if (code == 0 && !info->ssl)
+        return mg_err_set(err, class, "%s; if this is its port for TLS, use amqps://", why.text);
+    return class;
 }
 
 /* The kernel's refusal of one of these leaves its default, which is only slower to notice a dead peer. */
@@ -251,6 +291,13 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
     if (reply.reply_type == AMQP_RESPONSE_NONE)
         return mg_err_set(err, MG_TRANSIENT, "the broker did not answer");
     return mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(reply.library_error));
+}
+
+const char *mg_amqp_failure_text(amqp_connection_state_t connection, int status, struct mg_err *scratch)
+{
+    if (status == AMQP_STATUS_SSL_ERROR && mg_tls_failure(connection, status, false, scratch) != MG_OK)
+        return scratch->text;
+    return amqp_error_string2(status);
 }
 
 amqp_bytes_t mg_amqp_bytes(struct mg_slice slice)

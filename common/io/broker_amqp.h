@@ -57,6 +57,9 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
 /* Ends it without a word to the peer: after an error it might not listen any more. */
 void mg_amqp_destroy(amqp_connection_state_t connection);
 
+/* Why the last call on this connection failed, in words; they may stand in `scratch`. */
+const char *mg_amqp_failure_text(amqp_connection_state_t connection, int status, struct mg_err *scratch);
+
 /* Opens the channel anew after the broker closed it. */
 enum mg_class mg_amqp_reopen_channel(amqp_connection_state_t connection, struct mg_err *err) MG_MUSTCHECK;
 

@@ -29,7 +29,8 @@
 #define LASTING_MS          10000 /* a connection that lived so long starts the backoff anew */
 #define SERVICE_PERIOD_MS   2500  /* a quarter of the heartbeat */
 #define FRAMES_PER_TURN     2048  /* then other sockets get their turn */
-#define SEND_OVERHEAD_BYTES 2048  /* what the kernel may charge for a packet beside its bytes */
+#define SEND_OVERHEAD_BYTES 2048  /* what the kernel may charge for a packet, and TLS for a record */
+#define RECORD_BYTES        16384 /* of one TLS record, which may be a packet of its own */
 #define NAME_SIZE           256
 
 /* What the connecting thread works on; it touches nothing else. The texts are the broker's, which outlives
@@ -271,7 +272,9 @@ void mg_link_drain(struct mg_link *link)
         int status = amqp_simple_wait_frame_noblock(link->connection, &frame, &at_once);
         if (status == AMQP_STATUS_TIMEOUT) return;
         if (status != AMQP_STATUS_OK) {
-            mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "%s", amqp_error_string2(status));
+            struct mg_err why;
+            mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "%s",
+                         mg_amqp_failure_text(link->connection, status, &why));
             return;
         }
         link_take_frame(link, &frame);
@@ -386,7 +389,7 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
 bool mg_link_has_room(struct mg_link *link, size_t size)
 {
     if (!link->is_open) return false;
-    size_t need = size + SEND_OVERHEAD_BYTES;
+    size_t need = size + SEND_OVERHEAD_BYTES * (1 + size / RECORD_BYTES);
     if (need > link->send_budget) {
         uint32_t memory[SK_MEMINFO_VARS] = {0};
         socklen_t length = sizeof(memory);
@@ -411,7 +414,9 @@ bool mg_link_send(struct mg_link *link, amqp_method_number_t method, void *decod
     if (!link->is_open) return false;
     int status = amqp_send_method(link->connection, MG_AMQP_CHANNEL, method, decoded);
     if (status == AMQP_STATUS_OK) return true;
-    mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s", amqp_error_string2(status));
+    struct mg_err why;
+    mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s",
+                 mg_amqp_failure_text(link->connection, status, &why));
     return false;
 }
 
@@ -420,7 +425,9 @@ bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
     if (!link->is_open) return false;
     int status = amqp_send_frame(link->connection, frame);
     if (status == AMQP_STATUS_OK) return true;
-    mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s", amqp_error_string2(status));
+    struct mg_err why;
+    mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s",
+                 mg_amqp_failure_text(link->connection, status, &why));
     return false;
 }
 

@@ -12,7 +12,7 @@
 #include "base/loop.h"
 #include "io/broker_amqp.h"
 
-#define MG_LINK_REASON_SIZE 400
+#define MG_LINK_REASON_SIZE MG_ERR_TEXT_MAX
 #define MG_LINK_BODY_FRAME_MAX                                                                               \
     32768 /* a body goes out in pieces that a third of the send buffer always takes */
 #define MG_LINK_QUEUES_MAX                                                                                   \

@@ -18,6 +18,7 @@ import time
 
 from .processes import Failure, Process, free_port, plain_environment, wait_until
 
+MAKE_CERTS = pathlib.Path(__file__).resolve().parents[1] / "tls" / "make-dev-certs"
 DATABASE = "makegood"
 ROLE = "makegood"
 
@@ -30,11 +31,34 @@ def newest(pattern, what):
     return pathlib.Path(found[-1])
 
 
+class Certificates:
+    """An authority of our own and what it signs, in `folder`: one folder a name, with ca.pem, cert.pem and key.pem."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+
+    def make(self, *words):
+        """`words` as deploy/tls/make-dev-certs takes them behind the folder."""
+        done = subprocess.run([str(MAKE_CERTS), str(self.folder), *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failure(f"make-dev-certs failed: {done.stderr}")
+        return self
+
+    @property
+    def ca(self):
+        return self.folder / "ca.pem"
+
+    def of(self, name):
+        """(certificate, key)"""
+        return self.folder / name / "cert.pem", self.folder / name / "key.pem"
+
+
 class Postgres:
     """A cluster of its own in `folder`; killed and started again, it recovers as after a power failure."""
 
-    def __init__(self, folder, outlives=False):
+    def __init__(self, folder, outlives=False, tls=None):
         self.folder = pathlib.Path(folder)
+        self.tls = tls  # Certificates with one for "server": it speaks TLS, too
         self.bin = newest("/usr/lib/postgresql/*/bin", "PostgreSQL's server programs")
         self.data = self.folder / "data"
         self.port = free_port()
@@ -51,6 +75,17 @@ class Postgres:
     def dsn_of(self, database):
         return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
+    def tls_dsn_of(self, database):
+        return f"{self.dsn_of(database)}?sslmode=verify-full&sslrootcert={self.tls.ca}"
+
+    def use_certificate(self, name):
+        """Shows the certificate of this name from the next start or reload on."""
+        for path, target in zip(self.tls.of(name), ("server.crt", "server.key")):
+            shutil.copy(path, self.folder / target)
+            (self.folder / target).chmod(0o600)
+            if self.user is not None:
+                shutil.chown(self.folder / target, self.user, self.user)
+
     def create(self):
         self.folder.mkdir(parents=True)
         password_file = self.folder / "password"
@@ -66,6 +101,9 @@ class Postgres:
             "fsync": "on", "synchronous_commit": "on", "shared_buffers": "64MB", "max_connections": "120",
             "log_min_messages": "warning", "log_line_prefix": "%m [%p] %a ", "timezone": "UTC",
         }
+        if self.tls is not None:
+            self.use_certificate("server")
+            settings.update(ssl="on", ssl_cert_file=self.folder / "server.crt", ssl_key_file=self.folder / "server.key")
         with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
             for name, value in settings.items():
                 conf.write(f"{name} = '{value}'\n")
@@ -124,8 +162,10 @@ class Postgres:
 class Rabbit:
     """One RabbitMQ node in `folder`. Its epmd is our own child, so that none is left behind and none is borrowed."""
 
-    def __init__(self, folder, outlives=False):
+    def __init__(self, folder, outlives=False, tls=None):
         self.folder = pathlib.Path(folder)
+        self.tls = tls  # Certificates with one for "server": it listens with TLS, too, and wants a certificate of clients
+        self.tls_port = free_port() if tls is not None else None
         self.sbin = newest("/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin", "RabbitMQ's server programs")
         self.port, self.dist_port, self.epmd_port = free_port(), free_port(), free_port()
         self.node = f"makegood-{self.port}@localhost"
@@ -139,6 +179,23 @@ class Rabbit:
 
     def url_of(self, vhost):
         return f"amqp://guest:guest@127.0.0.1:{self.port}/{vhost}"
+
+    def tls_url_of(self, vhost):
+        return f"amqps://guest:guest@127.0.0.1:{self.tls_port}/{vhost}"
+
+    def use_certificate(self, name):
+        """Shows the certificate of this name to whoever connects from now on."""
+        for path, target in zip(self.tls.of(name), ("server.pem", "server-key.pem")):
+            shutil.copy(path, self.folder / target)
+        if self.process is not None and self.process.is_running():
+            self.ctl("eval", "ssl:clear_pem_cache().")
+
+    def tls_settings(self):
+        self.use_certificate("server")
+        return (f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\nlisteners.ssl.2 = 127.0.0.2:{self.tls_port}\n"
+                f"ssl_options.cacertfile = {self.tls.ca}\nssl_options.certfile = {self.folder / 'server.pem'}\n"
+                f"ssl_options.keyfile = {self.folder / 'server-key.pem'}\n"
+                "log.file.level = info\nssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n")
 
     @property
     def env(self):
@@ -163,7 +220,8 @@ class Rabbit:
         (self.folder / "advanced.config").write_text("[].\n", encoding="ascii")
         (self.folder / "rabbitmq.conf").write_text(
             "loopback_users.guest = true\nheartbeat = 10\ndisk_free_limit.absolute = 50MB\n"
-            "vm_memory_high_watermark.relative = 0.4\nlog.file.level = warning\nlog.console = false\n", encoding="ascii")
+            "vm_memory_high_watermark.relative = 0.4\nlog.file.level = warning\nlog.console = false\n"
+            + (self.tls_settings() if self.tls is not None else ""), encoding="ascii")
         cookie = self.folder / ".erlang.cookie"
         cookie.write_text(secrets.token_hex(16), encoding="ascii")
         cookie.chmod(0o400)
@@ -233,12 +291,15 @@ def connects(port):
 class Servers:
     """The two of them, started together in `scratch`."""
 
-    def __init__(self, scratch, outlives=False):
+    def __init__(self, scratch, outlives=False, tls=False):
         scratch = pathlib.Path(scratch)
-        self.postgres = Postgres(scratch / "postgres", outlives)
-        self.rabbit = Rabbit(scratch / "rabbit", outlives)
+        self.tls = Certificates(scratch / "tls") if tls else None
+        self.postgres = Postgres(scratch / "postgres", outlives, self.tls)
+        self.rabbit = Rabbit(scratch / "rabbit", outlives, self.tls)
 
     def start(self):
+        if self.tls is not None:
+            self.tls.make("--host", "server", "--client", "client")
         self.rabbit.create()
         self.rabbit.start()
         self.postgres.create()

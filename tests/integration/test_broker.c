@@ -399,14 +399,23 @@ START_TEST(broker_may_be_destroyed_within_a_callback)
 }
 END_TEST
 
-/* Catches: an address that is taken, and fails for ever later. */
+/* Catches: an address that is taken, and fails for ever later; a password that would leave the machine in
+ * plain text; certificates whose absence is noticed at the first connect only. */
 START_TEST(bad_addresses_are_refused)
 {
-    const char *const urls[] = {"", "localhost", "http://localhost", "amqps://localhost"};
-    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+    const struct mg_broker_address addresses[] = {
+        {.url = ""},
+        {.url = "localhost"},
+        {.url = "http://localhost"},
+        {.url = "amqp://rabbit.example"},
+        {.url = "amqps://localhost", .tls = {.ca_file = "/nonexistent"}},
+        {.url = "amqps://localhost", .tls = {.cert_file = "/nonexistent"}},
+        {.url = "amqps://localhost", .tls = {.ca_file = "/dev/null"}},
+    };
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
         struct mg_broker *broker = NULL;
         struct mg_err err;
-        fixture.options.address.url = urls[i];
+        fixture.options.address = addresses[i];
         ck_assert_int_eq(mg_broker_create(fixture.loop, &fixture.options, &broker, &err), MG_BAD_INPUT);
         ck_assert_ptr_null(broker);
     }
