@@ -246,6 +246,8 @@ static void call_destroy(struct mg_http_call *call)
     call_detach(call);
     if (call->easy) curl_easy_cleanup(call->easy);
     curl_url_cleanup(call->url);
+    for (struct curl_slist *header = call->headers; header; header = header->next)
+        explicit_bzero(header->data, strlen(header->data)); /* one of them may be a token */
     curl_slist_free_all(call->headers);
     mg_timer_destroy(call->timer);
     mg_buf_finish(&call->answer_body);

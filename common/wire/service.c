@@ -219,8 +219,10 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
 void mg_service_destroy(struct mg_service *service)
 {
     if (service == NULL) return;
-    for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++)
-        free(service->headers[i]);
+    for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
+        mg_service_free_secret(service->headers[i]);
+        free(service->header_files[i]);
+    }
     free(service->url);
     free(service->ca_file);
     free(service->client_cert_file);

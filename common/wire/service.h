@@ -21,9 +21,9 @@ struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
 
 struct mg_service {
     char name[MG_NAME_MAX + 1];
-    char *url; /* base, no trailing slash, no query, no user */
-    char *headers[MG_SERVICE_HEADERS_MAX +
-                  1]; /* "Name: value"; a value may come from a file ({"file": PATH}) */
+    char *url;                                  /* base, no trailing slash, no query, no user */
+    char *headers[MG_SERVICE_HEADERS_MAX + 1];  /* "Name: value" */
+    char *header_files[MG_SERVICE_HEADERS_MAX]; /* of each: whence its value came; NULL: it was given */
     char *ca_file, *client_cert_file, *client_key_file;
     int tries;                                  /* HTTP calls within one attempt; default 3 */
     int64_t try_timeout_ms;                     /* of one call; 0: what is left of complete-by */
@@ -46,6 +46,11 @@ struct mg_service {
 enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                struct mg_service **ret_service, struct mg_err *err) MG_MUSTCHECK;
 void mg_service_destroy(struct mg_service *service); /* accepts NULL */
+
+/* Reads again the values that came from files (renewed tokens). On error nothing has changed. `*ret_count`:
+ * how many there are; `*ret_is_new`: one at least is another. Calls made later carry them. */
+enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_count, bool *ret_is_new,
+                                        struct mg_err *err) MG_MUSTCHECK;
 
 /* How an HTTP status counts: the service's rules first, then the defaults of the design (part 2). */
 void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,

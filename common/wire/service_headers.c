@@ -41,56 +41,74 @@ static const char *value_fault(struct mg_slice value)
     return NULL;
 }
 
-/* A secret from a file, as it is mounted or written by hand: without the line's end. */
-static void read_file(struct mg_json_faults *faults, const char *pointer, const char *path,
-                      struct mg_buf *ret_value)
+void mg_service_free_secret(char *text)
+{
+    if (text != NULL) explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+/* A secret from a file, as it is mounted or written by hand: without the line's end. Makes the header. */
+static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
 {
     char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more to notice too many */
     FILE *file = fopen(path, "re");
 
-    if (file == NULL) {
-        mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                      "could not read \"%.120s\": %s; name a file with the header's value", path,
-                      strerror(errno));
-        return;
-    }
+    if (file == NULL)
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "could not read \"%.120s\": %s; name a file with the header's value", path,
+                          strerror(errno));
+    (void)setvbuf(file, NULL, _IONBF, 0); /* no copy that nobody wipes */
     size_t len = fread(bytes, 1, sizeof bytes, file);
     bool has_failed = ferror(file) != 0;
     (void)fclose(file); /* only read */
-    if (has_failed) {
-        mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                      "could not read \"%.120s\"; name a file with the header's value", path);
-        return;
-    }
+    if (has_failed)
+        return mg_err_set(err, MG_BAD_INPUT, "could not read \"%.120s\"; name a file with the header's value",
+                          path);
     while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
         len--;
-    mg_buf_append(ret_value, bytes, len);
+    const char *wrong = value_fault((struct mg_slice){bytes, len});
+    enum mg_class class = MG_OK;
+    if (wrong != NULL) {
+        class = mg_err_set(err, MG_BAD_INPUT, "in \"%.120s\": %s", path, wrong);
+    } else if (asprintf(ret_line, "%s: %.*s", name, (int)len, bytes) < 0) {
+        class = mg_err_set(err, MG_TRANSIENT, "could not keep what \"%.120s\" holds: no memory", path);
+    }
     explicit_bzero(bytes, sizeof bytes);
-    const char *wrong = value_fault(mg_buf_slice(ret_value));
-    if (wrong != NULL) mg_json_fault(faults, MG_BAD_INPUT, pointer, "in \"%.120s\": %s", path, wrong);
+    return class;
 }
 
-static void read_value(struct mg_json_faults *faults, const char *pointer, struct mg_slice value,
-                       struct mg_buf *ret_value)
+/* Makes the header `name` from its value in the file; NULL if at fault. */
+static char *read_value(struct mg_json_faults *faults, const char *pointer, const char *name,
+                        struct mg_slice value, char **ret_path)
 {
     struct mg_json_object object;
+    struct mg_err err;
+    struct mg_buf text;
+    char *line = NULL;
 
     if (mg_json_type_of(value) == MG_JSON_OBJECT) {
         if (!mg_json_object_open(&object, faults, value, pointer, FILE_NAMES, MG_JSON_UNKNOWN_REFUSED))
-            return;
-        char *path = mg_service_read_text(&object, "file", MG_REQUIRED);
-        if (path != NULL) read_file(faults, pointer, path, ret_value);
-        free(path);
-        return;
+            return NULL;
+        *ret_path = mg_service_read_text(&object, "file", MG_REQUIRED);
+        if (*ret_path != NULL && read_file(name, *ret_path, &line, &err) != MG_OK)
+            mg_json_fault(faults, err.class, pointer, "%s", err.text);
+        return line;
     }
     if (mg_json_type_of(value) != MG_JSON_STRING) {
         mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s; a string, or {\"file\": \"PATH\"}, is expected",
                       mg_json_type_name(mg_json_type_of(value)));
-        return;
+        return NULL;
     }
-    (void)mg_json_string(value, ret_value); /* it is a string */
-    const char *wrong = value_fault(mg_buf_slice(ret_value));
-    if (wrong != NULL) mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s", wrong);
+    mg_buf_init(&text, VALUE_MAX_BYTES * 4);
+    (void)mg_json_string(value, &text); /* it is a string */
+    const char *wrong =
+        text.failed ? "could not be kept: too long, or no memory" : value_fault(mg_buf_slice(&text));
+    if (wrong != NULL)
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s", wrong);
+    else if (asprintf(&line, "%s: %s", name, text.data) < 0)
+        mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
+    mg_buf_finish(&text);
+    return line;
 }
 
 static void check_name(struct mg_json_faults *faults, const char *pointer, struct mg_slice name)
@@ -116,7 +134,7 @@ void mg_service_read_headers(const struct mg_json_object *object, struct mg_serv
     mg_json_walk_begin(&walk, headers);
     for (; mg_json_walk_next(&walk, &quoted, &value); count++) {
         char pointer[MG_JSON_POINTER_SIZE];
-        struct mg_buf name, line;
+        struct mg_buf name;
 
         if (count >= MG_SERVICE_HEADERS_MAX) {
             mg_json_member_fault(object, MG_BAD_INPUT, "headers", "more than %d headers; leave some out",
@@ -124,18 +142,43 @@ void mg_service_read_headers(const struct mg_json_object *object, struct mg_serv
             return;
         }
         mg_buf_init(&name, quoted.len);
-        mg_buf_init(&line, VALUE_MAX_BYTES * 4);
         (void)mg_json_string(quoted, &name); /* it is a string */
         mg_json_pointer_join("/headers", mg_buf_slice(&name), pointer);
         check_name(object->faults, pointer, mg_buf_slice(&name));
-        read_value(object->faults, pointer, value, &line);
-        if (name.failed || line.failed ||
-            asprintf(&service->headers[count], "%s: %s", name.len > 0 ? name.data : "",
-                     line.len > 0 ? line.data : "") < 0) {
-            service->headers[count] = NULL;
-            mg_json_fault(object->faults, MG_BAD_INPUT, pointer, "could not be kept: too long, or no memory");
-        }
+        service->headers[count] = read_value(object->faults, pointer, name.len > 0 ? name.data : "", value,
+                                             &service->header_files[count]);
         mg_buf_finish(&name);
-        mg_buf_finish(&line);
     }
+}
+
+enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_count, bool *ret_is_new,
+                                        struct mg_err *err)
+{
+    char *lines[MG_SERVICE_HEADERS_MAX] = {NULL};
+    enum mg_class class = MG_OK;
+    int count = 0;
+    bool is_new = false;
+
+    for (int i = 0; i < MG_SERVICE_HEADERS_MAX && class == MG_OK; i++) {
+        char name[NAME_MAX_BYTES + 1];
+        if (service->header_files[i] == NULL) continue;
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(service->headers[i], ":"),
+                       service->headers[i]);
+        class = read_file(name, service->header_files[i], &lines[i], err);
+        if (class != MG_OK) (void)mg_err_prefix(err, "header %s", name);
+    }
+    for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
+        if (class != MG_OK || lines[i] == NULL) {
+            mg_service_free_secret(lines[i]);
+            continue;
+        }
+        is_new = is_new || strcmp(lines[i], service->headers[i]) != 0;
+        mg_service_free_secret(service->headers[i]);
+        service->headers[i] = lines[i];
+        count++;
+    }
+    if (class != MG_OK) return class;
+    *ret_count = count;
+    *ret_is_new = is_new;
+    return MG_OK;
 }

@@ -1,5 +1,5 @@
 /* makegood-agent: its own options, and what is the agent's in the life of a service's process. */
-#include <string.h>
+#include <stdio.h>
 
 #include "agent.h"
 #include "base/log.h"
@@ -66,6 +66,24 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
     return class;
 }
 
+/* Tokens. Certificates are named by the service files, and read at each connect. */
+static void agent_reload(struct mg_process *process)
+{
+    for (int i = 0; i < agent.lane_count; i++) {
+        struct mg_lane *lane = &agent.lanes[i];
+        char what[MG_NAME_MAX + 32];
+        struct mg_err err;
+        int count = 0;
+        bool is_new = false;
+        (void)snprintf(what, sizeof what, "headers of %s", lane->service->name);
+        if (mg_service_reread_headers(lane->service, &count, &is_new, &err) != MG_OK) {
+            mg_process_reread(process, what, false, &err);
+        } else if (count > 0) {
+            mg_process_reread(process, what, is_new, NULL);
+        }
+    }
+}
+
 static void agent_destroy(struct mg_process *process)
 {
     (void)process;
@@ -84,6 +102,7 @@ static const struct mg_process_service agent_service = {
     .create = agent_create,
     .is_ready = mg_agent_is_ready,
     .drain = mg_agent_drain,
+    .reload = agent_reload,
     .destroy = agent_destroy,
 };
 

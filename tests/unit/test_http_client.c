@@ -285,9 +285,12 @@ END_TEST
 
 static int stuck_fd = -1; /* the stuck resolution goes on when this is written to */
 
-/* Stands before the C library's: a name that is never resolved, as behind a dead name server. */
-int getaddrinfo(const char *restrict name, const char *restrict service,
-                const struct addrinfo *restrict hints, struct addrinfo **restrict result)
+/* Stands before the C library's, hence visible: a name that is never resolved, as behind a dead name server.
+ */
+__attribute__((visibility("default"))) int getaddrinfo(const char *restrict name,
+                                                       const char *restrict service,
+                                                       const struct addrinfo *restrict hints,
+                                                       struct addrinfo **restrict result)
 {
     typedef int resolve_fn(const char *, const char *, const struct addrinfo *, struct addrinfo **);
     if (name && strcmp(name, "stuck.test") == 0) {

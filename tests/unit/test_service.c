@@ -116,6 +116,50 @@ static const struct {
     {"a\tb", NULL},
 };
 
+static void put(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(content, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Catches: a renewed token that needs a restart, and a mistake in it that takes away the one in use. */
+START_TEST(headers_from_files_may_be_read_again)
+{
+    char path[] = "/tmp/makegood-test-XXXXXX", text[512];
+    struct mg_err err = {MG_OK, ""};
+    struct mg_service *s = NULL;
+    int count = -1, fd = mkstemp(path);
+    bool is_new = true;
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd); /* nothing was written */
+    put(path, "one\n");
+    (void)snprintf(
+        text, sizeof text,
+        "{\"service\":\"s\",\"url\":\"http://a\",\"headers\":{\"X-Given\":\"g\",\"X-Key\":{\"file\":"
+        "\"%s\"}}}",
+        path);
+    ck_assert_int_eq(mg_service_parse(mg_slice_of(text), NULL, &s, &err), MG_OK);
+    ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_OK);
+    ck_assert_int_eq(count, 1);
+    ck_assert(!is_new);
+    put(path, "two\n");
+    ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_OK);
+    ck_assert(is_new);
+    ck_assert_str_eq(s->headers[0], "X-Given: g");
+    ck_assert_str_eq(s->headers[1], "X-Key: two");
+    put(path, "three\nlines\n");
+    ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "header X-Key: in \"/tmp/") == err.text, "%s", err.text);
+    ck_assert_ptr_null(strstr(err.text, "three"));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(s->headers[1], "X-Key: two");
+    mg_service_destroy(s);
+}
+END_TEST
+
 /* Catches: a secret's file that puts a second header line into every call. */
 START_TEST(a_header_from_a_file_is_one_line)
 {
@@ -254,6 +298,7 @@ int main(void)
     tcase_add_test(tests, every_member_is_read);
     tcase_add_loop_test(tests, only_plain_http_urls_are_taken, 0, COUNT(URLS));
     tcase_add_loop_test(tests, a_header_from_a_file_is_one_line, 0, COUNT(SECRETS));
+    tcase_add_test(tests, headers_from_files_may_be_read_again);
     tcase_add_test(tests, too_many_headers_and_rules_are_refused);
     tcase_add_loop_test(tests, a_status_counts_as_the_design_says, 0, COUNT(DEFAULTS));
     tcase_add_test(tests, the_files_rules_go_first);
