@@ -23,6 +23,8 @@
 #define SERVICE_PREFIX      "agent."
 #define SERVICE_SUFFIX      ".requests"
 #define SERVICE_SUFFIX_HIGH ".requests.high"
+#define CLIENT_PREFIX       "client."
+#define CLIENT_SUFFIX       ".statuses"
 
 static const char *const exchanges[] = {
     MG_EXCHANGE_INTAKE,   MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES,
@@ -49,7 +51,8 @@ static const struct queue_plan queues[] = {
 /* One run of apply or check. */
 struct run {
     amqp_connection_state_t connection;
-    bool is_making;
+    bool is_making, is_compared;
+    int code; /* of the broker's last refusal */
     void (*report)(void *arg, const char *line);
     void *arg;
     char problems[MG_ERR_TEXT_MAX - 64];
@@ -122,39 +125,56 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
     return class;
 }
 
-static enum mg_class topology_run(const struct mg_broker_address *address, const char *const *services,
-                                  int service_count, bool is_making,
-                                  void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+static enum mg_class run_clients(struct run *run, const char *const *clients, int count, struct mg_err *err)
 {
-    struct run run = {.is_making = is_making, .report = report, .arg = arg};
+    enum mg_class class = MG_OK;
+    for (int i = 0; i < count && class == MG_OK; i++) {
+        char name[MG_QUEUE_NAME_SIZE];
+        (void)snprintf(name, sizeof(name), CLIENT_PREFIX "%s" CLIENT_SUFFIX, clients[i]);
+        const struct queue_plan plan = {name, NULL, false, false};
+        class = run_queue(run, &plan, err);
+    }
+    return class;
+}
+
+static enum mg_class topology_run(const struct mg_broker_address *address,
+                                  const struct mg_topology_names *names, bool is_making,
+                                  void (*report)(void *arg, const char *line), void *arg,
+                                  bool *ret_is_compared, struct mg_err *err)
+{
+    struct run run = {.is_making = is_making, .is_compared = true, .report = report, .arg = arg};
     enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, err);
     if (class != MG_OK) return class;
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++)
         class = run_exchange(&run, exchanges[i], err);
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && class == MG_OK; i++)
         class = run_queue(&run, &queues[i], err);
-    if (class == MG_OK) class = run_services(&run, services, service_count, err);
+    if (class == MG_OK) class = run_services(&run, names->services, names->service_count, err);
+    if (class == MG_OK) class = run_clients(&run, names->clients, names->client_count, err);
     if (class == MG_OK)
         (void)amqp_connection_close(run.connection,
                                     AMQP_REPLY_SUCCESS); /* all is done; a lost good-bye is no matter */
     mg_amqp_destroy(run.connection);
+    *ret_is_compared = run.is_compared;
     if (class == MG_OK && run.problems_len > 0) class = mg_err_set(err, MG_PERMANENT, "%s", run.problems);
     return class;
 }
 
-enum mg_class mg_topology_apply(const struct mg_broker_address *address, const char *const *services,
-                                int service_count, void (*report)(void *arg, const char *line), void *arg,
-                                struct mg_err *err)
+enum mg_class mg_topology_apply(const struct mg_broker_address *address,
+                                const struct mg_topology_names *names,
+                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
 {
-    return topology_run(address, services, service_count, true, report, arg, err);
+    bool is_compared;
+    return topology_run(address, names, true, report, arg, &is_compared, err);
 }
 
 /* Bindings cannot be looked at in AMQP 0-9-1; a missing one shows as messages that come back. */
-enum mg_class mg_topology_check(const struct mg_broker_address *address, const char *const *services,
-                                int service_count, void (*report)(void *arg, const char *line), void *arg,
+enum mg_class mg_topology_check(const struct mg_broker_address *address,
+                                const struct mg_topology_names *names,
+                                void (*report)(void *arg, const char *line), void *arg, bool *ret_is_compared,
                                 struct mg_err *err)
 {
-    return topology_run(address, services, service_count, false, report, arg, err);
+    return topology_run(address, names, false, report, arg, ret_is_compared, err);
 }
 
 /* What the last question brought: MG_OK; MG_STALE: there is none; MG_PERMANENT: refused, with the text in
@@ -165,16 +185,32 @@ static enum mg_class run_answer(struct run *run, const void *answer, struct mg_e
         amqp_maybe_release_buffers(run->connection);
         return MG_OK;
     }
-    int code;
-    enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(run->connection), &code, err);
-    if (class != MG_PERMANENT || code == 0)
+    enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(run->connection), &run->code, err);
+    if (class != MG_PERMANENT || run->code == 0)
         return class == MG_OK ? mg_err_set(err, MG_TRANSIENT, "the broker did not answer") : class;
     struct mg_err reopen;
     if (mg_amqp_reopen_channel(run->connection, &reopen) != MG_OK) {
         *err = reopen;
         return MG_TRANSIENT;
     }
-    return code == AMQP_NOT_FOUND ? MG_STALE : MG_PERMANENT;
+    return run->code == AMQP_NOT_FOUND ? MG_STALE : MG_PERMANENT;
+}
+
+/* What the broker refused: that it is otherwise than it should be, or that this user asks. */
+static void run_refused(struct run *run, const char *kind, const char *name, bool is_there, const char *why,
+                        const char *remedy)
+{
+    char text[LINE_SIZE];
+    if (run->code != AMQP_ACCESS_REFUSED) {
+        (void)snprintf(text, sizeof(text), "%.170s%s", why, remedy);
+        run_problem(run, kind, name, text);
+    } else if (run->is_making || !is_there) {
+        (void)snprintf(text, sizeof(text), "%.170s; use the user that may configure it", why);
+        run_problem(run, kind, name, text);
+    } else {
+        run->is_compared = false;
+        run_report(run, kind, name, "found, but not compared: this user may not configure it");
+    }
 }
 
 static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err)
@@ -196,7 +232,7 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, struct 
             amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 0, 1, 0, 0, amqp_empty_table),
             &why);
     if (class == MG_PERMANENT || class == MG_STALE) {
-        run_problem(run, "exchange", exchange, why.text);
+        run_refused(run, "exchange", exchange, is_there, why.text, "");
         return MG_OK;
     }
     if (class != MG_OK) {
@@ -258,10 +294,8 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
                                            amqp_cstring_bytes(plan->exchange), name, amqp_empty_table),
                            &why);
     if (class == MG_PERMANENT || class == MG_STALE) {
-        char text[LINE_SIZE];
-        (void)snprintf(text, sizeof(text), "%.170s; empty it, delete it, run: makegood broker apply",
-                       why.text);
-        run_problem(run, "queue", plan->name, text);
+        run_refused(run, "queue", plan->name, is_there, why.text,
+                    "; empty it, delete it, run: makegood broker apply");
         return MG_OK;
     }
     if (class != MG_OK) {

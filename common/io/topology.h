@@ -38,15 +38,25 @@ void mg_topology_request_queue(const char *service, bool is_high, char ret_queue
  * printable. */
 bool mg_topology_is_reserved(struct mg_slice queue);
 
-/* Makes what is missing for these services; blocks (for the tool). What exists with other arguments is named
- * in the error with what it should be (MG_PERMANENT). `report` is called with one line for each thing made or
- * found. */
-enum mg_class mg_topology_apply(const struct mg_broker_address *address, const char *const *services,
-                                int service_count, void (*report)(void *arg, const char *line), void *arg,
+/* Whose queues are meant, beside those that are always there: agent.<service>.requests[.high] and
+ * client.<client>.statuses, for clients that may not make a queue of their own. */
+struct mg_topology_names {
+    const char *const *services, *const *clients;
+    int service_count, client_count;
+};
+
+/* Makes what is missing; blocks (for the tool). What exists with other arguments is named in the error with
+ * what it should be (MG_PERMANENT). `report` is called with one line for each thing made or found. Needs the
+ * right to configure, write and read all of it. */
+enum mg_class mg_topology_apply(const struct mg_broker_address *address,
+                                const struct mg_topology_names *names,
+                                void (*report)(void *arg, const char *line), void *arg,
                                 struct mg_err *err) MG_MUSTCHECK;
-/* Looks only; MG_PERMANENT with all that is missing or different. */
-enum mg_class mg_topology_check(const struct mg_broker_address *address, const char *const *services,
-                                int service_count, void (*report)(void *arg, const char *line), void *arg,
+/* Looks only; MG_PERMANENT with all that is missing or different. Looking needs no right, comparing needs the
+ * right to configure: `ret_is_compared` is false if the user has it not. */
+enum mg_class mg_topology_check(const struct mg_broker_address *address,
+                                const struct mg_topology_names *names,
+                                void (*report)(void *arg, const char *line), void *arg, bool *ret_is_compared,
                                 struct mg_err *err) MG_MUSTCHECK;
 
 /* A message in a queue as the tool shows it. */

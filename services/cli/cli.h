@@ -31,7 +31,7 @@ struct cli_options {
     const char *pg_dsn, *output;
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
-    struct mg_list sets, services;
+    struct mg_list sets, services, clients;
     int64_t version, limit;
     bool waits, is_all, is_mermaid, is_csv;
 };

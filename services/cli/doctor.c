@@ -173,10 +173,14 @@ static void line_drop(void *arg, const char *line)
 static void broker_check(struct doctor *doctor, const char *const *services, int service_count)
 {
     struct mg_err err;
+    bool is_compared;
+    const struct mg_topology_names names = {.services = services, .service_count = service_count};
     enum mg_class class =
-        mg_topology_check(&doctor->cli->options.broker, services, service_count, line_drop, NULL, &err);
+        mg_topology_check(&doctor->cli->options.broker, &names, line_drop, NULL, &is_compared, &err);
     finding(doctor, class == MG_OK, "broker",
-            class == MG_OK ? "exchanges, queues and bindings are as they should be" : err.text);
+            class != MG_OK ? err.text
+            : is_compared  ? "exchanges, queues and bindings are as they should be"
+                           : "no exchange or queue is missing; this user may not compare their arguments");
 }
 
 enum exit_code verb_doctor(struct cli *cli)

@@ -22,6 +22,7 @@ enum extra {
     EXTRA_SERVICE = 1 << 10,
     EXTRA_MIGRATIONS = 1 << 11,
     EXTRA_STATES = 1 << 12,
+    EXTRA_CLIENT = 1 << 13,
 };
 #define CHANGES_ORDER (EXTRA_REASON | EXTRA_VERSION)
 
@@ -68,8 +69,9 @@ static const struct verb VERBS[] = {
      "sends one (or --all) back where it came from"},
     {"dead", "drop", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_drop,
      "removes one (or --all) for good"},
-    {"broker", "apply", "", 0, 0, EXTRA_SERVICE, verb_broker_apply, "makes exchanges, queues and bindings"},
-    {"broker", "check", "", 0, 0, EXTRA_SERVICE, verb_broker_check,
+    {"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT, verb_broker_apply,
+     "makes exchanges, queues and bindings"},
+    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT, verb_broker_check,
      "says what of them is missing or different"},
     {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "brings the schema to this version"},
     {"db", "status", "", 0, 0, 0, verb_db_status, "the server, its settings and the schema's version"},
@@ -199,6 +201,9 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
     n = options_add(list, n, extras & EXTRA_SERVICE,
                     (struct mg_option){"service", MG_OPTION_LIST, &to->services, NULL, 0, 0, false, "NAME",
                                        "a service whose request queues are meant, too"});
+    n = options_add(list, n, extras & EXTRA_CLIENT,
+                    (struct mg_option){"client", MG_OPTION_LIST, &to->clients, NULL, 0, 0, false, "NAME",
+                                       "a client whose queue client.NAME.statuses is meant, too"});
     n = options_add(list, n, extras & EXTRA_MIGRATIONS,
                     (struct mg_option){"migrations", MG_OPTION_TEXT, &to->migrations, "deploy/postgres", 0, 0,
                                        false, "DIR", "where the numbered SQL files lie"});

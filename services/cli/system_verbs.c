@@ -16,12 +16,17 @@ static void line_print(void *arg, const char *line)
     }
 }
 
+static struct mg_topology_names names_of(const struct cli *cli)
+{
+    const struct mg_list *services = &cli->options.services, *clients = &cli->options.clients;
+    return (struct mg_topology_names){services->items, clients->items, services->count, clients->count};
+}
+
 enum exit_code verb_broker_apply(struct cli *cli)
 {
     struct mg_err err;
-    const struct mg_list *services = &cli->options.services;
-    if (mg_topology_apply(&cli->options.broker, services->items, services->count, line_print, cli, &err) !=
-        MG_OK) {
+    struct mg_topology_names names = names_of(cli);
+    if (mg_topology_apply(&cli->options.broker, &names, line_print, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;
@@ -30,10 +35,16 @@ enum exit_code verb_broker_apply(struct cli *cli)
 enum exit_code verb_broker_check(struct cli *cli)
 {
     struct mg_err err;
-    const struct mg_list *services = &cli->options.services;
-    if (mg_topology_check(&cli->options.broker, services->items, services->count, line_print, cli, &err) !=
-        MG_OK) {
+    bool is_compared;
+    struct mg_topology_names names = names_of(cli);
+    if (mg_topology_check(&cli->options.broker, &names, line_print, cli, &is_compared, &err) != MG_OK) {
         return cli_fail_err(&err);
+    }
+    if (!is_compared) {
+        (void)fprintf(
+            stderr,
+            "makegood: nothing is missing; whether all is as it should be can only be seen by the user "
+            "of broker apply\n");
     }
     return EXIT_DONE;
 }

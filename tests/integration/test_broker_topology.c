@@ -21,13 +21,21 @@ static void on_line(void *arg, const char *line)
     if (strstr(line, ": made") != NULL) made_count++;
 }
 
+static enum mg_class check(const struct mg_topology_names *names, struct mg_err *err)
+{
+    bool is_compared;
+    enum mg_class class = mg_topology_check(test_address(), names, on_line, NULL, &is_compared, err);
+    ck_assert(is_compared);
+    return class;
+}
+
 static void apply(void)
 {
     struct mg_err err;
     const char *services[] = {service};
+    const struct mg_topology_names names = {.services = services, .service_count = 1};
     line_count = made_count = 0;
-    ck_assert_msg(mg_topology_apply(test_address(), services, 1, on_line, NULL, &err) == MG_OK, "%s",
-                  err.text);
+    ck_assert_msg(mg_topology_apply(test_address(), &names, on_line, NULL, &err) == MG_OK, "%s", err.text);
 }
 
 static void setup(void)
@@ -91,8 +99,10 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
     ck_assert_int_eq(line_count, 6 + 7 + 2);
     struct mg_err err;
     const char *services[] = {service, "test-nobody-serves-this"};
-    ck_assert_int_eq(mg_topology_check(test_address(), services, 1, on_line, NULL, &err), MG_OK);
-    ck_assert_int_eq(mg_topology_check(test_address(), services, 2, on_line, NULL, &err), MG_PERMANENT);
+    struct mg_topology_names names = {.services = services, .service_count = 1};
+    ck_assert_int_eq(check(&names, &err), MG_OK);
+    names.service_count = 2;
+    ck_assert_int_eq(check(&names, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, "agent.test-nobody-serves-this.requests"));
     ck_assert_int_eq(test_queue_ready("agent.test-nobody-serves-this.requests"), -1);
 }
@@ -105,9 +115,10 @@ START_TEST(queue_with_other_arguments_is_named)
     test_queue_declare(requests, 0);
     struct mg_err err;
     const char *services[] = {service};
-    ck_assert_int_eq(mg_topology_apply(test_address(), services, 1, on_line, NULL, &err), MG_PERMANENT);
+    const struct mg_topology_names names = {.services = services, .service_count = 1};
+    ck_assert_int_eq(mg_topology_apply(test_address(), &names, on_line, NULL, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, requests));
-    ck_assert_int_eq(mg_topology_check(test_address(), services, 1, on_line, NULL, &err), MG_PERMANENT);
+    ck_assert_int_eq(check(&names, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, requests));
 }
 END_TEST
@@ -147,7 +158,9 @@ START_TEST(unreachable_broker_is_transient)
 {
     struct mg_err err;
     const struct mg_broker_address nowhere = {.url = "amqp://guest:guest@127.0.0.1:1/"};
-    ck_assert_int_eq(mg_topology_check(&nowhere, NULL, 0, on_line, NULL, &err), MG_TRANSIENT);
+    const struct mg_topology_names names = {0};
+    bool is_compared;
+    ck_assert_int_eq(mg_topology_check(&nowhere, &names, on_line, NULL, &is_compared, &err), MG_TRANSIENT);
     ck_assert_ptr_nonnull(strstr(err.text, "127.0.0.1:1"));
 }
 END_TEST
