@@ -75,6 +75,10 @@ class Postgres:
     def dsn_of(self, database):
         return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
+    @property
+    def tls_dsn(self):
+        return self.tls_dsn_of(DATABASE)
+
     def tls_dsn_of(self, database):
         return f"{self.dsn_of(database)}?sslmode=verify-full&sslrootcert={self.tls.ca}"
 
@@ -180,6 +184,10 @@ class Rabbit:
     def url_of(self, vhost):
         return f"amqp://guest:guest@127.0.0.1:{self.port}/{vhost}"
 
+    @property
+    def tls_url(self):
+        return self.tls_url_of("%2F")
+
     def tls_url_of(self, vhost):
         return f"amqps://guest:guest@127.0.0.1:{self.tls_port}/{vhost}"
 
@@ -195,7 +203,7 @@ class Rabbit:
         return (f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\nlisteners.ssl.2 = 127.0.0.2:{self.tls_port}\n"
                 f"ssl_options.cacertfile = {self.tls.ca}\nssl_options.certfile = {self.folder / 'server.pem'}\n"
                 f"ssl_options.keyfile = {self.folder / 'server-key.pem'}\n"
-                "log.file.level = info\nssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n")
+                "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n")
 
     @property
     def env(self):
@@ -220,7 +228,7 @@ class Rabbit:
         (self.folder / "advanced.config").write_text("[].\n", encoding="ascii")
         (self.folder / "rabbitmq.conf").write_text(
             "loopback_users.guest = true\nheartbeat = 10\ndisk_free_limit.absolute = 50MB\n"
-            "vm_memory_high_watermark.relative = 0.4\nlog.file.level = warning\nlog.console = false\n"
+            "vm_memory_high_watermark.relative = 0.4\nlog.file.level = notice\nlog.console = false\n"
             + (self.tls_settings() if self.tls is not None else ""), encoding="ascii")
         cookie = self.folder / ".erlang.cookie"
         cookie.write_text(secrets.token_hex(16), encoding="ascii")

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """with_servers.py -- COMMAND…: runs a command beside one private PostgreSQL and one private RabbitMQ.
 
-The command finds them in MAKEGOOD_TEST_PG_DSN and MAKEGOOD_TEST_AMQP_URL; programs that use this package find the whole
+The command finds them in MAKEGOOD_TEST_PG_DSN, MAKEGOOD_TEST_AMQP_URL and, over TLS, MAKEGOOD_TEST_AMQPS_URL with the files
+MAKEGOOD_TEST_TLS_CA, MAKEGOOD_TEST_TLS_CERT and MAKEGOOD_TEST_TLS_KEY; programs that use this package find the whole
 description in MAKEGOOD_TEST_SERVERS (see `attach` in servers.py). Ends as the command ends.
 """
 
@@ -23,13 +24,17 @@ def main(words):
     scratch = cluster.make_scratch()
     child = None
     try:
-        both = servers.Servers(scratch).start()
+        both = servers.Servers(scratch, tls=True).start()
         description = scratch / "servers.json"
         servers.describe(both, description)
         environment = processes.plain_environment()
         environment.update({name: os.environ[name] for name in os.environ if name.startswith("MAKEGOOD_")})
         environment["MAKEGOOD_TEST_PG_DSN"] = both.postgres.dsn
         environment["MAKEGOOD_TEST_AMQP_URL"] = both.rabbit.url
+        environment["MAKEGOOD_TEST_AMQPS_URL"] = both.rabbit.tls_url
+        environment["MAKEGOOD_TEST_TLS_CA"] = str(both.tls.ca)
+        for name, path in zip(("CERT", "KEY"), both.tls.of("client")):
+            environment[f"MAKEGOOD_TEST_TLS_{name}"] = str(path)
         environment["MAKEGOOD_TEST_SERVERS"] = str(description)
         child = subprocess.Popen(words[1:], env=environment)
         return child.wait()

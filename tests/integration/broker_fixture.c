@@ -122,8 +122,8 @@ struct relay *relay_start(void)
     ck_assert_int_eq(bind(relay->listener, (struct sockaddr *)&address, size), 0);
     ck_assert_int_eq(listen(relay->listener, PAIRS_MAX), 0);
     ck_assert_int_eq(getsockname(relay->listener, (struct sockaddr *)&address, &size), 0);
-    (void)snprintf(relay->url, sizeof(relay->url), "amqp://%s:%s@127.0.0.1:%d/", info.user, info.password,
-                   ntohs(address.sin_port));
+    (void)snprintf(relay->url, sizeof(relay->url), "%s://%s:%s@127.0.0.1:%d/", info.ssl ? "amqps" : "amqp",
+                   info.user, info.password, ntohs(address.sin_port));
     free(copy);
     ck_assert_int_eq(pthread_create(&relay->thread, NULL, relay_run, relay), 0);
     return relay;
@@ -154,18 +154,27 @@ const char *relay_url(const struct relay *relay)
 
 /* ---- queues ---- */
 
+/* MAKEGOOD_TEST_OVER_TLS: the same tests, over TLS. */
+static const char *test_variable(const char *plain, const char *tls)
+{
+    const char *name = getenv("MAKEGOOD_TEST_OVER_TLS") == NULL ? plain : tls;
+    const char *value = getenv(name);
+    ck_assert_msg(value != NULL && value[0] != '\0', "%s should name a RabbitMQ to test against", name);
+    return value;
+}
+
 const char *test_amqp_url(void)
 {
-    const char *url = getenv("MAKEGOOD_TEST_AMQP_URL");
-    ck_assert_msg(url != NULL && url[0] != '\0',
-                  "MAKEGOOD_TEST_AMQP_URL should name a RabbitMQ to test against");
-    return url;
+    return test_variable("MAKEGOOD_TEST_AMQP_URL", "MAKEGOOD_TEST_AMQPS_URL");
 }
 
 const struct mg_broker_address *test_address(void)
 {
     static struct mg_broker_address address;
-    address.url = test_amqp_url();
+    address = (struct mg_broker_address){.url = test_amqp_url(),
+                                         .tls = {.ca_file = getenv("MAKEGOOD_TEST_TLS_CA"),
+                                                 .cert_file = getenv("MAKEGOOD_TEST_TLS_CERT"),
+                                                 .key_file = getenv("MAKEGOOD_TEST_TLS_KEY")}};
     return &address;
 }
 
@@ -271,7 +280,7 @@ void fixture_init(struct fixture *fixture, const char *url)
     memset(fixture, 0, sizeof(*fixture));
     fixture->loop = mg_loop_create();
     ck_assert_ptr_nonnull(fixture->loop);
-    fixture->options = (struct mg_broker_options){.address = {.url = url},
+    fixture->options = (struct mg_broker_options){.address = {.url = url, .tls = test_address()->tls},
                                                   .name = "test",
                                                   .on_delivery = on_delivery,
                                                   .on_state = on_state,
