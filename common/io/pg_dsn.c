@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "base/host.h"
 #include "io/pg_libpq.h"
 #include "io/store.h"
@@ -19,6 +20,27 @@ void mg_pg_free_secret(char *text)
     free(text);
 }
 
+/* NULL: not named. An empty value is one, too: it keeps the environment's out. */
+static const char *option_value(const PQconninfoOption *options, const char *keyword)
+{
+    for (; options != NULL && options->keyword != NULL; options++) {
+        if (strcmp(options->keyword, keyword) == 0) return options->val;
+    }
+    return NULL;
+}
+
+/* A password with a character that should have been percent-encoded runs over into what follows it in a URI,
+ * from where it would reach messages and name servers. */
+static bool is_password_spilt(const char *dsn, const PQconninfoOption *options)
+{
+    const char *host = option_value(options, "host"), *port = option_value(options, "port"),
+               *name = option_value(options, "dbname");
+    if (strncmp(dsn, "postgresql://", 13) != 0 && strncmp(dsn, "postgres://", 11) != 0) return false;
+    return (host != NULL && host[0] != '\0' && strchr(host + 1, '@') != NULL) ||
+           (port != NULL && port[strspn(port, "0123456789,")] != '\0') ||
+           (name != NULL && strchr(name, '@') != NULL);
+}
+
 /* `ret_options` NULL: the DSN says nothing but, perhaps, the bare name of a database. */
 static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, struct mg_err *err)
 {
@@ -27,9 +49,20 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
     if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) return MG_OK;
     char *message = NULL;
     *ret_options = PQconninfoParse(dsn, &message);
-    if (*ret_options != NULL) return MG_OK;
+    if (*ret_options != NULL && !is_password_spilt(dsn, *ret_options)) return MG_OK;
+    if (*ret_options != NULL) {
+        PQconninfoFree(*ret_options);
+        *ret_options = NULL;
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "cannot read the database's connection string: host, port or name hold what cannot be "
+            "meant; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
+    }
     char text[256] = "no memory";
-    if (message != NULL) mg_pg_message(message, text, sizeof text);
+    if (mg_url_has_password(dsn)) /* libpq quotes what it cannot read */
+        (void)snprintf(text, sizeof text, "it holds a password and is not shown");
+    else if (message != NULL)
+        mg_pg_message(message, text, sizeof text);
     PQfreemem(message);
     return mg_err_set(
         err, MG_BAD_INPUT,
@@ -42,15 +75,6 @@ enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
     enum mg_class class = dsn_parse(dsn, &options, err);
     PQconninfoFree(options);
     return class;
-}
-
-/* NULL: not named. An empty value is one, too: it keeps the environment's out. */
-static const char *option_value(const PQconninfoOption *options, const char *keyword)
-{
-    for (; options != NULL && options->keyword != NULL; options++) {
-        if (strcmp(options->keyword, keyword) == 0) return options->val;
-    }
-    return NULL;
 }
 
 /* Copies the item at the front of a list with commas; false: there was none. */
