@@ -532,7 +532,7 @@ static void take_error(struct mg_pg *pg, struct call *call, const PGresult *resu
     if (call->fault != MG_PG_NONE) return; /* the first tells why; the rest only that it was undone */
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char text[REASON_SIZE];
-    mg_pg_message(PQresultErrorMessage(result), text, sizeof text);
+    mg_pg_result_message(pg->conn, result, text, sizeof text);
     snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate == NULL ? "" : sqlstate);
     call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",

@@ -24,5 +24,7 @@ enum mg_pg_fault mg_pg_fault_of(const char *sqlstate);
 enum mg_class mg_pg_class_of(enum mg_pg_fault fault);
 /* libpq's message in one line, without its "ERROR:" and the newline at its end. */
 void mg_pg_message(const char *message, char *ret_text, size_t size);
+/* The same of a failed statement; of one for which a right is missing, also whose and where it comes from. */
+void mg_pg_result_message(const PGconn *conn, const PGresult *result, char *ret_text, size_t size);
 
 #endif

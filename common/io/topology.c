@@ -196,6 +196,14 @@ static enum mg_class run_answer(struct run *run, const void *answer, struct mg_e
     return run->code == AMQP_NOT_FOUND ? MG_STALE : MG_PERMANENT;
 }
 
+/* Found, by a user who may not compare: asked once, since each refusal is an error in the broker's log. */
+static bool run_is_enough(struct run *run, const char *kind, const char *name, bool is_there)
+{
+    if (!is_there || run->is_compared) return false;
+    run_report(run, kind, name, "found, but not compared: this user may not configure it");
+    return true;
+}
+
 /* What the broker refused: that it is otherwise than it should be, or that this user asks. */
 static void run_refused(struct run *run, const char *kind, const char *name, bool is_there, const char *why,
                         const char *remedy)
@@ -209,7 +217,7 @@ static void run_refused(struct run *run, const char *kind, const char *name, boo
         run_problem(run, kind, name, text);
     } else {
         run->is_compared = false;
-        run_report(run, kind, name, "found, but not compared: this user may not configure it");
+        (void)run_is_enough(run, kind, name, is_there);
     }
 }
 
@@ -222,6 +230,7 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, struct 
         amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 1, 1, 0, 0, amqp_empty_table),
         &why);
     bool is_there = class == MG_OK;
+    if (run_is_enough(run, "exchange", exchange, is_there)) return MG_OK;
     if (class == MG_STALE && !run->is_making) {
         run_problem(run, "exchange", exchange, "missing; run: makegood broker apply");
         return MG_OK;
@@ -280,6 +289,7 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     enum mg_class class = run_answer(
         run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 1, 0, 0, 0, amqp_empty_table), &why);
     bool is_there = class == MG_OK;
+    if (run_is_enough(run, "queue", plan->name, is_there)) return MG_OK;
     if (class == MG_STALE && !run->is_making) {
         run_problem(run, "queue", plan->name, "missing; run: makegood broker apply");
         return MG_OK;

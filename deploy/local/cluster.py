@@ -71,16 +71,30 @@ class Remote:
         self.call("PUT", f"/switches/{self.service}", wish)
 
 
+class OneAccess:
+    """How processes come to the servers: here all of them as the same user and role."""
+
+    def __init__(self, dsn, url):
+        self.dsn, self.url = dsn, url
+
+    def url_of(self, _user):
+        return self.url
+
+    def dsn_of(self, _role):
+        return self.dsn
+
+
 class Cluster:
     """Options: how many of each service, which services, extra options by service name, where the workflows
-    are (None: none are loaded), where the sources are that belong to the build."""
+    are (None: none are loaded), where the sources are that belong to the build, as whom each comes to the servers."""
 
     def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
-                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False, source=REPOSITORY):
+                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False, source=REPOSITORY,
+                 access=None):
         self.scratch = pathlib.Path(scratch)
         self.bin = self.migrations = None
         self.use(build, source)
-        self.dsn, self.url = dsn, url
+        self.access = access or OneAccess(dsn, url)
         self.counts = {"scheduler": schedulers, "agent": agents, "supervisor": supervisors}
         self.services = tuple(services)
         self.workflows = workflows and pathlib.Path(workflows)
@@ -101,13 +115,21 @@ class Cluster:
 
     @property
     def tool_env(self):
-        return {"MAKEGOOD_AMQP_URL": self.url, "MAKEGOOD_PG_DSN": self.dsn}
+        return self.env_of("operator", "operator")
 
-    def tool(self, *words, check=True, timeout_s=60, stdin=None):
-        """Runs `makegood WORDS`; returns the finished process. With check, a failure ends in an exception that says why."""
+    def env_of(self, user, role):
+        """Where the broker and, with a role, the database are."""
+        env = {"MAKEGOOD_AMQP_URL": self.access.url_of(user)}
+        if role is not None:
+            env["MAKEGOOD_PG_DSN"] = self.access.dsn_of(role)
+        return env
+
+    def tool(self, *words, check=True, timeout_s=60, stdin=None, env=None):
+        """Runs `makegood WORDS`, as the operator or with `env`; returns the finished process. With check, a failure ends in
+        an exception that says why."""
         environment = plain_environment()
         environment.update(self.env)
-        environment.update(self.tool_env)
+        environment.update(env or self.tool_env)
         done = subprocess.run([str(self.bin / "makegood")] + [str(word) for word in words], env=environment, text=True,
                               capture_output=True, timeout=timeout_s, check=False, input=stdin, cwd=self.scratch)
         if check and done.returncode != 0:
@@ -118,11 +140,12 @@ class Cluster:
 
     def prepare(self):
         """Schema, topology and workflows: what an operator does once."""
-        self.tool("db", "migrate", "--migrations", self.migrations)
+        deployer = self.env_of("deployer", "owner")
+        self.tool("db", "migrate", "--migrations", self.migrations, env=deployer)
         words = []
         for name in self.services:
             words += ["--service", name]
-        self.tool("broker", "apply", *words)
+        self.tool("broker", "apply", *words, env=deployer)
         if self.workflows is not None:
             self.tool("workflow", "load", *sorted(self.workflows.glob("*.json")))
 
@@ -138,10 +161,8 @@ class Cluster:
 
     def make(self, kind, name, *words):
         port = free_port()
-        env = dict(self.env)
-        env["MAKEGOOD_AMQP_URL"] = self.url
-        if kind != "agent":  # an agent holds no database credentials
-            env["MAKEGOOD_PG_DSN"] = self.dsn
+        user = name.rsplit("-", 1)[0]  # agent-payment-1 is one of those that agent-payment is for
+        env = {**self.env, **self.env_of(user, None if kind == "agent" else kind)}  # an agent has no role
         argv = [self.bin / f"makegood-{kind}", *words, "--http", f"127.0.0.1:{port}", *self.options.get(kind, ())]
         return Process(name, argv, self.scratch / f"{name}.log", env=env, http_port=port, outlives=self.outlives)
 

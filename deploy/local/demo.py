@@ -234,8 +234,8 @@ class Demo:
         stop.chmod(0o755)
         for process in list(processes.Process.started):
             process.forget()
-        print(f"\nit is left running. To talk to it:\n"
-              f"  export MAKEGOOD_AMQP_URL={self.cluster.url}\n  export MAKEGOOD_PG_DSN={self.cluster.dsn}\n"
+        exports = "\n".join(f"  export {name}={value}" for name, value in self.cluster.tool_env.items())
+        print(f"\nit is left running. To talk to it:\n{exports}\n"
               f"  PATH=$PATH:{self.cluster.bin}\n  makegood order list\n"
               f"logs are in {self.scratch}\nto end it: {stop}")
 

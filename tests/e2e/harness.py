@@ -33,24 +33,26 @@ class Order:
 
 
 class Client:
-    """An independent client: pika, an exclusive queue of its own, nothing of Makegood's code."""
+    """An independent client: pika, nothing of Makegood's code, an exclusive queue of its own; or one that is there, and the
+    exchange that it may write to, for a client without the right to more."""
 
-    def __init__(self, url):
+    def __init__(self, url, queue=None, exchange=""):
+        self.exchange = exchange
         self.connection = pika.BlockingConnection(pika.URLParameters(url))
         self.channel = self.connection.channel()
         self.channel.confirm_delivery()
-        self.queue = self.channel.queue_declare("", exclusive=True).method.queue
+        self.queue = queue or self.channel.queue_declare("", exclusive=True).method.queue
         self.messages = []  # (status message, pika properties), as they came
         self.channel.basic_consume(self.queue, self.take, auto_ack=True)
 
     def take(self, _channel, _method, properties, body):
         self.messages.append((json.loads(body), properties))
 
-    def publish(self, body, routing_key="orders.intake", exchange="", **properties):
+    def publish(self, body, routing_key="orders.intake", exchange=None, **properties):
         """Publishes bytes with the properties given; confirmed and routed, or an exception."""
         if isinstance(body, str):
             body = body.encode()
-        self.channel.basic_publish(exchange, routing_key, body, mandatory=True,
+        self.channel.basic_publish(self.exchange if exchange is None else exchange, routing_key, body, mandatory=True,
                                    properties=pika.BasicProperties(delivery_mode=2, **properties))
 
     def submit(self, workflow="three", payload=None, order_id=None, reply_to=None, high=False, **fields):
@@ -122,6 +124,7 @@ class Stage:
     """What a scenario acts on."""
 
     def __init__(self, scratch, both, owns_servers, options):
+        """Options beside those of a cluster: `access`, a function that makes the cluster's from the servers."""
         self.scratch, self.servers, self.owns_servers = scratch, both, owns_servers
         if owns_servers:
             dsn, url = both.postgres.dsn, both.rabbit.url
@@ -131,7 +134,8 @@ class Stage:
             both.rabbit.create_vhost(name)
             dsn, url = both.postgres.dsn_of(name), both.rabbit.url_of(name)
         self.dsn, self.url = dsn, url
-        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, **options)
+        access = options.pop("access", lambda _both, _scratch: None)(both, scratch)
+        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access, **options)
         self.clients, self.database = [], None
         self.expects_open_orders = False  # a scenario that leaves orders open on purpose says so
         self.ends_badly = set()           # names of services whose exit code is not judged

@@ -1,0 +1,52 @@
+"""Servers where each process comes as a user and a role of its own, with the rights that deploy/ gives it and no more."""
+
+import secrets
+import subprocess
+
+from local.cluster import REPOSITORY, SERVICES
+from local.processes import Failure
+
+MAKE_DEFINITIONS = REPOSITORY / "deploy" / "rabbitmq" / "make-definitions"
+ROLES = REPOSITORY / "deploy" / "postgres" / "roles.sql"
+CLIENTS = ("shop", "other")
+USERS = (("scheduler", "supervisor", "operator", "deployer", "admin") + tuple(f"agent-{name}" for name in SERVICES)
+         + tuple(f"client-{name}" for name in CLIENTS))
+ROLE_NAMES = ("owner", "scheduler", "supervisor", "operator", "reader")
+
+
+def run(words, **options):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise Failure(f"{words[0]} failed: {done.stderr}")
+    return done.stdout
+
+
+class OwnAccess:
+    """Makes the users and roles as an installation does, and knows their passwords. There is no guest any more."""
+
+    def __init__(self, both, scratch):
+        self.both = both
+        self.passwords = {name: secrets.token_hex(8) for name in USERS + tuple(f"makegood_{role}" for role in ROLE_NAMES)}
+        folder = scratch / "secrets"
+        folder.mkdir(mode=0o700)
+        for name, password in self.passwords.items():
+            (folder / name).write_text(password + "\n", encoding="ascii")
+        words = [MAKE_DEFINITIONS, "--secrets", folder]
+        for name in SERVICES:
+            words += ["--service", name]
+        for name in CLIENTS:
+            words += ["--client", name]
+        definitions = scratch / "definitions.json"
+        definitions.write_text(run(words), encoding="ascii")
+        both.rabbit.ctl("import_definitions", str(definitions))
+        both.rabbit.ctl("delete_user", "guest")
+        for _ in range(2):  # again does no harm
+            run([both.postgres.bin / "psql", "-X", "-q", "-f", ROLES, "-d", both.postgres.dsn],
+                env={"MAKEGOOD_PASSWORD_FOLDER": str(folder), "PATH": "/usr/bin:/bin"})
+
+    def url_of(self, user):
+        return f"amqp://{user}:{self.passwords[user]}@127.0.0.1:{self.both.rabbit.port}/%2F"
+
+    def dsn_of(self, role):
+        name = f"makegood_{role}"
+        return f"postgresql://{name}:{self.passwords[name]}@127.0.0.1:{self.both.postgres.port}/makegood"

@@ -1,0 +1,271 @@
+"""Every process as a user and a role of its own, with the rights that deploy/ gives it: all works, and nothing more does."""
+
+import json
+
+import pika
+import psycopg2
+
+from harness import Client, scenario, step
+from privileges import OwnAccess
+
+REFUSED_BY_POSTGRES = ("permission denied", "must be owner", "must be superuser", "read-only transaction")
+
+
+def client_of(s, name):
+    """A client that may write to the intake and read its own queue, nothing else."""
+    s.cluster.tool("broker", "apply", "--client", name, env=s.cluster.env_of("deployer", None))
+    client = Client(s.cluster.access.url_of(f"client-{name}"), f"client.{name}.statuses", "makegood.intake")
+    s.clients.append(client)
+    return client
+
+
+def channel_of(s, user):
+    connection = pika.BlockingConnection(pika.URLParameters(s.cluster.access.url_of(user)))
+    return connection.channel()
+
+
+def publish(s, user, exchange, routing_key, body=b"{}", **properties):
+    channel = channel_of(s, user)
+    channel.confirm_delivery()
+    channel.basic_publish(exchange, routing_key, body, pika.BasicProperties(delivery_mode=2, **properties), mandatory=True)
+    channel.connection.close()
+
+
+def depth(s, queue):
+    channel = channel_of(s, "admin")
+    count = channel.queue_declare(queue, passive=True).method.message_count
+    channel.connection.close()
+    return count
+
+
+def refusals(s):
+    """Every right that was missed so far, from the servers' own logs; but for the operator's attempt to compare, which it is
+    known to be refused."""
+    found = []
+    for path in (s.scratch / "postgres.log", *(s.scratch / "rabbit" / "log").glob("*.log")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [line for line in text.splitlines() if "permission denied" in line or "access_refused" in line]
+    return [line for line in found if "operation exchange.declare" not in line or "for user 'operator'" not in line]
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=1)
+def with_the_least_rights_all_that_is_promised_works(s):
+    """Would catch: a right that one of the programs needs, and that its user or role has not."""
+    shop = client_of(s, "shop")
+
+    plain, turned_back = shop.submit(payload={"n": 1}), shop.submit(payload={"behaviour": {"carrier": "decline"}}, high=True)
+    shop.wait_status(plain, "processed")
+    shop.wait_status(turned_back, "compensated")
+
+    s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
+    s.remote("payment").switch("decline")
+    stopped = shop.submit("stops")
+    shop.wait_status(stopped, "error")
+    s.remote("payment").switch("order")
+    alert = s.alerts("order_error")[0]
+    s.cluster.tool("alert", "list")
+    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I look after it")
+    for words in (("show",), ("explain",), ("resume", "--reason", "payment is back")):
+        s.cluster.tool("order", words[0], stopped.order_id, *words[1:])
+    shop.wait_status(stopped, "processed")
+
+    path = s.scratch / "order.json"
+    path.write_text(json.dumps({"workflow": "three", "payload": {}}), encoding="utf-8")
+    assert "processed" in s.cluster.tool("order", "submit", path, "--wait").stdout
+    for words in (("order", "list"), ("workflow", "list"), ("db", "status"), ("doctor",),
+                  ("broker", "check", "--service", "payment", "--client", "shop")):
+        s.cluster.tool(*words)
+    s.cluster.tool("broker", "check", "--service", "payment", "--client", "shop", env=s.cluster.env_of("deployer", None))
+
+    publish(s, "agent-payment", "makegood.replies", "scheduler.replies", b"not a reply", type="reply")
+    s.wait(lambda: [row for row in s.alerts("dead_letter") if row["closed_at"] is None], "the dead letter raised an alert")
+    s.cluster.tool("dead", "list")
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "try again")
+    s.wait(lambda: depth(s, "dead.letters") == 1, "it died again")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "nonsense")
+    s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
+    shop.publish(b"not an order", message_id="nonsense")
+    s.wait(lambda: "nonsense" in s.cluster.tool("dead", "list", "--queue", "orders.rejected", "-o", "json").stdout,
+           "the submission was rejected")
+    s.cluster.tool("dead", "drop", "--queue", "orders.rejected", "--all", "--reason", "nonsense")
+
+    owed = shop.submit(payload={"n": 2}, reply_to="client.other.statuses")
+    s.wait_state(owed, "processed")
+    s.wait(lambda: s.rows("SELECT 1 FROM order_event WHERE order_id = %s AND owed", owed.order_id), "a status is owed")
+    client_of(s, "other").wait_status(owed, "processed")
+    s.wait(lambda: not s.rows("SELECT 1 FROM order_event WHERE order_id = %s AND owed", owed.order_id), "nothing is owed")
+
+    admin = channel_of(s, "admin")
+    for queue in ("agent.carrier.requests", "agent.carrier.requests.high"):
+        admin.queue_delete(queue)
+    unpublishable = shop.submit(payload={"n": 3})
+    s.wait(lambda: s.alerts("unpublishable"), "an alert says that the queue is gone")
+    s.cluster.tool("broker", "apply", "--service", "carrier", env=s.cluster.env_of("deployer", None))
+    shop.wait_status(unpublishable, "processed")
+
+    s.remote("payment").switch("silent")
+    order = shop.submit(payload={"n": 4})
+    s.wait(lambda: s.step_state(order, "charge") == "running", "a step runs that will be overdue")
+    leader = s.wait(lambda: next((one for one in s.cluster.supervisors if one.metric("makegood_supervisor_leading") == 1), None), "one leads")
+    leader.kill()
+    s.remote("payment").switch("order")
+    shop.wait_status(order, "processed")
+    leader.start().wait_ready()
+
+    assert not refusals(s), refusals(s)
+
+
+def consume(s, user, queue):
+    channel_of(s, user).basic_get(queue)
+
+
+def configure(s, user, queue="", **arguments):
+    channel_of(s, user).queue_declare(queue, **arguments)
+
+
+def execute(s, role, sql):
+    connection = psycopg2.connect(s.cluster.access.dsn_of(role))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+    finally:
+        connection.close()  # and so rolled back
+
+
+def connect_as(s, name, password):
+    access = s.cluster.access
+    psycopg2.connect(access.dsn_of("reader").replace("makegood_reader", name).replace(access.passwords["makegood_reader"], password))
+
+
+# (what, how it is tried): each must be refused.
+FORBIDDEN_AT_THE_BROKER = [
+    ("agent reads another service's queue", consume, "agent-payment", "agent.carrier.requests"),
+    ("agent reads orders", consume, "agent-payment", "orders.intake"),
+    ("agent reads replies", consume, "agent-payment", "scheduler.replies"),
+    ("agent reads dead letters", consume, "agent-payment", "dead.letters"),
+    ("agent writes commands", publish, "agent-payment", "makegood.commands", "scheduler.commands"),
+    ("agent writes orders", publish, "agent-payment", "makegood.intake", "orders.intake"),
+    ("agent writes requests", publish, "agent-payment", "makegood.requests", "agent.carrier.requests"),
+    ("agent writes to any queue", publish, "agent-payment", "", "scheduler.commands"),
+    ("agent makes a queue", configure, "agent-payment"),
+    ("client reads another client's queue", consume, "client-shop", "client.other.statuses"),
+    ("client reads orders", consume, "client-shop", "orders.intake"),
+    ("client reads alerts", consume, "client-shop", "operator.alerts"),
+    ("client writes requests", publish, "client-shop", "makegood.requests", "agent.payment.requests"),
+    ("client writes replies", publish, "client-shop", "makegood.replies", "scheduler.replies"),
+    ("client writes commands", publish, "client-shop", "makegood.commands", "scheduler.commands"),
+    ("client writes to any queue", publish, "client-shop", "", "client.other.statuses"),
+    ("client makes a queue", configure, "client-shop"),
+    ("supervisor writes requests", publish, "supervisor", "makegood.requests", "agent.payment.requests"),
+    ("supervisor writes orders", publish, "supervisor", "makegood.intake", "orders.intake"),
+    ("supervisor writes to any queue", publish, "supervisor", "", "agent.payment.requests"),
+    ("supervisor reads orders", consume, "supervisor", "orders.intake"),
+    ("supervisor makes a queue", configure, "supervisor"),
+    ("scheduler writes commands", publish, "scheduler", "makegood.commands", "scheduler.commands"),
+    ("scheduler reads requests", consume, "scheduler", "agent.payment.requests"),
+    ("scheduler makes a queue", configure, "scheduler"),
+    ("operator writes replies", publish, "operator", "makegood.replies", "scheduler.replies"),
+    ("operator reads orders", consume, "operator", "orders.intake"),
+    ("operator makes a queue with a name", configure, "operator", "operator.mine"),
+    ("deployer writes to any queue", publish, "deployer", "", "orders.intake"),
+]
+
+FORBIDDEN_IN_THE_DATABASE = [
+    ("scheduler", "DELETE FROM orders"),
+    ("scheduler", "UPDATE orders SET payload = ''"),
+    ("scheduler", "DELETE FROM order_process"),
+    ("scheduler", "DELETE FROM order_event"),
+    ("scheduler", "UPDATE order_event SET by_whom = ''"),
+    ("scheduler", "UPDATE operator_alert SET acked_by = 'x'"),
+    ("scheduler", "INSERT INTO workflow (name, version, definition) VALUES ('x', 1, '{}')"),
+    ("scheduler", "UPDATE supervisor_leader SET holder = 'x'"),
+    ("supervisor", "UPDATE order_process SET process_state = 'processed'"),
+    ("supervisor", "UPDATE order_process SET version = version + 1"),
+    ("supervisor", "UPDATE order_step SET state = 'done'"),
+    ("supervisor", "UPDATE order_event SET owed = false"),
+    ("supervisor", "SELECT payload FROM orders"),
+    ("supervisor", "SELECT result FROM order_step"),
+    ("supervisor", "SELECT statuses FROM order_event"),
+    ("supervisor", "DELETE FROM operator_alert"),
+    ("supervisor", "SELECT definition FROM workflow"),
+    ("operator", "UPDATE order_process SET process_state = 'processed'"),
+    ("operator", "UPDATE order_step SET state = 'done'"),
+    ("operator", "INSERT INTO operator_alert (code, subject, text) VALUES ('poisoned', 'x', 'x')"),
+    ("operator", "UPDATE workflow SET definition = '{}'"),
+    ("operator", "DELETE FROM orders"),
+    ("reader", "UPDATE workflow SET loaded_at = now()"),
+    ("reader", "SET default_transaction_read_only = off; COMMIT; BEGIN; DELETE FROM workflow"),
+    *((role, sql) for role in ("scheduler", "supervisor", "operator", "reader") for sql in (
+        "CREATE TABLE mine (x integer)", "CREATE TEMPORARY TABLE mine (x integer)", "DROP TABLE orders",
+        "TRUNCATE order_event", "UPDATE makegood_migration SET serves_from = 99", "SET ROLE makegood_owner",
+        "SELECT rolpassword FROM pg_authid", "COPY workflow TO PROGRAM 'true'", "CREATE ROLE mine")),
+    ("owner", "CREATE ROLE mine"),
+    ("owner", "SELECT rolpassword FROM pg_authid"),
+]
+
+
+def permitted(s):
+    """What of the tables above is not refused for want of a right."""
+    found = []
+    for what, attempt, *words in FORBIDDEN_AT_THE_BROKER:
+        try:
+            attempt(s, *words)
+            found.append(what)
+        except pika.exceptions.ChannelClosedByBroker as closed:
+            if closed.reply_code != 403:
+                found.append(f"{what}: {closed}")
+    for role, sql in FORBIDDEN_IN_THE_DATABASE:
+        try:
+            execute(s, role, sql)
+            found.append(f"{role}: {sql}")
+        except psycopg2.Error as error:
+            if not any(text in str(error) for text in REFUSED_BY_POSTGRES):
+                found.append(f"{role}: {sql}: {error}")
+    return found
+
+
+def assert_kept_out(attempt, *words):
+    try:
+        attempt(*words)
+    except (psycopg2.OperationalError, pika.exceptions.AMQPConnectionError):
+        return
+    raise AssertionError(f"{words[1:]} was let in")
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
+def what_nobody_needs_nobody_may(s):
+    """Would catch: a taken-over process that reaches more than its own work."""
+    for name in ("shop", "other"):
+        client_of(s, name)
+    assert not permitted(s), permitted(s)
+
+    access = s.cluster.access
+    for name in ("agent-payment", "makegood_agent", "agent_payment"):
+        assert_kept_out(connect_as, s, name, access.passwords["agent-payment"])
+    assert_kept_out(pika.BlockingConnection, pika.URLParameters(access.url_of("admin").replace(access.passwords["admin"], "guess")))
+    assert_kept_out(pika.BlockingConnection, pika.URLParameters(f"amqp://guest:guest@127.0.0.1:{s.servers.rabbit.port}/"))
+
+    # The tables above can fail: widened rights are found, each by its line.
+    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.(replies|commands)$", "^agent\\..*$")
+    s.rows("GRANT UPDATE (process_state) ON order_process TO makegood_supervisor; SELECT 1")
+    s.wait(lambda: permitted(s) == ["agent reads another service's queue", "agent writes commands",
+                                    "supervisor: UPDATE order_process SET process_state = 'processed'"], "the widened rights are found")
+    # What was given by hand is taken back by the next migration.
+    s.cluster.tool("db", "migrate", "--migrations", s.cluster.migrations, env=s.cluster.env_of("deployer", "owner"))
+    assert not [what for what in permitted(s) if what.startswith("supervisor:")], permitted(s)
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
+def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
+    """Would catch: a service that waits in silence, or an operator who is not told which right to give."""
+    agent = s.cluster.agents_of("payment")[0]
+    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.replies$", "^$")
+    agent.terminate()
+    agent.start()
+    said = s.wait(lambda: [line for line in agent.tail(50).splitlines() if "agent.payment.requests" in line], "the agent says it")
+    assert len(said) == 1 and "agent-payment" in said[0], said
+
+    supervisor = s.cluster.supervisors[0]
+    s.rows("REVOKE UPDATE (wake_at) ON order_process FROM makegood_supervisor; SELECT 1")
+    said = s.wait(lambda: [line for line in supervisor.tail(50).splitlines() if "order_process" in line], "the supervisor says it")
+    assert "makegood_supervisor" in said[0] and "permission denied" in said[0], said
