@@ -37,6 +37,7 @@ LIBRARIES = {
     r"curl/.*": ("common/io/http_*curl*", "common/io/http_client*", "common/wire/service*"),
     r"uv\.h": ("common/base/loop*",),
     r"microhttpd\.h": ("common/io/http_server*", "deploy/sample/remote/*"),
+    r"gnutls/.*": ("deploy/sample/remote/tls.c",),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
     r"openssl/.*": ("common/base/id*", "common/io/broker_tls.c"),

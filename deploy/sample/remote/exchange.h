@@ -21,6 +21,7 @@ struct remote {
     struct ledger *ledger;
     const char *only_service;         /* NULL: all three */
     unsigned int undo_unknown_status; /* 204 or 404 */
+    bool is_tls;                      /* HTTPS, for clients with a certificate */
     int stop_fd;                      /* readable once the program ends */
 };
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "exchange.h"
+#include "tls.h"
 
 #define CONNECTIONS_MAX      4096u /* a thread each; agents keep at most some hundreds */
 #define CONNECTION_TIMEOUT_S 3700u /* above the longest wait of a behaviour, which it must not cut */
@@ -26,7 +27,7 @@
 #define OUR_SERVICES         3
 
 struct options {
-    const char *listen, *ledger, *service;
+    const char *listen, *ledger, *service, *tls;
     const char *behaviours[OUR_SERVICES]; /* "payment=decline" */
     int behaviour_count;
     unsigned int undo_unknown_status;
@@ -38,6 +39,7 @@ static const char help[] =
     "  --service NAME               inventory, payment or carrier; default: all three\n"
     "  --behaviour SERVICE=MODE     as PUT /switches/SERVICE would set it; may be given for each service\n"
     "  --undo-unknown 204|404       the answer to an undo whose do never came (204)\n"
+    "  --tls DIR                    HTTPS with cert.pem and key.pem of DIR, for clients of its ca.pem\n"
     "  --help                       this text\n"
     "Prints the address it listens on; ends on SIGTERM. Endpoints and modes: deploy/sample/README.md\n";
 
@@ -71,6 +73,13 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     (void)version;
     struct exchange *exchange = *request_arg;
     if (!exchange) {
+        /* Whoever looks whether it is well need not show who he is. */
+        const struct remote *remote = arg;
+        if (remote->is_tls && strcmp(path, "/healthz") != 0 && !tls_is_known_client(connection)) {
+            (void)fprintf(stderr, "%s %s: turned away, the client showed no certificate of the CA\n", method,
+                          path);
+            return MHD_NO;
+        }
         exchange = calloc(1, sizeof *exchange);
         if (!exchange) return MHD_NO;
         exchange->remote = arg;
@@ -115,6 +124,7 @@ static int options_read(int argc, char **argv, struct options *options)
                                           {"service", required_argument, NULL, 's'},
                                           {"behaviour", required_argument, NULL, 'b'},
                                           {"undo-unknown", required_argument, NULL, 'u'},
+                                          {"tls", required_argument, NULL, 't'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int word;
@@ -122,6 +132,7 @@ static int options_read(int argc, char **argv, struct options *options)
         if (word == 'l') options->listen = optarg;
         if (word == 'f') options->ledger = optarg;
         if (word == 's') options->service = optarg;
+        if (word == 't') options->tls = optarg;
         if (word == 'b') {
             if (options->behaviour_count == OUR_SERVICES) return usage_error("too many --behaviour") + 1;
             options->behaviours[options->behaviour_count++] = optarg;
@@ -178,13 +189,20 @@ static bool switches_set(struct ledger *ledger, const struct options *options)
 
 /* Serves until a signal says to end. */
 static int serve_until_signal(struct remote *remote, const struct sockaddr_in *address,
-                              const sigset_t *signals)
+                              const struct tls_files *tls, const sigset_t *signals)
 {
+    const struct MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key},
+                                                 {MHD_OPTION_HTTPS_MEM_CERT, 0, tls->cert},
+                                                 {MHD_OPTION_HTTPS_MEM_TRUST, 0, tls->ca},
+                                                 {MHD_OPTION_END, 0, NULL}};
+    static const struct MHD_OptionItem no_options[] = {{MHD_OPTION_END, 0, NULL}};
     struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL, NULL,
-        on_request, remote, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_SIZE, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
+            (remote->is_tls ? (unsigned int)MHD_USE_TLS : 0u),
+        0, NULL, NULL, on_request, remote, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        CONNECTION_TIMEOUT_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_SIZE,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, remote->is_tls ? tls_options : no_options,
         MHD_OPTION_END);
     if (!daemon) {
         (void)fprintf(stderr, "could not listen on port %d: %s\n", ntohs(address->sin_port), strerror(errno));
@@ -193,7 +211,8 @@ static int serve_until_signal(struct remote *remote, const struct sockaddr_in *a
     char host[INET_ADDRSTRLEN] = "";
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
     (void)inet_ntop(AF_INET, &address->sin_addr, host, sizeof host); /* it came from text */
-    (void)printf("listening on http://%s:%d\n", host, info ? info->port : ntohs(address->sin_port));
+    (void)printf("listening on %s://%s:%d\n", remote->is_tls ? "https" : "http", host,
+                 info ? info->port : ntohs(address->sin_port));
     (void)fflush(stdout);
     int signal_number = 0;
     (void)sigwait(signals, &signal_number); /* fails only for an invalid set */
@@ -220,11 +239,15 @@ int main(int argc, char **argv)
 
     struct remote remote = {.only_service = options.service,
                             .undo_unknown_status = options.undo_unknown_status,
+                            .is_tls = options.tls != NULL,
                             .stop_fd = eventfd(0, EFD_CLOEXEC)};
+    struct tls_files tls = {NULL, NULL, NULL};
     remote.ledger = ledger_open(options.ledger);
     code = EXIT_FAILURE;
-    if (remote.ledger && remote.stop_fd >= 0 && switches_set(remote.ledger, &options))
-        code = serve_until_signal(&remote, &address, &signals);
+    if (remote.ledger && remote.stop_fd >= 0 && switches_set(remote.ledger, &options) &&
+        (!remote.is_tls || tls_read(options.tls, &tls)))
+        code = serve_until_signal(&remote, &address, &tls, &signals);
+    tls_free(&tls);
     ledger_close(remote.ledger);
     if (remote.stop_fd >= 0) (void)close(remote.stop_fd);
     return code;

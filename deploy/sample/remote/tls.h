@@ -1,0 +1,20 @@
+/* HTTPS for the sample remote, with clients that show a certificate of the same authority. */
+#ifndef REMOTE_TLS_H
+#define REMOTE_TLS_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+
+struct tls_files {
+    char *ca, *cert, *key; /* contents of ca.pem, cert.pem and key.pem; NULL: plain HTTP */
+};
+
+/* Reads the three files of a folder; false, having said why, if one cannot be read. `files` is then to be
+ * freed, too. */
+bool tls_read(const char *folder, struct tls_files *files);
+void tls_free(struct tls_files *files);
+
+/* Whether the client of a connection over TLS has shown a certificate of the authority. */
+bool tls_is_known_client(struct MHD_Connection *connection);
+
+#endif

@@ -1,0 +1,336 @@
+#!/usr/bin/python3
+"""What the system in containers must show; see tests/compose/run. Each show is a function; a failed one ends the run."""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+import pika
+import pika.exceptions
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy"))
+from local import cluster, orders, processes, verdict  # noqa: E402
+
+from client import Client  # noqa: E402
+from system import ONE_SHOTS, PARTS, REPOSITORY, SERVERS, System, fresh_copy, run  # noqa: E402
+
+HEALTHY_WITHIN_S = 120.0  # after the build, from nothing
+ORDERS = 500
+ORDERS_UNDER_FAULTS = 250  # with each victim
+ORDERS_OVER_TLS = 100
+END_WITHIN_S = 180.0      # every order, also after a fault
+LONG_RUNNING = SERVERS + PARTS + cluster.SERVICES
+
+
+class Show:
+    """One run of the system, its client and all orders posted so far."""
+
+    def __init__(self, system):
+        self.system = system
+        self.wheel = iter(orders.mixed_lines(100000))
+        self.lines = []
+        self.client = None
+        self.workflow = json.loads((cluster.SAMPLE / "workflows" / "fulfilment.json").read_text(encoding="utf-8"))
+
+    def take(self, count):
+        lines = [next(self.wheel) for _ in range(count)]
+        self.lines += lines
+        return lines
+
+    def take_slow(self, count):
+        """The same, but the carrier takes a second for most of them: long enough to be interrupted."""
+        lines = self.take(count)
+        for line in lines:
+            if line.kind.behaviour is None:
+                line.text = line.text.removesuffix("}}") + ', "behaviour": {"carrier": "slow:1000"}}}'
+        return lines
+
+    def connect(self, **options):
+        self.client = Client(self.system.client_url(), **options)
+        self.client.start()
+
+    def judge(self):
+        """All orders of the run, by the database, their client and the ledgers."""
+        states = dict(self.system.psql("SELECT order_id, process_state FROM order_process"))
+        wrong, numbers = verdict.judge(self.lines, self.workflow, states, self.client.told(), self.system.remotes)
+        if wrong:
+            raise processes.Failure("\n".join(wrong[:20]) + f"\n{len(wrong)} things are wrong")
+        return numbers
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def healthy(show):
+    """From nothing to healthy: build first, then `up`."""
+    began_at = time.monotonic()
+    show.system.compose("build", timeout_s=1800)
+    built_at = time.monotonic()
+    show.system.up("--build")
+    show.system.wait_healthy(LONG_RUNNING)
+    healthy_s = time.monotonic() - built_at
+    size = int(run(["docker", "image", "inspect", "--format", "{{.Size}}", "makegood:0.1.0"]).stdout)
+    say(f"  built in {built_at - began_at:.0f} s, healthy {healthy_s:.0f} s later; the image has {size / 1e6:.0f} MB")
+    if healthy_s > HEALTHY_WITHIN_S:
+        raise processes.Failure(f"that took longer than {HEALTHY_WITHIN_S:g} s")
+    for service in ONE_SHOTS:
+        for state in (each["State"] for each in show.system.inspect(*show.system.containers(service, everyone=True))):
+            if state["ExitCode"] != 0:
+                raise processes.Failure(f"{service} ended with {state['ExitCode']}\n{show.system.logs(service)}")
+    show.connect()
+
+
+def some_orders(show, count=ORDERS):
+    """A client on the host posts orders of all kinds; each ends as it should, and the ledgers agree."""
+    lines = show.take(count)
+    began_at = time.monotonic()
+    show.client.post(lines)
+    show.client.wait_ended(lines, END_WITHIN_S)
+    numbers = show.judge()
+    say(f"  {count} orders ended as they should in {time.monotonic() - began_at:.1f} s; the ledgers: {numbers['keys']} keys, "
+        f"{numbers['effects']} effects, {numbers['undos']} undone, net {numbers['net_effects']}, "
+        f"{numbers['keys_with_several_effects']} keys with several effects; {numbers['values_compared']} values compared, "
+        f"{numbers['values_different']} differ")
+
+
+def scale(show):
+    """Four agents of one service, three schedulers: all of them work."""
+    system = show.system
+    system.up("--scale", "agent-inventory=4", "--scale", "scheduler=3")
+    system.wait_healthy(PARTS)
+    agents, schedulers = system.containers("agent-inventory"), system.containers("scheduler")
+    if (len(agents), len(schedulers)) != (4, 3):
+        raise processes.Failure(f"there are {len(agents)} agents and {len(schedulers)} schedulers; meant were 4 and 3")
+    before = [system.metric(agent, "makegood_agent_calls_total") for agent in agents]
+    lines = show.take(ORDERS)
+    show.client.post(lines)
+    show.client.wait_ended(lines, END_WITHIN_S)
+    calls = [int(system.metric(agent, "makegood_agent_calls_total") - old) for agent, old in zip(agents, before)]
+    causes = [int(system.metric(scheduler, "makegood_batch_causes_total")) for scheduler in schedulers]
+    say(f"  calls of the four agents: {', '.join(map(str, sorted(calls)))}; causes of the three schedulers since they started: "
+        f"{', '.join(map(str, sorted(causes)))}")
+    if min(calls) * 8 < sum(calls) / 4 or min(causes) == 0:
+        raise processes.Failure("the work was not spread over all of them")
+    show.judge()
+
+
+def kill(show):
+    """Each service is killed under load, all its replicas at once, and comes back."""
+    system = show.system
+    for victim in PARTS + cluster.SERVICES + SERVERS:
+        lines = show.take_slow(ORDERS_UNDER_FAULTS)
+        began_at = time.monotonic()
+        show.client.post(lines)
+        show.client.wait_ended(lines, END_WITHIN_S, share=0.1)
+        system.compose("kill", "-s", "KILL", victim)
+        left = len(lines) - show.client.ended(lines)
+        system.compose("start", victim)
+        show.client.wait_ended(lines, END_WITHIN_S)
+        say(f"  {victim} killed with {left} of {len(lines)} orders open; all ended {time.monotonic() - began_at:.1f} s after the first post")
+        system.wait_healthy([victim])
+    show.judge()
+
+
+def crash(show):
+    """A process that dies by itself is started again by the engine."""
+    system = show.system
+    (container, *_) = system.containers("scheduler")
+    pid = system.inspect(container)[0]["State"]["Pid"]
+    try:
+        os.kill(pid, 9)
+    except (PermissionError, ProcessLookupError):
+        say("  not shown: the processes of the engine are out of reach from here")
+        return
+    processes.wait_until(lambda: system.inspect(container)[0]["RestartCount"] == 1, "the engine starts the scheduler again", 60)
+    system.wait_healthy(["scheduler"])
+    say("  a scheduler that died was started again by the engine")
+
+
+def down_and_up(show):
+    """`down` in the middle, then `up`: what was in progress goes on."""
+    system = show.system
+    lines = show.take_slow(ORDERS)
+    show.client.post(lines)
+    show.client.wait_ended(lines, END_WITHIN_S, share=0.1)
+    # An engine now and then keeps a network of a container that was killed; what counts is that no container is left.
+    system.compose("down", check=False)
+    if system.all_containers():
+        raise processes.Failure("containers are left after down")
+    ended = show.client.ended(lines)
+    if ended == len(lines):
+        raise processes.Failure("all orders had ended before it was down; nothing is shown")
+    began_at = time.monotonic()
+    system.up()
+    system.wait_healthy(LONG_RUNNING)
+    say(f"  down with {len(lines) - ended} of {len(lines)} orders open; healthy again after {time.monotonic() - began_at:.0f} s")
+    show.client.wait_ended(lines, END_WITHIN_S)
+    show.judge()
+
+
+def reach(show):
+    """From inside an agent: PostgreSQL and other services are out of reach, and so are other services' queues."""
+    system = show.system
+    (agent, *_), (postgres, *_), (remote, *_) = (system.containers(name) for name in ("agent-payment", "postgres", "inventory"))
+
+    def connects(container, host, port):
+        script = f"exec 3<>/dev/tcp/{host}/{port}"
+        return system.execute(container, "timeout", "5", "bash", "-c", script, check=False).returncode == 0
+
+    amqp, remote_port = (5671 if system.is_tls else 5672), system.remote_port
+    if not connects(agent, "rabbitmq", amqp) or not connects(agent, "payment", remote_port):
+        raise processes.Failure("an agent does not reach its own broker and service, so that nothing is shown")
+    targets = [("postgres by name", agent, "postgres", 5432), ("another's service by name", agent, "inventory", remote_port), ("the broker, from a remote service", remote, "rabbitmq", amqp)]
+    targets += [(f"postgres by its address in {name}", agent, address, 5432) for name, address in system.address(postgres).items()]
+    (broker,) = system.containers("rabbitmq")
+    targets += [(f"the broker by its address in {name}, from a remote service", remote, address, amqp)
+                for name, address in system.address(broker).items()]
+    for what, container, host, port in targets:
+        if connects(container, host, port):
+            raise processes.Failure(f"{what} ({host}:{port}) was reached")
+    for name in PARTS + cluster.SERVICES + ("postgres",):
+        for network in system.networks(system.containers(name)[0]):
+            if not network["Internal"]:
+                raise processes.Failure(f"{name} is in {network['Name']}, from which the outside is reached")
+    files = system.execute(agent, "sh", "-c", "find /run/secrets -type f; ls /etc/makegood").stdout.split()
+    if any("pg-dsn" in name for name in files) or system.execute(agent, "sh", "-c", "touch /tmp/x /x", check=False).returncode == 0:
+        raise processes.Failure(f"an agent holds a database address, or can write to its image: {files}")
+    say(f"  out of reach: {'; '.join(target[0] for target in targets)}")
+    for what, attempt in FORBIDDEN_TO_AGENTS.items():
+        connection = pika.BlockingConnection(show.client.parameters_of("agent-payment", system.secrets()["amqp-agent-payment"]))
+        try:
+            attempt(connection.channel())
+        except pika.exceptions.ChannelClosedByBroker as refusal:
+            if refusal.reply_code != 403:
+                raise
+        else:
+            raise processes.Failure(f"an agent's user may {what}")
+        finally:
+            connection.close()
+    say(f"  refused to an agent's user: to {', to '.join(FORBIDDEN_TO_AGENTS)}")
+
+
+def publish(exchange, routing_key):
+    def attempt(channel):
+        channel.confirm_delivery()
+        channel.basic_publish(exchange, routing_key, b"{}", mandatory=True)
+    return attempt
+
+
+FORBIDDEN_TO_AGENTS = {
+    "read another service's requests": lambda channel: channel.basic_get("agent.inventory.requests"),
+    "read the schedulers' replies": lambda channel: channel.basic_get("scheduler.replies"),
+    "read orders": lambda channel: channel.basic_get("orders.intake"),
+    "submit orders": publish("makegood.intake", "orders.intake"),
+    "give commands": publish("makegood.commands", "scheduler.commands"),
+    "write to any queue": publish("", "scheduler.commands"),
+    "make a queue": lambda channel: channel.queue_declare("agent.payment.other"),
+    "remove a queue": lambda channel: channel.queue_delete("agent.payment.requests"),
+}
+
+
+def canaries(show):
+    """No password is in what the engine tells of containers and images, in logs, or in the database."""
+    system = show.system
+    secrets = system.secrets()
+    if len(secrets) < 10:
+        raise processes.Failure(f"only {len(secrets)} passwords were found; nothing is shown")
+    images = {each["Image"] for each in system.inspect(*system.all_containers())}
+    places = {"docker inspect": run(["docker", "inspect", *system.all_containers(), *images]).stdout, "logs": system.logs(),
+              "arguments of the processes": "".join(run(["docker", "top", each]).stdout for name in LONG_RUNNING
+                                                    for each in system.containers(name)),
+              "the database": "".join("\t".join(row) for table, in system.psql(
+                  "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'")
+                  for row in system.psql(f"SELECT * FROM {table}"))}
+    for place, text in places.items():
+        if not text:
+            raise processes.Failure(f"{place}: there is nothing to look at")
+        for name, secret in secrets.items():
+            if secret in text:
+                raise processes.Failure(f"the password {name} is in {place}")
+    say(f"  {len(secrets)} passwords, none in {', '.join(places)} ({sum(map(len, places.values())) / 1e6:.1f} MB of text)")
+
+
+def observability(show):
+    """Prometheus finds every part, takes the rules, and every metric that a rule or panel names is there; Grafana starts."""
+    system = show.system
+    system.up("--scale", "agent-inventory=2")
+    system.compose("--profile", "observability", "up", "-d", "prometheus", "grafana")
+    system.wait_healthy(["prometheus"])
+    (prometheus,) = system.containers("prometheus")
+
+    def query(expression):
+        done = system.execute(prometheus, "promtool", "query", "instant", "-o", "json", "http://127.0.0.1:9090", expression, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else []
+
+    wanted = sum(len(system.containers(part)) for part in PARTS)
+    processes.wait_until(lambda: len(query('up{job="makegood"} == 1')) >= wanted, f"Prometheus sees {wanted} processes", 60)
+    processes.wait_until(lambda: query("rabbitmq_detailed_queue_messages"), "Prometheus sees the queues", 60)
+    system.execute(prometheus, "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
+    text = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "deploy" / "observability").rglob("*") if path.is_file())
+    names = sorted(set(re.findall(r"\bmakegood_\w+", text)) - {"makegood_metrics_overflow_total"})
+    missing = [name for name in names + ["rabbitmq_alarms_memory_used_watermark"] if not query(name)]
+    if missing:
+        raise processes.Failure(f"Prometheus has no series of {', '.join(missing)}")
+    if query('ALERTS{alertstate="firing", severity="critical"}'):
+        raise processes.Failure(f"alerts are firing: {query('ALERTS')}")
+    (grafana,) = system.containers("grafana")
+    processes.wait_until(lambda: system.inspect(grafana)[0]["State"]["Running"], "Grafana runs", 60)
+    say(f"  {wanted} processes scraped, {len(names)} metrics of rules and panels found")
+
+
+SHOWS = {"healthy": healthy, "orders": some_orders, "scale": scale, "kill": kill, "crash": crash, "down": down_and_up,
+         "reach": reach, "canaries": canaries, "observability": observability}
+
+
+def images(options):
+    return {name: value for name, value in (("POSTGRES_IMAGE", options.postgres), ("RABBITMQ_IMAGE", options.rabbitmq)) if value}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/compose/run", description="Shows the system in containers.")
+    parser.add_argument("--postgres", metavar="IMAGE")
+    parser.add_argument("--rabbitmq", metavar="IMAGE")
+    parser.add_argument("--only", metavar="SHOW,…", help="the first, healthy, is always among them")
+    parser.add_argument("--list", action="store_true", help="prints the names of the shows")
+    parser.add_argument("--keep", action="store_true", help="leaves the containers running")
+    options = parser.parse_args()
+    if options.list:
+        for name, function in SHOWS.items():
+            say(f"{name:<14} {function.__doc__.splitlines()[0]}")
+        return 0
+    chosen = [name for name in SHOWS if name == "healthy" or options.only is None or name in options.only.split(",")]
+    processes.end_on_signals()
+    began_at = time.monotonic()
+    with contextlib.ExitStack() as ending:
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix="makegood-compose-"))
+        scratch.chmod(0o755)
+        system = System(f"makegood-test-{os.getpid()}", fresh_copy(scratch), env=images(options))
+        if options.keep:
+            ending.callback(lambda: say(f"left running; to end it: cd {scratch} && docker compose -p {system.project} down -v"))
+        else:
+            ending.callback(shutil.rmtree, scratch, ignore_errors=True)
+            ending.callback(system.end)
+        show = Show(system)
+        for name in chosen:
+            say(f"{name}: {SHOWS[name].__doc__.splitlines()[0]}")
+            try:
+                SHOWS[name](show)
+            except (processes.Failure, AssertionError) as failure:
+                say(f"{failure}\n\n{system.logs(lines=20)}\nfailed: {name}, after {time.monotonic() - began_at:.0f} s")
+                return 1
+        if show.client is not None:
+            show.client.end()
+    say(f"{len(chosen)} of {len(SHOWS)} shows passed, {len(show.lines)} orders, {time.monotonic() - began_at:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
