@@ -1,0 +1,116 @@
+"""Services as processes: what systemd hears of them, and what they can no longer do."""
+
+import signal
+import socket
+
+from harness import scenario
+from local import processes
+
+ONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("payment",)}  # what the scenario starts itself
+WATCHDOG_US = 200_000
+TURNS = 5  # of the watchdog: so often another process is heard before silence is believed
+
+
+class Manager:
+    """The end of NOTIFY_SOCKET that systemd has: all assignments, in the order in which they came."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.socket.bind(str(path))
+        self.heard = []
+
+    def listen(self):
+        """Takes what has come and returns all that was heard."""
+        while True:
+            try:
+                self.heard += self.socket.recv(4096).decode().splitlines()
+            except BlockingIOError:
+                return self.heard
+
+    def wait(self, s, assignment, since=0):
+        """Waits for an assignment that begins so, after the first `since`; returns its place."""
+        def place():
+            heard = self.listen()
+            return next((i + 1 for i in range(since, len(heard)) if heard[i].startswith(assignment)), None)
+        try:
+            return s.wait(place, f"systemd hears {assignment}")
+        except processes.Failure as failure:
+            raise AssertionError(f"{failure}; heard: {self.heard}") from None
+
+    def count(self, assignment):
+        return self.listen().count(assignment)
+
+
+def start(s, kind, name, **env):
+    """A service with a manager of its own."""
+    words = ("--service", s.cluster.service_file("payment")) if kind == "agent" else ()
+    process, manager = s.cluster.make(kind, name, *words), Manager(s.scratch / f"notify-{name}")
+    process.env.update(env, NOTIFY_SOCKET=str(manager.path))
+    {"scheduler": s.cluster.schedulers, "agent": s.cluster.agents, "supervisor": s.cluster.supervisors}[kind].append(process)
+    return process.start(), manager
+
+
+def proc_field(pid, name, begin):
+    """The words behind `begin` in a file of /proc/PID."""
+    with open(f"/proc/{pid}/{name}", encoding="ascii", errors="replace") as file:
+        return next(line[len(begin):].split() for line in file if line.startswith(begin))
+
+
+@scenario(**ONE)
+def systemd_hears_how_a_service_begins_reloads_and_ends(s):
+    """Would catch: a unit that systemd takes for started too early or never, or kills in the middle of its drain."""
+    for kind in ("scheduler", "agent", "supervisor"):
+        process, manager = start(s, kind, f"{kind}-told")
+        began = manager.wait(s, "READY=1")
+        assert process.get("/healthz")[0] == 200, "READY=1 came before HTTP listened"
+        ready = manager.wait(s, "STATUS=ready")
+        assert process.is_ready() and began <= ready
+        heard = len(manager.heard)
+        process.signal(signal.SIGHUP)
+        reloading = manager.wait(s, "RELOADING=1", heard)
+        manager.wait(s, "MONOTONIC_USEC=", reloading)
+        manager.wait(s, "READY=1", reloading)
+        assert process.terminate() == 0, process.tail()
+        stopping = manager.wait(s, "STOPPING=1")
+        manager.wait(s, "EXTEND_TIMEOUT_USEC=", stopping)
+
+
+@scenario(**ONE)
+def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
+    """Would catch: a unit whose start times out because the broker is away for longer."""
+    nobody = processes.free_port()
+    for kind in ("scheduler", "agent", "supervisor"):
+        process, manager = start(s, kind, f"{kind}-alone", MAKEGOOD_AMQP_URL=f"amqp://127.0.0.1:{nobody}/")
+        manager.wait(s, "READY=1")
+        manager.wait(s, "STATUS=not ready: could not connect")
+        assert process.is_running() and not process.is_ready()
+
+
+@scenario(**ONE)
+def a_process_that_stands_still_no_longer_feeds_the_watchdog(s):
+    """Would catch: a watchdog that is fed by something else than the loop, or not at all."""
+    stuck, silent = start(s, "scheduler", "scheduler-stuck", WATCHDOG_USEC=str(WATCHDOG_US))
+    _, other = start(s, "supervisor", "supervisor-well", WATCHDOG_USEC=str(WATCHDOG_US))
+    unwatched, without = start(s, "supervisor", "supervisor-unwatched")
+    for manager in (silent, other):
+        s.wait(lambda manager=manager: manager.count("WATCHDOG=1") >= TURNS, "the watchdog is fed")
+    stuck.pause()
+    s.wait(lambda: proc_field(stuck.pid, "status", "State:")[0] == "T", "it stands still")
+    before, turns = silent.count("WATCHDOG=1"), other.count("WATCHDOG=1")
+    s.wait(lambda: other.count("WATCHDOG=1") >= turns + TURNS, "another one goes on")
+    assert silent.count("WATCHDOG=1") == before
+    stuck.resume()
+    s.wait(lambda: silent.count("WATCHDOG=1") > before, "it is fed again")
+    assert unwatched.is_running() and without.count("WATCHDOG=1") == 0
+
+
+@scenario(schedulers=1, agents=1, supervisors=1, services=("payment",), options={
+    kind: ("--log-level", "debug") for kind in ("scheduler", "agent", "supervisor")})
+def services_give_up_what_they_never_need(s):
+    """Would catch: a core file with orders and passwords, or a service that forgot to be hardened."""
+    for process in s.cluster.all:
+        assert proc_field(process.pid, "limits", "Max core file size")[:2] == ["0", "0"]
+        assert proc_field(process.pid, "status", "NoNewPrivs:") == ["1"]
+        with open(process.log_path, encoding="utf-8") as log:
+            assert '"hardened","by":"no core files, ' in log.read()
