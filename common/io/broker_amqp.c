@@ -35,6 +35,12 @@ static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct
                                      struct mg_err *err);
 static void amqp_tune_socket(int fd);
 
+static void amqp_free_copy(char *copy, const char *url)
+{
+    explicit_bzero(copy, strlen(url) + 1);
+    free(copy);
+}
+
 /* amqp_parse_url cuts up the text it is given; `ret_copy` holds the parts. "amqp://host/" means the vhost
  * "/", as most clients and people read it. */
 static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_connection_info *ret_info,
@@ -44,7 +50,7 @@ static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_co
     if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read the AMQP URL: no memory");
     if (amqp_parse_url(copy, ret_info) != AMQP_STATUS_OK || ret_info->host == NULL ||
         ret_info->host[0] == '\0') {
-        free(copy);
+        amqp_free_copy(copy, url);
         return mg_err_set(
             err, MG_BAD_INPUT,
             "cannot read the AMQP URL: it should be amqps://user:password@host:port/vhost, or amqp:// without TLS");
@@ -74,7 +80,7 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
     if (class == MG_OK) {
         (void)snprintf(ret_host_port, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
     }
-    free(copy);
+    amqp_free_copy(copy, address->url);
     return class;
 }
 
@@ -132,7 +138,7 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     connection = NULL;
 out:
     mg_amqp_destroy(connection);
-    free(copy);
+    amqp_free_copy(copy, address->url);
     return class;
 }
 

@@ -20,6 +20,16 @@ void mg_pg_free_secret(char *text)
     free(text);
 }
 
+/* Accepts NULL. libpq marks passwords by "*", for dialogs that do not show them. */
+static void options_free(PQconninfoOption *options)
+{
+    for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
+        if (option->val != NULL && option->dispchar[0] == '*')
+            explicit_bzero(option->val, strlen(option->val));
+    }
+    PQconninfoFree(options);
+}
+
 /* NULL: not named. An empty value is one, too: it keeps the environment's out. */
 static const char *option_value(const PQconninfoOption *options, const char *keyword)
 {
@@ -51,7 +61,7 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
     *ret_options = PQconninfoParse(dsn, &message);
     if (*ret_options != NULL && !is_password_spilt(dsn, *ret_options)) return MG_OK;
     if (*ret_options != NULL) {
-        PQconninfoFree(*ret_options);
+        options_free(*ret_options);
         *ret_options = NULL;
         return mg_err_set(
             err, MG_BAD_INPUT,
@@ -73,7 +83,7 @@ enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
 {
     PQconninfoOption *options;
     enum mg_class class = dsn_parse(dsn, &options, err);
-    PQconninfoFree(options);
+    options_free(options);
     return class;
 }
 
@@ -108,7 +118,7 @@ enum mg_class mg_store_check_dsn(const char *dsn, bool is_plaintext_allowed, str
     PQconninfoOption *options;
     enum mg_class class = dsn_parse(dsn, &options, err);
     if (class != MG_OK || is_plaintext_allowed) {
-        PQconninfoFree(options);
+        options_free(options);
         return class;
     }
     PQconninfoOption *defaults = PQconndefaults();
@@ -130,7 +140,7 @@ enum mg_class mg_store_check_dsn(const char *dsn, bool is_plaintext_allowed, str
                            "--allow-plaintext if the network is private",
                            values[2] == NULL ? "prefer" : values[2], host);
     }
-    PQconninfoFree(options);
-    PQconninfoFree(defaults);
+    options_free(options);
+    options_free(defaults);
     return class;
 }
