@@ -3,6 +3,9 @@
  * sent once. libcurl by itself re-sends a request whose reused connection died; here a second send within one
  * call is stopped before its first byte and reported as MG_SENT_MAYBE.
  *
+ * TLS 1.2 at least, always verified. A server that asks for a certificate only after it has seen the request
+ * (post-handshake authentication) gets none.
+ *
  * No redirects, no proxy or credentials from the environment, http and https only, no automatic
  * decompression. The answer is bounded in bytes; an answer beyond the bound is cut off and reported as
  * broken.
@@ -43,7 +46,10 @@ struct mg_http_request {
 
 /* Whether the remote can have seen the request. */
 enum mg_sent {
-    MG_SENT_NO,    /* not one byte of the request left: name, connect or TLS failure */
+    /* Not one byte of the request left (name, connect or TLS failure), or the remote refused our certificate
+     * in the handshake: in TLS 1.3 that word comes after the request has left, which it then never decrypts.
+     */
+    MG_SENT_NO,
     MG_SENT_MAYBE, /* bytes left and no whole answer came back */
     MG_SENT_YES,   /* a whole answer came back */
 };
@@ -64,6 +70,9 @@ typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);
 enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
                                     struct mg_http_client **ret_client, struct mg_err *err) MG_MUSTCHECK;
 void mg_http_client_destroy(struct mg_http_client *client); /* calls under way end without a callback */
+/* Calls from now on take new connections, for which certificate files are read anew. Calls under way go on.
+ */
+void mg_http_client_reload(struct mg_http_client *client);
 
 /* Starts a call; request is copied. `done` is called exactly once, never from within this function, unless
  * the call is cancelled. MG_BAD_INPUT: URL or header cannot be sent. MG_TRANSIENT: no memory or descriptors.

@@ -163,6 +163,8 @@ static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answ
     bool is_whole = call->result == CURLE_OK && !call->is_late && status >= 200;
     if (is_whole)
         answer->sent = MG_SENT_YES;
+    else if (mg_http_call_is_refused_by_tls(call))
+        answer->sent = MG_SENT_NO;
     else
         answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
     answer->status = status >= 100 ? (int)status : 0;
@@ -345,6 +347,9 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     if (!client) goto no_memory;
     client->loop = loop;
     client->options = *options;
+    client->read_boot_ms = mg_clock_boot_ms();
+    const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    client->is_openssl = tls && strncmp(tls, "OpenSSL/", strlen("OpenSSL/")) == 0;
     client->timer = mg_timer_create(loop, on_timer, client);
     client->idle = mg_idle_create(loop, on_timer, client);
     client->multi = curl_multi_init();
@@ -362,6 +367,12 @@ no_memory:
 failed:
     curl_global_cleanup();
     return class;
+}
+
+void mg_http_client_reload(struct mg_http_client *client)
+{
+    client->read_boot_ms = mg_clock_boot_ms();
+    client->is_reloaded = true;
 }
 
 void mg_http_client_destroy(struct mg_http_client *client)

@@ -14,6 +14,9 @@ struct mg_http_client {
     struct mg_timer *timer; /* libcurl's next time-out */
     struct mg_idle *idle;   /* the same, if it is now */
     struct mg_http_client_options options;
+    int64_t read_boot_ms; /* what was read from certificate files before is read anew */
+    bool is_reloaded;
+    bool is_openssl;               /* libcurl's TLS library, whose alerts we can tell apart */
     struct mg_http_call *calls;    /* under way */
     struct mg_http_call *finished; /* out of libcurl's hands, callers not told yet */
     bool is_telling;               /* calling back */
@@ -52,5 +55,8 @@ enum mg_class mg_http_call_configure(struct mg_http_call *call, const struct mg_
                                      struct mg_err *err) MG_MUSTCHECK;
 /* Whether a byte of the request can have left. */
 bool mg_http_call_has_sent(const struct mg_http_call *call);
+/* Whether the remote refused our certificate, or its lack, in the handshake: then the request that followed
+ * was not even decrypted. */
+bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call);
 
 #endif

@@ -8,6 +8,7 @@
  * byte on the wire.
  */
 #include <ctype.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -24,6 +25,54 @@ bool mg_http_call_has_sent(const struct mg_http_call *call)
     if (curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes) != CURLE_OK) return true;
     /* Of TLS libcurl counts whole records only: zero there does not mean that nothing left. */
     return bytes > 0 || !call->is_plain_http;
+}
+
+/* Alerts by which a server refuses a client's certificate (RFC 8446 §6.2). */
+static bool is_certificate_alert(unsigned long alert)
+{
+    static const unsigned char alerts[] = {40,   /* handshake_failure */
+                                           42,   /* bad_certificate */
+                                           43,   /* unsupported_certificate */
+                                           44,   /* certificate_revoked */
+                                           45,   /* certificate_expired */
+                                           46,   /* certificate_unknown */
+                                           48,   /* unknown_ca */
+                                           49,   /* access_denied */
+                                           51,   /* decrypt_error */
+                                           116}; /* certificate_required */
+    for (size_t i = 0; i < sizeof alerts; i++)
+        if (alerts[i] == alert) return true;
+    return false;
+}
+
+/* A client of TLS 1.3 sends its certificate and its request in one breath. The server reads them in this
+ * order: it has no key for the request until it has accepted what stands before it (RFC 8446 §4.4.4), so a
+ * fatal alert about the certificate, as the first word on a new connection, proves that it saw no request.
+ * Only post-handshake authentication would be otherwise; on_tls_context takes it back.
+ *
+ * libcurl tells the alert only in its text: OpenSSL's code, whose last digits are 1000 and the alert (ssl.h,
+ * SSL_AD_REASON_OFFSET). If the text becomes another, this proves nothing, and the call counts as maybe sent.
+ */
+bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call)
+{
+    static const char mark[] = "error:0A"; /* of OpenSSL's library of TLS */
+    long connections = 0;
+    bool is_first = call->client->is_openssl && !call->is_plain_http && call->sends == 1 &&
+                    call->header_bytes == 0 && !call->is_late && !call->is_resend &&
+                    (call->result == CURLE_RECV_ERROR || call->result == CURLE_SEND_ERROR) &&
+                    curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &connections) == CURLE_OK &&
+                    connections == 1;
+    const char *code = is_first ? strstr(call->error_text, mark) : NULL;
+    if (!code || strncmp(call->error_text, "OpenSSL SSL_", strlen("OpenSSL SSL_")) != 0) return false;
+    return is_certificate_alert(strtoul(code + sizeof mark - 1, NULL, 16) - 1000);
+}
+
+/* libcurl offers post-handshake authentication; a server that used it could have seen the request before. */
+static CURLcode on_tls_context(CURL *easy, void *context, void *arg)
+{
+    (void)easy, (void)arg;
+    SSL_CTX_set_post_handshake_auth(context, 0);
+    return CURLE_OK;
 }
 
 /* The last instant before a send, on a connection that stands. */
@@ -178,14 +227,22 @@ static long as_long(int64_t value)
     return value > INT32_MAX ? INT32_MAX : (long)value;
 }
 
+/* libcurl's own default: CAs are not parsed for each connection, and new ones are seen within a day. */
+#define CA_CACHE_MAX_S (24 * 3600)
+
 /* What holds for every call. */
 static bool call_set_rules(struct mg_http_call *call, const struct mg_http_request *request)
 {
-    const struct mg_http_client_options *options = &call->client->options;
+    const struct mg_http_client *client = call->client;
+    const struct mg_http_client_options *options = &client->options;
     CURL *easy = call->easy;
     /* libcurl counts whole seconds and keeps a connection through the one it is in. */
     int64_t keep_s = options->idle_connection_ms / 1000 - 1;
-    bool is_fresh = request->is_fresh || keep_s < 1;
+    /* Nothing that is older than the last reload is used: neither parsed CAs nor connections. libcurl counts
+     * their ages in whole seconds, hence one less. */
+    int64_t read_ago_s = (mg_clock_boot_ms() - client->read_boot_ms) / 1000;
+    int64_t life_s = read_ago_s - 1; /* of a connection */
+    bool is_fresh = request->is_fresh || keep_s < 1 || (client->is_reloaded && life_s < 1);
     bool is_set = true;
 #define SET(option, value) is_set = curl_easy_setopt(easy, option, value) == CURLE_OK && is_set
     SET(CURLOPT_PRIVATE, call);
@@ -209,10 +266,13 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
     SET(CURLOPT_FORBID_REUSE, is_fresh ? 1L : 0L);
     if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
+    if (!is_fresh && client->is_reloaded) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
+    if (client->is_openssl) SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
     if (request->ca_file) SET(CURLOPT_CAINFO, request->ca_file);
     if (request->client_cert_file) SET(CURLOPT_SSLCERT, request->client_cert_file);
     if (request->client_key_file) SET(CURLOPT_SSLKEY, request->client_key_file);
 #if LIBCURL_VERSION_NUM >= 0x075700
+    SET(CURLOPT_CA_CACHE_TIMEOUT, as_long(read_ago_s < CA_CACHE_MAX_S ? read_ago_s : CA_CACHE_MAX_S));
     SET(CURLOPT_QUICK_EXIT, 1L); /* giving up a call must not wait for the thread that resolves its name */
 #endif
 #undef SET

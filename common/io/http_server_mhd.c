@@ -3,12 +3,20 @@
  * watched by our loop, so an answer is made on the loop's thread and may read the service's state without a
  * lock. It also proves by answering that the loop still turns, which is all that /healthz says.
  *
+ * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. To change it a new daemon takes
+ * over the listening socket, of which each daemon has a duplicate; the old one accepts no more, and is ended
+ * when its connections have ended or their time is over. So there are at most two.
+ *
+ * A TLS handshake is a part of a connection: it waits in the same epoll set, and one that is not over within
+ * CONNECTION_TIMEOUT_S is closed, however many bytes it dripped.
+ *
  * None of libmicrohttpd's types leave this file. Nothing is read from a request but its method and path.
  */
 #include "io/http_server.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,6 +27,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "io/tls_check.h"
 
 #define CONNECTIONS_MAX        32u          /* probes and scrapers; descriptors are for the service's work */
 #define CONNECTION_TIMEOUT_S   10u          /* a scraper that is silent for so long is gone */
@@ -26,12 +37,26 @@
 #define METRICS_TEXT_MAX_BYTES (4 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
 #define REASON_SIZE            512
 #define ADDRESS_SIZE           128
+/* GnuTLS's own choice of ciphers, of the two versions that are not broken. The library takes it by a pointer
+ * that is not const, but only reads it. */
+static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-struct mg_http_server {
-    struct mg_http_server_options options;
-    struct MHD_Daemon *daemon;
+/* libmicrohttpd's server on the listening socket, with one certificate or none. */
+struct daemon {
+    struct mg_http_server *server;
+    struct MHD_Daemon *mhd;
     struct mg_watch *watch;
     struct mg_timer *timer; /* libmicrohttpd's next time-out */
+};
+
+struct mg_http_server {
+    struct mg_http_server_options options; /* its texts are those below */
+    char *address, *cert_file, *key_file;
+    struct mg_loop *loop;
+    struct daemon *serving;
+    struct daemon *ending;      /* accepts no more; NULL: none */
+    struct mg_timer *end_timer; /* when its time is over */
+    int fd;                     /* listening */
     int port;
 };
 
@@ -105,25 +130,56 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 
 /* ---- the loop's side ---- */
 
-static void server_run(struct mg_http_server *server)
+static void daemon_destroy(struct daemon *daemon)
 {
-    (void)MHD_run(server->daemon); /* fails only if the library was started in another mode */
+    if (!daemon) return;
+    mg_watch_destroy(daemon->watch);
+    mg_timer_destroy(daemon->timer);
+    if (daemon->mhd) MHD_stop_daemon(daemon->mhd); /* closes its connections */
+    free(daemon);
+}
+
+static void server_end_old(struct mg_http_server *server)
+{
+    mg_timer_stop(server->end_timer);
+    daemon_destroy(server->ending);
+    server->ending = NULL;
+}
+
+static bool is_idle(struct MHD_Daemon *mhd)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info && info->num_connections == 0;
+}
+
+static void daemon_run(struct daemon *daemon)
+{
+    (void)MHD_run(daemon->mhd); /* fails only if the library was started in another mode */
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-    if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
-        mg_timer_start(server->timer, (int64_t)timeout_ms, 0);
-    else
-        mg_timer_stop(server->timer);
+    if (daemon == daemon->server->ending && is_idle(daemon->mhd)) {
+        server_end_old(daemon->server);
+    } else if (MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES) {
+        /* 0 if TLS has decrypted bytes at hand, of which epoll knows nothing */
+        mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
+    } else {
+        mg_timer_stop(daemon->timer);
+    }
 }
 
 static void on_readable(void *arg, int events)
 {
     (void)events;
-    server_run(arg);
+    daemon_run(arg);
 }
 
 static void on_timer(void *arg)
 {
-    server_run(arg);
+    daemon_run(arg);
+}
+
+static void on_end_timer(void *arg)
+{
+    server_end_old(arg);
 }
 
 /* ---- creation ---- */
@@ -188,44 +244,159 @@ static enum mg_class listen_on(const char *text, int *ret_fd, struct mg_err *err
     return class;
 }
 
+static bool has_certificate(const struct mg_http_server_options *options)
+{
+    return (options->cert_file && options->cert_file[0]) || (options->key_file && options->key_file[0]);
+}
+
+static enum mg_class certificate_read(const struct mg_http_server_options *options,
+                                      struct mg_tls_pair *ret_pair, struct mg_err *err)
+{
+    const struct mg_tls_files files = {.cert_file = options->cert_file, .key_file = options->key_file};
+    enum mg_class class = mg_tls_pair_read(&files, ret_pair, err);
+    if (class != MG_OK) return mg_err_prefix(err, "HTTP on %s", options->address);
+    return MG_OK;
+}
+
+/* Whether the address may be served as the options say. */
+static enum mg_class privacy_check(const struct mg_http_server_options *options,
+                                   const struct addrinfo *address, struct mg_err *err)
+{
+    char host[ADDRESS_SIZE];
+    if (has_certificate(options) || options->is_plaintext_allowed) return MG_OK;
+    if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) == 0 &&
+        mg_host_is_loopback(host))
+        return MG_OK;
+    return mg_err_set(
+        err, MG_BAD_INPUT,
+        "could not listen on %s: it is not loopback, and HTTP would cross the network in "
+        "plaintext; give --http-cert-file and --http-key-file, or --allow-plaintext on a private "
+        "network",
+        options->address);
+}
+
+enum mg_class mg_http_server_check(const struct mg_http_server_options *options, struct mg_err *err)
+{
+    struct addrinfo *address = NULL;
+    struct mg_tls_pair pair;
+    enum mg_class class = address_parse(options->address, &address, err);
+    if (class != MG_OK) return class;
+    class = privacy_check(options, address, err);
+    freeaddrinfo(address);
+    if (class != MG_OK) return class;
+    class = certificate_read(options, &pair, err);
+    if (class == MG_OK) mg_tls_pair_finish(&pair);
+    return class;
+}
+
+/* On a duplicate of the listening socket, which libmicrohttpd closes, also if it cannot start. */
+static struct daemon *daemon_create(struct mg_http_server *server, const struct mg_tls_pair *pair)
+{
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pair->cert},
+                                   {MHD_OPTION_HTTPS_MEM_KEY, 0, pair->key},
+                                   {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
+                                   {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    struct daemon *daemon = calloc(1, sizeof *daemon);
+    if (!daemon) return NULL;
+    daemon->server = server;
+    daemon->timer = mg_timer_create(server->loop, on_timer, daemon);
+    int fd = daemon->timer ? fcntl(server->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (fd >= 0)
+        daemon->mhd = MHD_start_daemon(
+            MHD_USE_EPOLL | (pair->cert ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, server,
+            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+            MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
+    const union MHD_DaemonInfo *info =
+        daemon->mhd ? MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    if (info) daemon->watch = mg_watch_create(server->loop, info->epoll_fd, on_readable, daemon);
+    if (daemon->watch) {
+        mg_watch_set(daemon->watch, MG_READABLE);
+        return daemon;
+    }
+    daemon_destroy(daemon);
+    return NULL;
+}
+
+/* Serves with what the files hold now; what was served before ends. */
+static enum mg_class server_serve(struct mg_http_server *server, struct mg_err *err)
+{
+    struct mg_tls_pair pair;
+    enum mg_class class = certificate_read(&server->options, &pair, err);
+    if (class != MG_OK) return class;
+    struct daemon *next = daemon_create(server, &pair);
+    bool is_tls = pair.cert != NULL;
+    mg_tls_pair_finish(&pair);
+    if (!next)
+        return mg_err_set(err, MG_PERMANENT, "could not listen on %s: %s", server->options.address,
+                          is_tls ? "no memory, no descriptors, or libmicrohttpd cannot use the certificate"
+                                 : "no memory or no descriptors");
+    if (pair.warning[0])
+        mg_log(MG_LOG_WARN, "HTTP is served with a bad certificate", MG_LOG_TEXT("why", pair.warning));
+    server_end_old(server);
+    server->ending = server->serving;
+    server->serving = next;
+    return MG_OK;
+}
+
+enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err *err)
+{
+    if (!has_certificate(&server->options)) return MG_OK;
+    enum mg_class class = server_serve(server, err);
+    if (class != MG_OK) return class;
+    (void)close(MHD_quiesce_daemon(server->ending->mhd)); /* gives its duplicate back */
+    if (is_idle(server->ending->mhd))
+        server_end_old(server);
+    else
+        mg_timer_start(server->end_timer, CONNECTION_TIMEOUT_S * 1000, 0);
+    return MG_OK;
+}
+
+static char *text_keep(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
 enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_server_options *options,
                                     struct mg_http_server **ret_server, struct mg_err *err)
 {
-    int fd = -1;
-    enum mg_class class = listen_on(options->address, &fd, err);
+    enum mg_class class = mg_http_server_check(options, err);
     if (class != MG_OK) return class;
     struct mg_http_server *server = calloc(1, sizeof *server);
-    if (!server) goto failed;
+    if (!server) return mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
+    server->loop = loop;
+    server->fd = -1;
     server->options = *options;
-    server->options.address = NULL; /* borrowed for this call only */
-    server->port = socket_port(fd);
-    server->timer = mg_timer_create(loop, on_timer, server);
-    if (!server->timer || server->port < 0) goto failed;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_END);
-    if (!server->daemon) goto failed;
-    fd = -1; /* the daemon's now */
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    if (info) server->watch = mg_watch_create(loop, info->epoll_fd, on_readable, server);
-    if (!server->watch) goto failed;
-    mg_watch_set(server->watch, MG_READABLE);
+    server->options.address = server->address = text_keep(options->address);
+    server->options.cert_file = server->cert_file = text_keep(options->cert_file);
+    server->options.key_file = server->key_file = text_keep(options->key_file);
+    server->end_timer = mg_timer_create(loop, on_end_timer, server);
+    if (!server->address || !server->cert_file || !server->key_file || !server->end_timer) {
+        class = mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
+    } else {
+        class = listen_on(options->address, &server->fd, err);
+        if (class == MG_OK) class = server_serve(server, err);
+    }
+    if (class != MG_OK) {
+        mg_http_server_destroy(server);
+        return class;
+    }
+    server->port = socket_port(server->fd);
     *ret_server = server;
     return MG_OK;
-failed:
-    mg_http_server_destroy(server);
-    if (fd >= 0) close(fd);
-    return mg_err_set(err, MG_PERMANENT, "could not listen on %s: no memory or no descriptors",
-                      options->address);
 }
 
 void mg_http_server_destroy(struct mg_http_server *server)
 {
     if (!server) return;
-    mg_watch_destroy(server->watch);
-    mg_timer_destroy(server->timer);
-    if (server->daemon) MHD_stop_daemon(server->daemon);
+    daemon_destroy(server->serving);
+    daemon_destroy(server->ending);
+    mg_timer_destroy(server->end_timer);
+    if (server->fd >= 0) (void)close(server->fd);
+    free(server->address);
+    free(server->cert_file);
+    free(server->key_file);
     free(server);
 }
 
