@@ -43,6 +43,10 @@ static void options_make(struct process *process)
         {"http", MG_OPTION_TEXT, &to->http, "127.0.0.1:0", 0, 0, false, "ADDRESS:PORT",
          "where /healthz, /readyz and /metrics are answered; port 0 takes a free one and logs it; empty: "
          "nowhere"},
+        {"http-cert-file", MG_OPTION_TEXT, &to->http_cert_file, "", 0, 0, false, "FILE",
+         "certificate (PEM) with which they are answered over TLS; needed where others than this machine can "
+         "connect"},
+        {"http-key-file", MG_OPTION_TEXT, &to->http_key_file, "", 0, 0, false, "FILE", "its key (PEM)"},
         {"instance", MG_OPTION_TEXT, &to->instance, "", 0, 0, false, "NAME",
          "name of this process in logs, reports and tables; host, pid and start time if not given"},
         {"log-level", MG_OPTION_TEXT, &to->log_level, "info", 0, 0, false, "LEVEL",
@@ -63,6 +67,19 @@ static void options_make(struct process *process)
     if (process->service->has_store) memcpy(process->options + count, of_store, sizeof of_store);
 }
 
+static struct mg_http_server_options http_options(const struct process *process)
+{
+    const struct mg_process *shared = &process->shared;
+    return (struct mg_http_server_options){.address = shared->options.http,
+                                           .cert_file = shared->options.http_cert_file,
+                                           .key_file = shared->options.http_key_file,
+                                           .is_plaintext_allowed =
+                                               shared->options.broker.is_plaintext_allowed,
+                                           .metrics = shared->metrics,
+                                           .is_ready = process->service->is_ready,
+                                           .arg = shared->service};
+}
+
 static enum mg_class options_check(struct process *process, enum mg_log_level *ret_level, struct mg_err *err)
 {
     struct mg_process *shared = &process->shared;
@@ -78,6 +95,8 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
     }
     shared->instance = process->instance;
     enum mg_class class = mg_broker_check_address(&options->broker, err);
+    const struct mg_http_server_options http = http_options(process);
+    if (class == MG_OK && options->http[0] != '\0') class = mg_http_server_check(&http, err);
     if (class == MG_OK && process->service->has_store) {
         class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     }
@@ -116,6 +135,14 @@ static void secret_reread(struct process *process, const char *name, mg_config_t
     }
 }
 
+static void http_reread(struct process *process)
+{
+    struct mg_err err;
+    if (process->shared.options.http_cert_file[0] == '\0') return;
+    bool is_read = mg_http_server_reload(process->http_server, &err) == MG_OK;
+    mg_process_reread(&process->shared, "http-cert-file", is_read, is_read ? NULL : &err);
+}
+
 void mg_process_reread(struct mg_process *shared, const char *what, bool is_new, const struct mg_err *err)
 {
     struct process *process = (struct process *)shared;
@@ -136,6 +163,7 @@ static void on_hangup(void *arg)
     process->reread[0] = '\0';
     if (process->shared.broker != NULL) secret_reread(process, "amqp-url", take_amqp_url);
     if (process->shared.store != NULL) secret_reread(process, "pg-dsn", take_pg_dsn);
+    if (process->http_server != NULL) http_reread(process);
     if (process->service->reload != NULL) process->service->reload(&process->shared);
     mg_log(MG_LOG_INFO, "SIGHUP: files read again; new connections use them",
            MG_LOG_TEXT("read", process->reread[0] != '\0' ? process->reread : "none"));
@@ -159,10 +187,7 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     }
     enum mg_class class = service->create(shared, err);
     if (class == MG_OK && shared->options.http[0] != '\0') {
-        const struct mg_http_server_options options = {.address = shared->options.http,
-                                                       .metrics = shared->metrics,
-                                                       .is_ready = service->is_ready,
-                                                       .arg = shared->service};
+        const struct mg_http_server_options options = http_options(process);
         class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
     }
     if (class != MG_OK) return class;

@@ -21,7 +21,7 @@
 struct mg_process_options {
     struct mg_broker_address broker;
     const char *pg_dsn; /* NULL for a service without store */
-    const char *http, *instance, *log_level;
+    const char *http, *http_cert_file, *http_key_file, *instance, *log_level;
     bool is_unsafe_durability_allowed;
 };
 

@@ -11,10 +11,13 @@
 #include "base/err.h"
 #include "io/tls_files.h"
 
+#define MG_TLS_WARNING_SIZE 256
+
 /* What a certificate and its key file hold, NUL-terminated PEM; both NULL if no files are given. */
 struct mg_tls_pair {
     char *cert, *key;
-    char warning[256]; /* what is no error yet: expired, or not valid before some day; "" if nothing */
+    char warning[MG_TLS_WARNING_SIZE]; /* what is no error yet: expired, or not valid before some day; "" if
+                                          nothing */
 };
 
 /* MG_BAD_INPUT: a file cannot be read or used, or one of the two is missing. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "wire/reply.h"
 #include "wire/service_read.h"
 
@@ -96,6 +97,16 @@ static const char *url_fault(CURLU *url, const char *text)
     return NULL;
 }
 
+static bool is_plaintext(CURLU *url)
+{
+    char *scheme = NULL, *host = NULL;
+    bool is = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && strcmp(scheme, "http") == 0 &&
+              curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK && !mg_host_is_loopback(host);
+    curl_free(scheme);
+    curl_free(host);
+    return is;
+}
+
 static void read_url(const struct mg_json_object *object, struct mg_service *service)
 {
     char *text = mg_service_read_text(object, "url", MG_REQUIRED);
@@ -104,6 +115,7 @@ static void read_url(const struct mg_json_object *object, struct mg_service *ser
     if (url != NULL) {
         const char *wrong = url_fault(url, text);
         if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
+        service->is_plaintext = is_plaintext(url);
         curl_url_cleanup(url);
     } else if (text != NULL) {
         mg_json_member_fault(object, MG_TRANSIENT, "url", "could not be read: no memory");

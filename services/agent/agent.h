@@ -136,6 +136,8 @@ enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_option
 enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_metrics *metrics,
                              struct mg_err *err) MG_MUSTCHECK;
 void mg_agent_finish(struct mg_agent *agent); /* accepts half-built ones */
+/* Judges the service's certificate files; of one that has expired it only warns, in the log. */
+enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_err *err) MG_MUSTCHECK;
 
 /* receive.c: the broker's callbacks */
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);

@@ -66,7 +66,24 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
     return class;
 }
 
-/* Tokens. Certificates are named by the service files, and read at each connect. */
+/* Certificates are read again at each new connection: what is wrong with them is said here, before. */
+static void certificates_reread(struct mg_process *process, struct mg_lane *lane)
+{
+    const struct mg_service *service = lane->service;
+    char what[MG_NAME_MAX + 32];
+    struct mg_err err;
+    if (service->ca_file == NULL && service->client_cert_file == NULL) return;
+    (void)snprintf(what, sizeof what, "certificates of %s", service->name);
+    if (mg_lane_check_certificates(lane, &err) == MG_OK) {
+        mg_http_client_reload(lane->http);
+        mg_process_reread(process, what, true, NULL);
+    } else {
+        (void)mg_err_prefix(&err, "new connections to %s fail until this is repaired", service->name);
+        mg_process_reread(process, what, false, &err);
+    }
+}
+
+/* Tokens and certificates. */
 static void agent_reload(struct mg_process *process)
 {
     for (int i = 0; i < agent.lane_count; i++) {
@@ -81,6 +98,7 @@ static void agent_reload(struct mg_process *process)
         } else if (count > 0) {
             mg_process_reread(process, what, is_new, NULL);
         }
+        certificates_reread(process, lane);
     }
 }
 

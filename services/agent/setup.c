@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/tls_check.h"
 
 /* A service file is a page of text; more than this is some other file. */
 #define SERVICE_FILE_MAX (64 * 1024)
@@ -44,6 +45,43 @@ static enum mg_class file_read(const char *path, struct mg_buf *ret_text, struct
 static void mistake_print(void *arg, const char *pointer, const char *text)
 {
     fprintf(stderr, "%s: %s: %s\n", (const char *)arg, pointer[0] == '\0' ? "(the whole)" : pointer, text);
+}
+
+static enum mg_class certificates_check(const struct mg_service *service,
+                                        char ret_warning[MG_TLS_WARNING_SIZE], struct mg_err *err)
+{
+    const struct mg_tls_files files = {.ca_file = service->ca_file,
+                                       .cert_file = service->client_cert_file,
+                                       .key_file = service->client_key_file};
+    return mg_tls_check(&files, ret_warning, MG_TLS_WARNING_SIZE, err);
+}
+
+enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_err *err)
+{
+    char warning[MG_TLS_WARNING_SIZE];
+    enum mg_class class = certificates_check(lane->service, warning, err);
+    if (class == MG_OK && warning[0] != '\0') {
+        mg_log(MG_LOG_WARN, "a service is called with a bad certificate",
+               MG_LOG_TEXT("service", lane->service->name), MG_LOG_TEXT("why", warning));
+    }
+    return class;
+}
+
+/* What the file says is good in itself; is it with these options, and are its certificates? */
+static enum mg_class service_check(const struct mg_service *service, bool is_plaintext_allowed,
+                                   struct mg_err *err)
+{
+    char warning[MG_TLS_WARNING_SIZE];
+    if (service->is_plaintext && !is_plaintext_allowed) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "/url: %s would send orders in plaintext over a network; write https://, or give "
+                          "--allow-plaintext on a private network",
+                          service->url);
+    }
+    if (certificates_check(service, warning, err) != MG_OK) {
+        return mg_err_prefix(err, "/tls");
+    }
+    return MG_OK;
 }
 
 static enum mg_class service_load(const char *path, struct mg_service **ret_service, struct mg_err *err)
@@ -84,6 +122,10 @@ enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_option
             return class;
         }
         agent->lane_count = i + 1;
+        class = service_check(lane->service, options->broker.is_plaintext_allowed, err);
+        if (class != MG_OK) {
+            return mg_err_prefix(err, "service file %s", options->service_files.items[i]);
+        }
         for (int k = 0; k < i; k++) {
             if (strcmp(agent->lanes[k].service->name, lane->service->name) == 0) {
                 return mg_err_set(
@@ -141,7 +183,8 @@ static enum mg_class lane_start(struct mg_lane *lane, struct mg_err *err)
     if (lane->pump == NULL || lane->timer == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare service %s: no memory", service->name);
     }
-    return mg_http_client_create(lane->agent->loop, &options, &lane->http, err);
+    enum mg_class class = mg_lane_check_certificates(lane, err);
+    return class == MG_OK ? mg_http_client_create(lane->agent->loop, &options, &lane->http, err) : class;
 }
 
 static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)

@@ -29,6 +29,7 @@ enum exit_code {
 struct cli_options {
     struct mg_broker_address broker;
     const char *pg_dsn, *output;
+    const char *http, *http_cert_file, *http_ca_file; /* of the service that `probe` asks */
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
     struct mg_list sets, services, clients;
@@ -95,7 +96,7 @@ cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order
 cli_verb_fn verb_workflow_check, verb_workflow_load, verb_workflow_list, verb_workflow_states;
 cli_verb_fn verb_alert_list, verb_alert_ack, verb_dead_list, verb_dead_show, verb_dead_requeue,
     verb_dead_drop;
-cli_verb_fn verb_broker_apply, verb_broker_check, verb_db_migrate, verb_db_status, verb_doctor;
+cli_verb_fn verb_broker_apply, verb_broker_check, verb_db_migrate, verb_db_status, verb_doctor, verb_probe;
 
 /* explain.c: one line on why the order is where it is; also used by `doctor` and `show`. */
 void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,

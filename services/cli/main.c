@@ -23,6 +23,7 @@ enum extra {
     EXTRA_MIGRATIONS = 1 << 11,
     EXTRA_STATES = 1 << 12,
     EXTRA_CLIENT = 1 << 13,
+    EXTRA_HTTP = 1 << 14, /* of a verb that asks a service, and neither broker nor database */
 };
 #define CHANGES_ORDER (EXTRA_REASON | EXTRA_VERSION)
 
@@ -77,6 +78,8 @@ static const struct verb VERBS[] = {
     {"db", "status", "", 0, 0, 0, verb_db_status, "the server, its settings and the schema's version"},
     {"doctor", NULL, "", 0, 0, EXTRA_SERVICE, verb_doctor,
      "checks everything that an order needs in order to move"},
+    {"probe", NULL, "[URL]", 0, 1, EXTRA_HTTP, verb_probe,
+     "asks a service whether it is ready, by its URL or by MAKEGOOD_HTTP"},
 };
 #define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
 
@@ -131,7 +134,7 @@ static const struct verb *verb_find(const char *noun, const char *verb)
 }
 
 /* Room for the common options, all extras and the end. */
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 40
 
 static int options_add(struct mg_option *to, int count, bool is_wanted, struct mg_option option)
 {
@@ -146,26 +149,38 @@ static int options_add(struct mg_option *to, int count, bool is_wanted, struct m
 #define FLAG(name, target, help)                                                                             \
     ((struct mg_option){name, MG_OPTION_FLAG, target, NULL, 0, 0, false, NULL, help})
 
+/* Such a verb must work where the rest is down, or not even configured. */
+static bool asks_service(int extras)
+{
+    return extras == EXTRA_HTTP;
+}
+
+static const char *timeout_default(int extras)
+{
+    if (asks_service(extras)) {
+        return "3s";
+    }
+    return (extras & EXTRA_WAIT) ? "1h" : "10s";
+}
+
 static void options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
 {
-    const struct mg_option broker[] = {MG_BROKER_OPTIONS(to->broker)};
-    memcpy(list, broker, sizeof(broker));
-    int n = sizeof(broker) / sizeof(broker[0]);
-    list[n++] = (struct mg_option){"pg-dsn",
-                                   MG_OPTION_TEXT,
-                                   &to->pg_dsn,
-                                   "",
-                                   0,
-                                   0,
-                                   true,
-                                   "DSN",
-                                   "the database; empty: libpq's PG* environment"};
+    const struct mg_option servers[] = {
+        MG_BROKER_OPTIONS(to->broker),
+        {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
+         "the database; empty: libpq's PG* environment"},
+    };
+    int n = 0;
+    if (!asks_service(extras)) {
+        memcpy(list, servers, sizeof(servers));
+        n = sizeof(servers) / sizeof(servers[0]);
+    }
     list[n++] = (struct mg_option){"output|o", MG_OPTION_TEXT, &to->output,  "table",       0,
                                    0,          false,          "table|json", "how to print"};
     list[n++] = (struct mg_option){"timeout",
                                    MG_OPTION_DURATION,
                                    &to->timeout_ms,
-                                   (extras & EXTRA_WAIT) ? "1h" : "10s",
+                                   timeout_default(extras),
                                    1,
                                    INT64_C(86400000),
                                    false,
@@ -207,6 +222,18 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
     n = options_add(list, n, extras & EXTRA_MIGRATIONS,
                     (struct mg_option){"migrations", MG_OPTION_TEXT, &to->migrations, "deploy/postgres", 0, 0,
                                        false, "DIR", "where the numbered SQL files lie"});
+    n = options_add(list, n, extras & EXTRA_HTTP,
+                    (struct mg_option){"http", MG_OPTION_TEXT, &to->http, "", 0, 0, false, "ADDRESS:PORT",
+                                       "where the service answers, as it was told itself; 0.0.0.0 is asked "
+                                       "at 127.0.0.1"});
+    n = options_add(list, n, extras & EXTRA_HTTP,
+                    (struct mg_option){"http-cert-file", MG_OPTION_TEXT, &to->http_cert_file, "", 0, 0, false,
+                                       "FILE", "as the service was told; if it is given, https is spoken"});
+    n = options_add(list, n, extras & EXTRA_HTTP,
+                    (struct mg_option){"http-ca-file", MG_OPTION_TEXT, &to->http_ca_file, "", 0, 0, false,
+                                       "FILE",
+                                       "CA certificates (PEM) that the service's must come from; empty: "
+                                       "those of the system"});
     n = options_add(list, n, extras & EXTRA_STATES,
                     FLAG("mermaid", &to->is_mermaid, "as Mermaid state diagrams"));
     n = options_add(list, n, extras & EXTRA_STATES, FLAG("csv", &to->is_csv, "as CSV, a line for each cell"));
@@ -275,7 +302,8 @@ static void manual_print(FILE *out)
     for (struct mg_option *option = options; option->name != NULL; option++) {
         if (strcmp(option->name, "timeout") == 0) {
             option->default_value = NULL;
-            option->help = "how long to wait for an answer; 10s, or 1h for verbs with --wait, if not given";
+            option->help =
+                "how long to wait for an answer; 10s if not given, 3s for probe, 1h for verbs with --wait";
         }
     }
     const struct mg_program program = {"makegood",
@@ -337,7 +365,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     if (action == MG_CONFIG_RUN) {
         code = usage_check(verb, &cli);
     }
-    if (action == MG_CONFIG_CHECK &&
+    if (action == MG_CONFIG_CHECK && !asks_service(verb->extras) &&
         (mg_broker_check_address(&cli.options.broker, &err) != MG_OK || cli_check_dsn(&cli, &err) != MG_OK)) {
         code = cli_fail_err(&err);
     }

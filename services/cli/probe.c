@@ -1,0 +1,118 @@
+/*
+ * `probe`: is this process ready? For health checks of containers, and for people. Asks one URL once; without
+ * a URL it asks the service whose environment or configuration it shares.
+ */
+#include <string.h>
+
+#include "cli.h"
+#include "io/http_client.h"
+
+#define URL_SIZE         256
+#define ANSWER_MAX_BYTES 4096 /* /readyz says one line; of anything else the beginning would do */
+#define HEADER_MAX_BYTES (16 * 1024)
+
+struct probe {
+    const char *url;
+    enum exit_code code;
+    bool is_over;
+    int status;
+    char text[ANSWER_MAX_BYTES + 1];
+};
+
+/* From --http, an address to listen on, to the URL where it answers: any address means this machine. */
+static enum exit_code url_make(const struct cli_options *options, char ret_url[URL_SIZE])
+{
+    const char *address = options->http;
+    const char *port = strrchr(address, ':');
+    bool is_tls = options->http_cert_file[0] != '\0';
+    if (port == NULL || port[1] == '\0' || strcmp(port, ":0") == 0) {
+        return cli_fail(EXIT_USAGE, "give a URL, or the service's --http (MAKEGOOD_HTTP) with its port");
+    }
+    int host_len = (int)(port - address);
+    const char *host = address;
+    if (strncmp(address, "0.0.0.0:", 8) == 0) {
+        host = "127.0.0.1";
+    } else if (strncmp(address, "[::]:", 5) == 0) {
+        host = "[::1]";
+    }
+    if (host != address) {
+        host_len = (int)strlen(host);
+    }
+    (void)snprintf(ret_url, URL_SIZE, "%s://%.*s%s/readyz", is_tls ? "https" : "http", host_len, host, port);
+    return EXIT_DONE;
+}
+
+static void on_answer(void *arg, const struct mg_http_answer *answer)
+{
+    struct probe *probe = arg;
+    struct mg_slice body = answer->sent == MG_SENT_YES ? answer->body : mg_slice_of(answer->reason);
+    size_t len = body.len < ANSWER_MAX_BYTES ? body.len : ANSWER_MAX_BYTES;
+    memcpy(probe->text, body.data, len);
+    while (len > 0 && probe->text[len - 1] == '\n') {
+        len--;
+    }
+    probe->text[len] = '\0';
+    text_make_plain(probe->text);
+    probe->status = answer->status;
+    if (answer->status == 200) {
+        probe->code = EXIT_DONE;
+    } else {
+        probe->code = answer->is_timed_out ? EXIT_TIMED_OUT : EXIT_UNAVAILABLE;
+    }
+    probe->is_over = true;
+}
+
+static enum exit_code probe_tell(const struct cli *cli, const struct probe *probe)
+{
+    if (cli->is_json) {
+        (void)printf("{\"url\": ");
+        json_print_text(stdout, probe->url);
+        (void)printf(", \"status\": %d, \"text\": ", probe->status);
+        json_print_text(stdout, probe->text);
+        (void)printf("}\n");
+        return probe->code;
+    }
+    if (probe->code == EXIT_DONE) {
+        (void)printf("%s\n", probe->text);
+        return EXIT_DONE;
+    }
+    if (probe->status == 0) {
+        return cli_fail(probe->code, "no answer from %s: %s", probe->url, probe->text);
+    }
+    return cli_fail(probe->code, "%s answered %d: %s", probe->url, probe->status, probe->text);
+}
+
+enum exit_code verb_probe(struct cli *cli)
+{
+    char url[URL_SIZE];
+    const struct mg_http_client_options limits = {.max_connections = 1,
+                                                  .max_connections_per_host = 1,
+                                                  .connect_timeout_ms = cli->options.timeout_ms,
+                                                  .max_body_bytes = ANSWER_MAX_BYTES,
+                                                  .max_header_bytes = HEADER_MAX_BYTES};
+    const char *ca_file = cli->options.http_ca_file;
+    struct probe probe = {.url = cli->words.count > 0 ? cli->words.items[0] : url};
+    struct mg_http_request request = {.method = "GET",
+                                      .url = probe.url,
+                                      .timeout_ms = cli->options.timeout_ms,
+                                      .ca_file = ca_file[0] != '\0' ? ca_file : NULL};
+    struct mg_http_client *client = NULL;
+    struct mg_http_call *call = NULL;
+    struct mg_err err;
+    if (cli->words.count == 0) {
+        enum exit_code code = url_make(&cli->options, url);
+        if (code != EXIT_DONE) {
+            return code;
+        }
+    }
+    enum mg_class class = mg_http_client_create(cli->loop, &limits, &client, &err);
+    if (class == MG_OK) {
+        class = mg_http_client_call(client, &request, on_answer, &probe, &call, &err);
+    }
+    if (class == MG_OK) {
+        /* The call ends by its own time-out. */
+        (void)cli_wait(cli, &probe.is_over, INT64_MAX);
+    }
+    mg_http_client_destroy(client);
+    return class == MG_OK ? probe_tell(cli, &probe) : cli_fail_err(&err);
+}
