@@ -35,6 +35,7 @@
 #define CONNECTION_TIMEOUT_S   10u          /* a scraper that is silent for so long is gone */
 #define CONNECTION_MEMORY_MAX  (16u * 1024) /* request line and headers of one connection */
 #define METRICS_TEXT_MAX_BYTES (4 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
+#define TURNS_MAX              64 /* of the library before the loop goes on, for records of one byte each */
 #define REASON_SIZE            512
 #define ADDRESS_SIZE           128
 /* GnuTLS's own choice of ciphers, of the two versions that are not broken. The library takes it by a pointer
@@ -152,18 +153,21 @@ static bool is_idle(struct MHD_Daemon *mhd)
     return info && info->num_connections == 0;
 }
 
+/* TLS may have decrypted bytes at hand, of which epoll knows nothing; the time-out is 0 then. */
 static void daemon_run(struct daemon *daemon)
 {
-    (void)MHD_run(daemon->mhd); /* fails only if the library was started in another mode */
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-    if (daemon == daemon->server->ending && is_idle(daemon->mhd)) {
-        server_end_old(daemon->server);
-    } else if (MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES) {
-        /* 0 if TLS has decrypted bytes at hand, of which epoll knows nothing */
-        mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
-    } else {
-        mg_timer_stop(daemon->timer);
+    bool has_timeout = true;
+    for (int turn = 0; turn < TURNS_MAX && has_timeout && timeout_ms == 0; turn++) {
+        (void)MHD_run(daemon->mhd); /* fails only if the library was started in another mode */
+        has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
     }
+    if (daemon == daemon->server->ending && is_idle(daemon->mhd))
+        server_end_old(daemon->server);
+    else if (has_timeout)
+        mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
+    else
+        mg_timer_stop(daemon->timer);
 }
 
 static void on_readable(void *arg, int events)

@@ -188,7 +188,8 @@ START_TEST(addresses_are_read_or_refused)
 {
     struct mg_err err;
     struct mg_http_server *other = NULL;
-    const struct mg_http_server_options options = {.address = addresses[_i].address};
+    const struct mg_http_server_options options = {.address = addresses[_i].address,
+                                                   .is_plaintext_allowed = true};
     enum mg_class class = mg_http_server_create(loop, &options, &other, &err);
     if (strncmp(addresses[_i].address, "[::1]", 5) == 0 && class == MG_PERMANENT) return; /* no IPv6 here */
     ck_assert_int_eq(class, addresses[_i].class);
