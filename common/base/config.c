@@ -123,8 +123,8 @@ static char *keep_text(struct mg_config *config, const char *text)
     return copy;
 }
 
-/* The content of a file as text. */
-static enum mg_class read_file(struct mg_config *config, const char *path, char **ret_text,
+/* The content of a file as text. `waiting`: O_NONBLOCK does not wait for who would write into a FIFO. */
+static enum mg_class read_file(struct mg_config *config, const char *path, int waiting, char **ret_text,
                                struct mg_err *err)
 {
     char quoted[MG_CONFIG_ORIGIN_SIZE];
@@ -134,7 +134,7 @@ static enum mg_class read_file(struct mg_config *config, const char *path, char 
     mg_config_quote(path, quoted, sizeof quoted);
     char *text = keep_space(config, FILE_MAX + 1);
     if (!text) return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", quoted);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | waiting);
     if (fd < 0) {
         int open_errno = errno;
         drop_text(config, text);
@@ -161,11 +161,11 @@ static enum mg_class read_file(struct mg_config *config, const char *path, char 
     return class;
 }
 
-static enum mg_class read_secret(struct mg_config *config, const char *path, char **ret_text,
+static enum mg_class read_secret(struct mg_config *config, const char *path, int waiting, char **ret_text,
                                  struct mg_err *err)
 {
     char *whole = NULL;
-    enum mg_class class = read_file(config, path, &whole, err);
+    enum mg_class class = read_file(config, path, waiting, &whole, err);
     if (class != MG_OK) return class;
     size_t len = strlen(whole);
     if (len > 0 && whole[len - 1] == '\n') whole[--len] = '\0';
@@ -241,7 +241,7 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
     (void)snprintf(value->origin, sizeof value->origin, "%s", found->origin);
 
     if (found->is_file_name) {
-        class = read_secret(config, given, &text, err);
+        class = read_secret(config, given, 0, &text, err);
         /* A line of the configuration file does not outlive the reading of it. */
         value->secret_path = keep_text(config, given);
         if (class == MG_OK && !value->secret_path) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
@@ -454,7 +454,7 @@ static enum mg_class read_config_file(struct mg_config *config, struct mg_err *e
     char *text = NULL, quoted[MG_CONFIG_ORIGIN_SIZE - MG_CONFIG_NAME_MAX];
 
     if (!config->path) return MG_OK;
-    enum mg_class class = read_file(config, config->path, &text, err);
+    enum mg_class class = read_file(config, config->path, 0, &text, err);
     if (class != MG_OK) return mg_err_prefix(err, "option --config");
     mg_config_quote(config->path, quoted, sizeof quoted);
     for (int number = 1; text && class == MG_OK; number++) {
@@ -479,7 +479,8 @@ enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name
         *ret_state = MG_REREAD_NO_FILE;
         return MG_OK;
     }
-    enum mg_class class = read_secret(config, value->secret_path, &text, err);
+    /* A service that runs must not stand still. */
+    enum mg_class class = read_secret(config, value->secret_path, O_NONBLOCK, &text, err);
     if (class != MG_OK) return class;
     bool is_same = strcmp(text, value->text) == 0;
     class = take_fn(arg, text, err);

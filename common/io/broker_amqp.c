@@ -61,6 +61,16 @@ static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_co
     return MG_OK;
 }
 
+static enum mg_class amqp_check_plaintext(const struct mg_broker_address *address,
+                                          const struct amqp_connection_info *info, struct mg_err *err)
+{
+    if (info->ssl || address->is_plaintext_allowed || mg_host_is_loopback(info->host)) return MG_OK;
+    return mg_err_set(err, MG_BAD_INPUT,
+                      "cannot use the AMQP URL: password and orders would go to %s:%d in plain text; use "
+                      "amqps:// (and --amqp-ca-file), or --allow-plaintext if the network is private",
+                      info->host, info->port);
+}
+
 enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
                                     char ret_host_port[MG_AMQP_ADDRESS_SIZE], struct mg_err *err)
 {
@@ -68,15 +78,8 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
     struct amqp_connection_info info;
     enum mg_class class = amqp_parse(address->url, &copy, &info, err);
     if (class != MG_OK) return class;
-    if (!info.ssl && !address->is_plaintext_allowed && !mg_host_is_loopback(info.host)) {
-        class =
-            mg_err_set(err, MG_BAD_INPUT,
-                       "cannot use the AMQP URL: password and orders would go to %s:%d in plain text; use "
-                       "amqps:// (and --amqp-ca-file), or --allow-plaintext if the network is private",
-                       info.host, info.port);
-    } else if (info.ssl) {
-        class = mg_tls_check_files(&address->tls, err);
-    }
+    class = amqp_check_plaintext(address, &info, err);
+    if (class == MG_OK && info.ssl) class = mg_tls_check_files(&address->tls, err);
     if (class == MG_OK) {
         (void)snprintf(ret_host_port, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
     }
@@ -107,6 +110,11 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     struct amqp_connection_info info;
     enum mg_class class = amqp_parse(address->url, &copy, &info, err);
     if (class != MG_OK) return class;
+    class = amqp_check_plaintext(address, &info, err);
+    if (class != MG_OK) {
+        free(copy);
+        return class;
+    }
 
     struct timeval timeout = {.tv_sec = MG_AMQP_RPC_TIMEOUT_MS / 1000};
     amqp_connection_state_t connection = amqp_new_connection();

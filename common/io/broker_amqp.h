@@ -51,7 +51,7 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
                                     struct mg_err *err) MG_MUSTCHECK;
 
 /* Connects, logs in as `name` and opens the channel. MG_TRANSIENT: not reachable. MG_PERMANENT: reached, and
- * refused. */
+ * refused. MG_BAD_INPUT: the URL, or plaintext that would leave this machine. */
 enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
                               amqp_connection_state_t *ret_connection, struct mg_err *err) MG_MUSTCHECK;
 /* Ends it without a word to the peer: after an error it might not listen any more. */

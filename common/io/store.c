@@ -49,7 +49,7 @@ enum { CHECK_FSYNC, CHECK_SYNCHRONOUS_COMMIT, CHECK_FULL_PAGE_WRITES, CHECK_HAS_
 /* clang-format off */
 static const struct mg_sql CHECK_SCHEMA = {
     "",
-    "SELECT version, serves_from FROM makegood_migration ORDER BY version DESC LIMIT 1"};
+    "SELECT coalesce(max(version), 0), coalesce(max(serves_from), 0) FROM makegood_migration"};
 /* clang-format on */
 
 static void on_session(void *arg);
@@ -184,10 +184,8 @@ static void on_schema_checked(void *arg, const struct mg_pg_answer *answer)
         return;
     }
     const struct mg_rows *rows = answer->rows[0];
-    bool is_there = mg_rows_count(rows) > 0;
     char reason[320];
-    if (mg_schema_serves(is_there ? mg_rows_int(rows, 0, 0) : 0, is_there ? mg_rows_int(rows, 0, 1) : 0,
-                         reason, sizeof reason)) {
+    if (mg_schema_serves(mg_rows_int(rows, 0, 0), mg_rows_int(rows, 0, 1), reason, sizeof reason)) {
         accept(store);
     } else {
         refuse(store, reason);

@@ -3,10 +3,12 @@
  * anything that could end a header line is refused here, and so are the headers that are the agent's own.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "wire/service_read.h"
 
@@ -47,16 +49,21 @@ void mg_service_free_secret(char *text)
     free(text);
 }
 
-/* A secret from a file, as it is mounted or written by hand: without the line's end. Makes the header. */
+/* A secret from a file, as it is mounted or written by hand: without the line's end. Makes the header. A FIFO
+ * is not waited for: the agent may be running. */
 static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
 {
     char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more to notice too many */
-    FILE *file = fopen(path, "re");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
-    if (file == NULL)
+    if (file == NULL) {
+        int open_errno = errno;
+        if (fd >= 0) (void)close(fd);
         return mg_err_set(err, MG_BAD_INPUT,
                           "could not read \"%.120s\": %s; name a file with the header's value", path,
-                          strerror(errno));
+                          strerror(open_errno));
+    }
     (void)setvbuf(file, NULL, _IONBF, 0); /* no copy that nobody wipes */
     size_t len = fread(bytes, 1, sizeof bytes, file);
     bool has_failed = ferror(file) != 0;

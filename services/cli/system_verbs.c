@@ -1,7 +1,9 @@
 /* `broker apply|check`, `db migrate|status`. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
+#include "core/key.h"
 #include "io/topology.h"
 
 static void line_print(void *arg, const char *line)
@@ -16,17 +18,34 @@ static void line_print(void *arg, const char *line)
     }
 }
 
-static struct mg_topology_names names_of(const struct cli *cli)
+/* A name that is none would become a queue that nobody serves, and that a person has to delete. */
+static enum mg_class list_check(const struct mg_list *list, const char *option, struct mg_err *err)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (!mg_name_is_valid(list->items[i], strlen(list->items[i]))) {
+            return mg_err_set(err, MG_BAD_INPUT,
+                              "%s %.80s: a name is a letter a-z, then a-z, 0-9, _ and -, at most %d in all",
+                              option, list->items[i], MG_NAME_MAX);
+        }
+    }
+    return MG_OK;
+}
+
+static enum mg_class names_read(const struct cli *cli, struct mg_topology_names *ret_names,
+                                struct mg_err *err)
 {
     const struct mg_list *services = &cli->options.services, *clients = &cli->options.clients;
-    return (struct mg_topology_names){services->items, clients->items, services->count, clients->count};
+    *ret_names = (struct mg_topology_names){services->items, clients->items, services->count, clients->count};
+    enum mg_class class = list_check(services, "--service", err);
+    return class == MG_OK ? list_check(clients, "--client", err) : class;
 }
 
 enum exit_code verb_broker_apply(struct cli *cli)
 {
     struct mg_err err;
-    struct mg_topology_names names = names_of(cli);
-    if (mg_topology_apply(&cli->options.broker, &names, line_print, cli, &err) != MG_OK) {
+    struct mg_topology_names names;
+    if (names_read(cli, &names, &err) != MG_OK ||
+        mg_topology_apply(&cli->options.broker, &names, line_print, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;
@@ -36,8 +55,9 @@ enum exit_code verb_broker_check(struct cli *cli)
 {
     struct mg_err err;
     bool is_compared;
-    struct mg_topology_names names = names_of(cli);
-    if (mg_topology_check(&cli->options.broker, &names, line_print, cli, &is_compared, &err) != MG_OK) {
+    struct mg_topology_names names;
+    if (names_read(cli, &names, &err) != MG_OK ||
+        mg_topology_check(&cli->options.broker, &names, line_print, cli, &is_compared, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     if (!is_compared) {

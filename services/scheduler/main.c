@@ -9,7 +9,8 @@ static struct mg_definition *definitions; /* read and not yet the scheduler's */
 
 static const struct mg_option option_table[] = {
     {"workflows", MG_OPTION_TEXT, &options.workflows_dir, "", 0, 0, false, "DIR",
-     "definitions (*.json) to load at the start"},
+     "definitions (*.json) to load at the start; the role makegood_scheduler may not: `makegood workflow load` "
+     "does it"},
     {"window", MG_OPTION_INTEGER, &options.window, "1000", 1, 1000000, false, "N",
      "requests that may wait in a service's queue; more would only age there"},
     {"prefetch", MG_OPTION_INTEGER, &options.prefetch, "256", 1, 2000, false, "N",

@@ -108,6 +108,22 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 }
 END_TEST
 
+/* Catches: a password that goes over a network in plain text. It is not even tried: nobody has this address.
+ */
+START_TEST(plaintext_stays_on_this_machine)
+{
+    struct mg_err err;
+    int count;
+    bool is_compared;
+    const struct mg_topology_names none = {0};
+    const struct mg_broker_address address = {.url = "amqp://guest:guest@192.0.2.1:5672/"};
+    ck_assert_int_eq(mg_topology_apply(&address, &none, on_line, NULL, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_topology_check(&address, &none, on_line, NULL, &is_compared, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_topology_walk(&address, MG_QUEUE_DEAD, 1, NULL, NULL, &count, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "in plain text"));
+}
+END_TEST
+
 /* Catches: a queue that would lose messages and is taken for good. */
 START_TEST(queue_with_other_arguments_is_named)
 {
@@ -269,6 +285,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, names_of_queues);
     tcase_add_test(tests, apply_is_idempotent_and_check_names_what_is_missing);
+    tcase_add_test(tests, plaintext_stays_on_this_machine);
     tcase_add_test(tests, queue_with_other_arguments_is_named);
     tcase_add_test(tests, queues_are_bounded);
     tcase_add_test(tests, unreachable_broker_is_transient);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/config.h"
@@ -282,6 +283,22 @@ START_TEST(a_secret_file_may_be_read_again)
 }
 END_TEST
 
+/* Catches: a running service that waits for ever, for somebody to write into what is no file any more. */
+START_TEST(reading_a_secret_again_waits_for_nobody)
+{
+    enum mg_config_reread state = MG_REREAD_NO_FILE;
+    char line[128];
+    write_file(secret_path, "good one\n");
+    (void)snprintf(line, sizeof line, "pg-dsn-file = %s\n", secret_path);
+    write_file(path, line);
+    ck_assert_int_eq(LOAD("--config", path), MG_OK);
+    (void)unlink(secret_path);
+    ck_assert_int_eq(mkfifo(secret_path, 0600), 0);
+    ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_BAD_INPUT);
+    ck_assert_str_eq(opts.pg_dsn, "good one");
+}
+END_TEST
+
 static const struct {
     const char *argument;
     bool is_refused;
@@ -515,6 +532,7 @@ int main(void)
     tcase_add_test(tests, a_secret_may_come_from_a_file);
     tcase_add_test(tests, a_secret_that_is_unclear_is_refused);
     tcase_add_test(tests, a_secret_file_may_be_read_again);
+    tcase_add_test(tests, reading_a_secret_again_waits_for_nobody);
     tcase_add_loop_test(tests, a_password_on_the_command_line_is_refused, 0,
                         sizeof ON_COMMAND_LINE / sizeof ON_COMMAND_LINE[0]);
     tcase_add_loop_test(tests, bad_arguments_are_refused_in_one_clear_line, 0,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "wire/reply.h"
@@ -155,6 +156,9 @@ START_TEST(headers_from_files_may_be_read_again)
     ck_assert_ptr_null(strstr(err.text, "three"));
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* into which nobody writes */
+    ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(unlink(path), 0);
     ck_assert_str_eq(s->headers[1], "X-Key: two");
     mg_service_destroy(s);
 }
