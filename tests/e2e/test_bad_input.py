@@ -238,7 +238,7 @@ def unreachable(name, service):
     """Payment has no address; the carrier speaks no TLS that anybody could trust."""
     service["tries"] = 1
     if name == "payment":
-        service["url"] = "http://no-such-host.invalid"
+        service["url"] = "https://no-such-host.invalid"
     if name == "carrier":
         service["url"] = f"https://127.0.0.1:{TlsPeer().port}"
     return service
