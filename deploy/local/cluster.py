@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import ssl
 import subprocess
 import tempfile
 import urllib.parse
@@ -35,6 +36,7 @@ class Remote:
         self.service = service
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.context = None  # of TLS, for our own requests
         self.ledger = cluster.scratch / f"ledger-{service}.sqlite"
         self.process = Process(f"remote-{service}",
                                [cluster.bin / "makegood-sample-remote", "--service", service, "--listen",
@@ -45,10 +47,17 @@ class Remote:
         self.process.start()
         wait_until(lambda: connects(self.port), f"{self.process.name} listens", alive=self.process)
 
+    def use_tls(self, folder, client):
+        """HTTPS from its next start on, with the certificate in `folder`; `client` is the folder of one for our own requests."""
+        self.url = f"https://localhost:{self.port}"
+        self.process.argv += ["--tls", str(folder)]
+        self.context = ssl.create_default_context(cafile=client / "ca.pem")
+        self.context.load_cert_chain(client / "cert.pem", client / "key.pem")
+
     def call(self, method, path, body=None):
         request = urllib.request.Request(self.url + path, method=method,
                                          data=None if body is None else json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10, context=self.context) as answer:
             return json.loads(answer.read() or b"null")
 
     def ledger_report(self):

@@ -191,10 +191,12 @@ static bool switches_set(struct ledger *ledger, const struct options *options)
 static int serve_until_signal(struct remote *remote, const struct sockaddr_in *address,
                               const struct tls_files *tls, const sigset_t *signals)
 {
-    const struct MHD_OptionItem tls_options[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key},
-                                                 {MHD_OPTION_HTTPS_MEM_CERT, 0, tls->cert},
-                                                 {MHD_OPTION_HTTPS_MEM_TRUST, 0, tls->ca},
-                                                 {MHD_OPTION_END, 0, NULL}};
+    const struct MHD_OptionItem tls_options[] = {
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)tls_judge_clients, NULL},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, tls->cert},
+        {MHD_OPTION_HTTPS_MEM_TRUST, 0, tls->ca},
+        {MHD_OPTION_END, 0, NULL}};
     static const struct MHD_OptionItem no_options[] = {{MHD_OPTION_END, 0, NULL}};
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |

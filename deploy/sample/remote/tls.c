@@ -1,5 +1,7 @@
 /* HTTPS for the sample remote; see tls.h. The library asks clients for a certificate, but leaves the verdict
- * to us. */
+ * to us: a wrong one is refused in the handshake, so that the client knows that nothing was read of its
+ * request; none is refused at the request, because whoever looks whether we are well need not show who he is.
+ */
 #include "tls.h"
 
 #include <errno.h>
@@ -40,6 +42,33 @@ void tls_free(struct tls_files *files)
     free(files->ca);
     free(files->cert);
     free(files->key);
+}
+
+/* A verdict of GnuTLS on the client's certificate; it sends no word of it by itself. */
+static int on_certificate(gnutls_session_t session)
+{
+    unsigned int status = 0, count = 0;
+    if (!gnutls_certificate_get_peers(session, &count) || count == 0) return 0;
+    if (gnutls_certificate_verify_peers2(session, &status) == GNUTLS_E_SUCCESS && status == 0) return 0;
+    bool is_expired = (status & GNUTLS_CERT_EXPIRED) != 0;
+    (void)fprintf(stderr, "turned away: the client's certificate %s\n",
+                  is_expired ? "has expired" : "is not of the CA");
+    (void)gnutls_alert_send(session, GNUTLS_AL_FATAL,
+                            is_expired ? GNUTLS_A_CERTIFICATE_EXPIRED : GNUTLS_A_UNKNOWN_CA);
+    return GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+void tls_judge_clients(void *arg, struct MHD_Connection *connection, void **connection_arg,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    (void)arg, (void)connection_arg;
+    gnutls_certificate_credentials_t credentials = NULL;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED && info && info->tls_session &&
+        gnutls_credentials_get(info->tls_session, GNUTLS_CRD_CERTIFICATE, (void **)&credentials) ==
+            GNUTLS_E_SUCCESS)
+        gnutls_certificate_set_verify_function(credentials, on_certificate);
 }
 
 bool tls_is_known_client(struct MHD_Connection *connection)

@@ -14,6 +14,10 @@ struct tls_files {
 bool tls_read(const char *folder, struct tls_files *files);
 void tls_free(struct tls_files *files);
 
+/* For MHD_OPTION_NOTIFY_CONNECTION: a client that shows a wrong certificate is refused in the handshake. */
+void tls_judge_clients(void *arg, struct MHD_Connection *connection, void **connection_arg,
+                       enum MHD_ConnectionNotificationCode code);
+
 /* Whether the client of a connection over TLS has shown a certificate of the authority. */
 bool tls_is_known_client(struct MHD_Connection *connection);
 
