@@ -40,7 +40,7 @@ struct mg_http_request {
     const char *const *headers; /* "Name: value", ends with NULL; values hold no control characters */
     struct mg_slice body;       /* absent: none is sent */
     int64_t timeout_ms;         /* for the whole call, what is left of complete-by */
-    const char *ca_file, *client_cert_file, *client_key_file; /* NULL: the system's, none, none */
+    const char *ca_file, *client_cert_file, *client_key_file; /* NULL: the system's CAs, none, none */
     bool is_fresh;                                            /* true: never on a reused connection */
 };
 

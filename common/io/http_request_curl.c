@@ -268,7 +268,10 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
     if (!is_fresh && client->is_reloaded) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
     if (client->is_openssl) SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
-    if (request->ca_file) SET(CURLOPT_CAINFO, request->ca_file);
+    if (request->ca_file) {
+        SET(CURLOPT_CAINFO, request->ca_file);
+        SET(CURLOPT_CAPATH, NULL); /* or the system's CAs would be trusted, too, where libcurl is built so */
+    }
     if (request->client_cert_file) SET(CURLOPT_SSLCERT, request->client_cert_file);
     if (request->client_key_file) SET(CURLOPT_SSLKEY, request->client_key_file);
 #if LIBCURL_VERSION_NUM >= 0x075700
