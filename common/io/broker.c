@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/secret.h"
 #include "io/broker_parts.h"
 
 #define PREFETCH_MAX 2000 /* quorum queues give no consumer more (RabbitMQ consumer prefetch guide) */
@@ -66,12 +67,6 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
 static char *copy_path(const char *path)
 {
     return strdup(path == NULL ? "" : path);
-}
-
-static void free_secret(char *text)
-{
-    if (text != NULL) explicit_bzero(text, strlen(text));
-    free(text);
 }
 
 static enum mg_class broker_copy_options(struct mg_broker *broker, const struct mg_broker_options *options,
@@ -149,7 +144,7 @@ static void broker_free(struct mg_broker *broker)
     free(broker->ca_file);
     free(broker->cert_file);
     free(broker->key_file);
-    free_secret(broker->url);
+    mg_secret_free(broker->url);
     free(broker);
 }
 
@@ -162,7 +157,7 @@ enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struc
     if (class != MG_OK) return class;
     char *copy = strdup(url);
     if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not take another AMQP URL: no memory");
-    free_secret(broker->url);
+    mg_secret_free(broker->url);
     broker->url = copy;
     broker->address.url = copy;
     memcpy(broker->host_port, host_port, sizeof host_port);

@@ -112,7 +112,7 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     if (class != MG_OK) return class;
     class = amqp_check_plaintext(address, &info, err);
     if (class != MG_OK) {
-        free(copy);
+        amqp_free_copy(copy, address->url);
         return class;
     }
 

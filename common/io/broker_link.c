@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/secret.h"
 #include "io/broker_parts.h"
 
 #define BACKOFF_FIRST_MS    100
@@ -102,8 +103,7 @@ void mg_link_finish(struct mg_link *link)
 
 static void link_job_free(struct mg_link_job *job)
 {
-    explicit_bzero(job->url, strlen(job->url));
-    free(job->url);
+    mg_secret_free(job->url);
     free(job);
 }
 

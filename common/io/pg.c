@@ -19,13 +19,13 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/secret.h"
 #include "core/backoff.h"
 #include "io/pg_libpq.h"
 
 #define RECONNECT_MIN_MS 100
 #define RECONNECT_MAX_MS (10 * 1000)
-/* Longer than any statement may take on the server (10 s), so that only a stalled server or path is meant by
- * it. */
+/* Longer than any statement may take on the server (10 s): means a stalled server or path, nothing else. */
 #define ANSWER_MAX_MS   (15 * 1000)
 #define WATCH_PERIOD_MS 1000
 /* Calls under way at once; a handler has a few, so that many mean that the server does not keep up. */
@@ -195,7 +195,7 @@ void mg_pg_destroy(struct mg_pg *pg)
         call_free(call);
     for (struct call *call; (call = pop(&pg->refused)) != NULL;)
         call_free(call);
-    mg_pg_free_secret(pg->dsn);
+    mg_secret_free(pg->dsn);
     free(pg->name);
     pg->dsn = pg->name = NULL;
     if (pg->callback_depth == 0) free(pg);
@@ -227,7 +227,7 @@ static void job_free(struct connect_job *job)
 {
     if (job == NULL) return;
     PQfinish(job->conn);
-    mg_pg_free_secret(job->dsn);
+    mg_secret_free(job->dsn);
     free(job->name);
     free(job);
 }
@@ -321,7 +321,7 @@ enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *er
 {
     char *copy = strdup(dsn == NULL ? "" : dsn);
     if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not take another DSN: no memory");
-    mg_pg_free_secret(pg->dsn);
+    mg_secret_free(pg->dsn);
     pg->dsn = copy;
     return MG_OK;
 }

@@ -14,12 +14,6 @@
 
 #define HOST_SIZE 256
 
-void mg_pg_free_secret(char *text)
-{
-    if (text != NULL) explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 /* Accepts NULL. libpq marks passwords by "*", for dialogs that do not show them. */
 static void options_free(PQconninfoOption *options)
 {

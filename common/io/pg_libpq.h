@@ -17,9 +17,6 @@ PGconn *mg_pg_connect(const char *dsn, const char *name);
 /* Whether libpq can read the string; it connects to nothing. */
 enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 
-/* Wiped first; accepts NULL. */
-void mg_pg_free_secret(char *text);
-
 enum mg_pg_fault mg_pg_fault_of(const char *sqlstate);
 enum mg_class mg_pg_class_of(enum mg_pg_fault fault);
 /* libpq's message in one line, without its "ERROR:" and the newline at its end. */

@@ -13,19 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/secret.h"
+
 /* The bundle of all public CAs is about 220 KiB; a file above this is some other file. */
 #define FILE_MAX_BYTES (1024 * 1024)
 
 static bool is_given(const char *path)
 {
     return path != NULL && path[0] != '\0';
-}
-
-/* Frees what may hold a key; `text` may be NULL. */
-static void text_wipe(char *text)
-{
-    if (text != NULL) explicit_bzero(text, strlen(text));
-    free(text);
 }
 
 /* Without stdio, whose buffers would keep a copy of the key. */
@@ -49,11 +44,11 @@ static enum mg_class file_read(const char *what, const char *path, char **ret_te
     else if (len == FILE_MAX_BYTES)
         class = mg_err_set(err, MG_BAD_INPUT, "could not use %s %s: it is larger than %d bytes", what, path,
                            FILE_MAX_BYTES);
-    if (text != NULL) text[class == MG_OK ? len : 0] = '\0';
+    if (text != NULL) text[len] = '\0';
     if (class == MG_OK)
         *ret_text = text;
     else
-        free(text);
+        mg_secret_free(text);
     return class;
 }
 
@@ -148,7 +143,7 @@ enum mg_class mg_tls_pair_read(const struct mg_tls_files *files, struct mg_tls_p
 void mg_tls_pair_finish(struct mg_tls_pair *pair)
 {
     free(pair->cert);
-    text_wipe(pair->key);
+    mg_secret_free(pair->key);
     pair->cert = pair->key = NULL;
 }
 

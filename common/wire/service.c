@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/secret.h"
 #include "wire/reply.h"
 #include "wire/service_read.h"
 
@@ -232,7 +233,7 @@ void mg_service_destroy(struct mg_service *service)
 {
     if (service == NULL) return;
     for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
-        mg_service_free_secret(service->headers[i]);
+        mg_secret_free(service->headers[i]);
         free(service->header_files[i]);
     }
     free(service->url);

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "wire/service_read.h"
 
 #define VALUE_MAX_BYTES 4096 /* common servers take 8 KiB for all headers together */
@@ -41,12 +42,6 @@ static const char *value_fault(struct mg_slice value)
             return "the value must be one line of printable ASCII";
     }
     return NULL;
-}
-
-void mg_service_free_secret(char *text)
-{
-    if (text != NULL) explicit_bzero(text, strlen(text));
-    free(text);
 }
 
 /* A secret from a file, as it is mounted or written by hand: without the line's end. Makes the header. A FIFO
@@ -176,11 +171,11 @@ enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_cou
     }
     for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
         if (class != MG_OK || lines[i] == NULL) {
-            mg_service_free_secret(lines[i]);
+            mg_secret_free(lines[i]);
             continue;
         }
         is_new = is_new || strcmp(lines[i], service->headers[i]) != 0;
-        mg_service_free_secret(service->headers[i]);
+        mg_secret_free(service->headers[i]);
         service->headers[i] = lines[i];
         count++;
     }

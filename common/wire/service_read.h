@@ -10,7 +10,6 @@
 char *mg_service_read_text(const struct mg_json_object *object, const char *name, enum mg_json_need need);
 
 void mg_service_read_headers(const struct mg_json_object *object, struct mg_service *service);
-void mg_service_free_secret(char *text); /* wiped first; accepts NULL */
 void mg_service_read_answers(const struct mg_json_object *object, struct mg_service *service);
 
 #endif

@@ -1,0 +1,8 @@
+/* Texts that hold a password, token or key: no copy of them stays in memory that is given back. */
+#ifndef MG_BASE_SECRET_H
+#define MG_BASE_SECRET_H
+
+/* Wipes and frees; accepts NULL. */
+void mg_secret_free(char *text);
+
+#endif
