@@ -23,6 +23,7 @@
 #define SERVICE_PREFIX      "agent."
 #define SERVICE_SUFFIX      ".requests"
 #define SERVICE_SUFFIX_HIGH ".requests.high"
+#define REPLY_PREFIX        MG_EXCHANGE_REPLIES "."
 #define CLIENT_PREFIX       "client."
 #define CLIENT_SUFFIX       ".statuses"
 
@@ -61,6 +62,7 @@ struct run {
 
 static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err);
 static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err);
+static enum mg_class run_reply_exchange(struct run *run, const char *service, struct mg_err *err);
 
 /* ---- names ---- */
 
@@ -74,6 +76,18 @@ static bool topology_starts_with(struct mg_slice text, const char *prefix)
 {
     size_t len = strlen(prefix);
     return text.len >= len && memcmp(text.data, prefix, len) == 0;
+}
+
+void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE])
+{
+    (void)snprintf(ret_exchange, MG_QUEUE_NAME_SIZE, REPLY_PREFIX "%s", service);
+}
+
+bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)
+{
+    char own[MG_QUEUE_NAME_SIZE];
+    mg_topology_reply_exchange(service, own);
+    return !topology_starts_with(exchange, REPLY_PREFIX) || mg_slice_is(exchange, own);
 }
 
 bool mg_topology_is_reserved(struct mg_slice queue)
@@ -121,6 +135,7 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
             const struct queue_plan plan = {name, MG_EXCHANGE_REQUESTS, false, false};
             class = run_queue(run, &plan, err);
         }
+        if (class == MG_OK) class = run_reply_exchange(run, services[i], err);
     }
     return class;
 }
@@ -313,5 +328,28 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
         return mg_err_prefix(err, "could not declare queue %s", plan->name);
     }
     run_report(run, "queue", plan->name, is_there ? "found" : "made");
+    return MG_OK;
+}
+
+static enum mg_class run_reply_exchange(struct run *run, const char *service, struct mg_err *err)
+{
+    char exchange[MG_QUEUE_NAME_SIZE];
+    mg_topology_reply_exchange(service, exchange);
+    enum mg_class class = run_exchange(run, exchange, err);
+    if (class != MG_OK || !run->is_making) return class;
+    amqp_bytes_t queue = amqp_cstring_bytes(MG_QUEUE_REPLIES);
+    struct mg_err why;
+    class = run_answer(run,
+                       amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, queue, amqp_cstring_bytes(exchange),
+                                       queue, amqp_empty_table),
+                       &why);
+    if (class == MG_PERMANENT || class == MG_STALE) {
+        run_problem(run, "exchange", exchange, why.text);
+        return MG_OK;
+    }
+    if (class != MG_OK) {
+        *err = why;
+        return mg_err_prefix(err, "could not bind %s to exchange %s", MG_QUEUE_REPLIES, exchange);
+    }
     return MG_OK;
 }

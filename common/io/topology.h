@@ -33,13 +33,20 @@
 
 #define MG_QUEUE_NAME_SIZE 128
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE]);
+/* makegood.replies.<service>: where the agents of a service publish. Their user may write to no other
+ * exchange, so what came through it is theirs. */
+void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
+/* Whether what came through `exchange` may speak for `service`. Through makegood.replies and the default
+ * exchange anybody may whom the broker lets write there. */
+bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service);
 /* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*,
  * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
  * printable. */
 bool mg_topology_is_reserved(struct mg_slice queue);
 
-/* Whose queues are meant, beside those that are always there: agent.<service>.requests[.high] and
- * client.<client>.statuses, for clients that may not make a queue of their own. */
+/* Whose queues are meant, beside those that are always there: agent.<service>.requests[.high], with the
+ * exchange for its replies, and client.<client>.statuses, for clients that may not make a queue of their own.
+ */
 struct mg_topology_names {
     const char *const *services, *const *clients;
     int service_count, client_count;

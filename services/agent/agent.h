@@ -105,6 +105,7 @@ struct mg_lane {
     struct mg_agent *agent;
     struct mg_service *service;
     struct mg_http_client *http;
+    char reply_exchange[MG_QUEUE_NAME_SIZE];
     struct mg_limiter limiter;
     struct mg_breaker breaker;
     struct mg_line lines[MG_LINE_COUNT];

@@ -122,7 +122,7 @@ static void offer(struct mg_job *job)
         return;
     }
     struct mg_message message = {
-        .exchange = MG_EXCHANGE_REPLIES,
+        .exchange = job->lane->reply_exchange,
         .routing_key = MG_QUEUE_REPLIES,
         .type = "reply",
         .message_id = job->correlation_id, /* derived: the same reply has the same id, whoever sends it */

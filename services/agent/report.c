@@ -66,7 +66,7 @@ static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
     mg_buf_init(&body, sizeof report * 6 + 512); /* every character escaped, and the names of the members */
     mg_service_report_write(&report, &body);
     struct mg_message message = {
-        .exchange = MG_EXCHANGE_REPLIES,
+        .exchange = lane->reply_exchange,
         .routing_key = MG_QUEUE_REPLIES,
         .type = "service_report",
         .body = mg_buf_slice(&body),

@@ -153,6 +153,7 @@ static void lane_init(struct mg_agent *agent, int index)
         .unreachable_max = service->tries, /* one request that cannot be delivered at all is proof enough */
     };
     lane->agent = agent;
+    mg_topology_reply_exchange(service->name, lane->reply_exchange);
     mg_limiter_init(&lane->limiter, service->concurrency, service->rate_per_s, mg_clock_boot_ms());
     mg_breaker_init(&lane->breaker, &plan);
     TAILQ_INIT(&lane->begun);

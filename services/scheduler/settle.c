@@ -98,6 +98,12 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
         mg_log(MG_LOG_WARN, "a reply is about an order or step that does not exist",
                MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step));
         item->end = MG_END_REJECT;
+    } else if (!mg_topology_is_reply_of(item->work->delivery->exchange,
+                                        fold->workflow->workflow->steps[step].service)) {
+        mg_log(MG_LOG_ERROR, "a reply came from the agents of another service; it counts for nothing",
+               MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step),
+               MG_LOG_TEXT("exchange", item->work->delivery->exchange.data));
+        item->end = MG_END_REJECT;
     } else if (!mg_fold_is_known(batch, item)) {
         reply_apply(batch, item, step);
     }

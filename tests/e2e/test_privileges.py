@@ -77,12 +77,16 @@ def with_the_least_rights_all_that_is_promised_works(s):
         s.cluster.tool(*words)
     s.cluster.tool("broker", "check", "--service", "payment", "--client", "shop", env=s.cluster.env_of("deployer", None))
 
-    publish(s, "agent-payment", "makegood.replies", "scheduler.replies", b"not a reply", type="reply")
+    publish(s, "agent-payment", "makegood.replies.payment", "scheduler.replies", b"not a reply", type="reply")
     s.wait(lambda: [row for row in s.alerts("dead_letter") if row["closed_at"] is None], "the dead letter raised an alert")
     s.cluster.tool("dead", "list")
     s.cluster.tool("dead", "requeue", "--all", "--reason", "try again")
     s.wait(lambda: depth(s, "dead.letters") == 1, "it died again")
     s.cluster.tool("dead", "drop", "--all", "--reason", "nonsense")
+    forged = {"v": 1, "order_id": plain.order_id, "step": "ship", "attempt": 1, "kind": "do", "outcome": "done", "executed": "yes"}
+    publish(s, "agent-payment", "makegood.replies.payment", "scheduler.replies", json.dumps(forged).encode(), type="reply")
+    s.wait(lambda: depth(s, "dead.letters") == 1, "the word for another service is a dead letter")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
     shop.publish(b"not an order", message_id="nonsense")
     s.wait(lambda: "nonsense" in s.cluster.tool("dead", "list", "--queue", "orders.rejected", "-o", "json").stdout,
@@ -146,6 +150,8 @@ FORBIDDEN_AT_THE_BROKER = [
     ("agent writes commands", publish, "agent-payment", "makegood.commands", "scheduler.commands"),
     ("agent writes orders", publish, "agent-payment", "makegood.intake", "orders.intake"),
     ("agent writes requests", publish, "agent-payment", "makegood.requests", "agent.carrier.requests"),
+    ("agent writes replies of another service", publish, "agent-payment", "makegood.replies.carrier", "scheduler.replies"),
+    ("agent writes replies of all services", publish, "agent-payment", "makegood.replies", "scheduler.replies"),
     ("agent writes to any queue", publish, "agent-payment", "", "scheduler.commands"),
     ("agent makes a queue", configure, "agent-payment"),
     ("client reads another client's queue", consume, "client-shop", "client.other.statuses"),
@@ -246,7 +252,7 @@ def what_nobody_needs_nobody_may(s):
     assert_kept_out(pika.BlockingConnection, pika.URLParameters(f"amqp://guest:guest@127.0.0.1:{s.servers.rabbit.port}/"))
 
     # The tables above can fail: widened rights are found, each by its line.
-    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.(replies|commands)$", "^agent\\..*$")
+    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.(replies\\.payment|commands)$", "^agent\\..*$")
     s.rows("GRANT UPDATE (process_state) ON order_process TO makegood_supervisor; SELECT 1")
     s.wait(lambda: permitted(s) == ["agent reads another service's queue", "agent writes commands",
                                     "supervisor: UPDATE order_process SET process_state = 'processed'"], "the widened rights are found")
@@ -259,7 +265,7 @@ def what_nobody_needs_nobody_may(s):
 def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
     """Would catch: a service that waits in silence, or an operator who is not told which right to give."""
     agent = s.cluster.agents_of("payment")[0]
-    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.replies$", "^$")
+    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.replies\\.payment$", "^$")
     agent.terminate()
     agent.start()
     said = s.wait(lambda: [line for line in agent.tail(50).splitlines() if "agent.payment.requests" in line], "the agent says it")

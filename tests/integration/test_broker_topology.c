@@ -86,6 +86,14 @@ START_TEST(names_of_queues)
     for (size_t i = 0; i < sizeof(free_names) / sizeof(free_names[0]); i++)
         ck_assert_msg(!mg_topology_is_reserved(mg_slice_of(free_names[i])), "%s", free_names[i]);
     ck_assert(mg_topology_is_reserved((struct mg_slice){0}));
+    mg_topology_reply_exchange("payment", name);
+    ck_assert_str_eq(name, "makegood.replies.payment");
+    ck_assert(mg_topology_is_reply_of(mg_slice_of("makegood.replies.payment"), "payment"));
+    ck_assert(mg_topology_is_reply_of(mg_slice_of("makegood.replies"), "payment"));
+    ck_assert(mg_topology_is_reply_of((struct mg_slice){0}, "payment"));
+    ck_assert(!mg_topology_is_reply_of(mg_slice_of("makegood.replies.pay"), "payment"));
+    ck_assert(!mg_topology_is_reply_of(mg_slice_of("makegood.replies.payments"), "payment"));
+    ck_assert(!mg_topology_is_reply_of(mg_slice_of("makegood.replies."), "payment"));
     ck_assert(mg_topology_is_reserved((struct mg_slice){.data = "a\0b", .len = 3}));
 }
 END_TEST
@@ -96,7 +104,7 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 {
     apply();
     ck_assert_int_eq(made_count, 0);
-    ck_assert_int_eq(line_count, 6 + 7 + 2);
+    ck_assert_int_eq(line_count, 6 + 7 + 3);
     struct mg_err err;
     const char *services[] = {service, "test-nobody-serves-this"};
     struct mg_topology_names names = {.services = services, .service_count = 1};

@@ -178,6 +178,11 @@ void mg_topology_request_queue(const char *service, bool is_high, char ret_queue
     snprintf(ret_queue, MG_QUEUE_NAME_SIZE, "agent.%s.requests%s", service, is_high ? ".high" : "");
 }
 
+void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE])
+{
+    snprintf(ret_exchange, MG_QUEUE_NAME_SIZE, "makegood.replies.%s", service);
+}
+
 /* ---- HTTP ---- */
 
 enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,

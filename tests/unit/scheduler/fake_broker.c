@@ -62,6 +62,7 @@ void fake_broker_deliver(const struct fake_delivery *from)
     delivery->reply_to = mg_slice_of(from->reply_to);
     delivery->correlation_id = mg_slice_of(from->correlation_id);
     delivery->app_id = mg_slice_of(from->app_id);
+    delivery->exchange = mg_slice_of(from->exchange);
     fake_broker.options.on_delivery(fake_broker.options.arg, delivery);
 }
 

@@ -69,7 +69,7 @@ bool fake_broker_confirm(void); /* the oldest open publish; false: none is open 
 void fake_broker_seen(void);    /* tells what the watched queues hold */
 struct fake_delivery {
     int consumer;
-    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id;
+    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange;
     bool is_redelivered, is_oversized;
     uint32_t delivery_count;
 };

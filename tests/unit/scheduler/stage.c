@@ -99,7 +99,8 @@ void stage_reply(const struct stage_reply *reply)
                                      .type = "reply",
                                      .body = body,
                                      .is_redelivered = reply->is_again,
-                                     .delivery_count = reply->delivery_count};
+                                     .delivery_count = reply->delivery_count,
+                                     .exchange = reply->exchange};
     fake_broker_deliver(&delivery);
 }
 

@@ -163,6 +163,38 @@ START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others
 }
 END_TEST
 
+/* Would catch: an agent that was taken over, and speaks for the services of others. */
+START_TEST(a_word_from_the_agents_of_another_service_counts_for_nothing)
+{
+    struct stage_reply reply = {
+        .order_id = "o1", .step = "reserve", .attempt = 1, .exchange = "makegood.replies.payment"};
+    struct fake_delivery report = {
+        .consumer = MG_LANE_REPLIES,
+        .type = "service_report",
+        .exchange = reply.exchange,
+        .body =
+            "{\"v\":1,\"service\":\"inventory\",\"instance\":\"a:1:1\",\"breaker\":\"open\",\"ready\":true,"
+            "\"in_flight\":0,\"concurrency\":64}"};
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&reply);
+    fake_broker_deliver(&report);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    ck_assert_int_eq(fake_store.reports, 0);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    reply.exchange = "makegood.replies.inventory";
+    report.exchange = reply.exchange;
+    stage_reply(&reply);
+    fake_broker_deliver(&report);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    ck_assert_int_eq(fake_store.reports, 1);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+}
+END_TEST
+
 /* Would catch: attempts burnt on a service that nobody serves (law 7). */
 START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
 {
@@ -289,6 +321,7 @@ int main(void)
     tcase_add_test(messages, a_status_that_cannot_go_out_is_owed_until_it_can);
     tcase_add_test(messages, a_command_sent_twice_changes_once);
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);
+    tcase_add_test(messages, a_word_from_the_agents_of_another_service_counts_for_nothing);
     tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
     tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
