@@ -16,9 +16,15 @@
 #define MG_GATE_PERIOD_MS                                                                                    \
     250 /* as often as the supervisor sweeps: sooner, nobody would ask for a parked step */
 
+static bool has_missing_queue(const struct mg_gate *gate)
+{
+    return gate->queues[0].consumers < 0 || gate->queues[1].consumers < 0;
+}
+
 static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
     struct mg_gate *gate = arg;
+    bool was_missing = has_missing_queue(gate);
     for (int i = 0; i < 2; i++) {
         struct mg_gate_queue *seen = &gate->queues[i];
         if (strcmp(seen->name, queue) == 0) {
@@ -27,6 +33,9 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             seen->consumers = consumers;
             seen->since = 0;
         }
+    }
+    if (has_missing_queue(gate) != was_missing) { /* before a request is lost on it, if it can be */
+        mg_gate_published(gate, was_missing);
     }
 }
 
@@ -43,6 +52,7 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
                MG_LOG_TEXT("service", service));
         return NULL;
     }
+    gate->scheduler = scheduler;
     snprintf(gate->service, sizeof(gate->service), "%s", service);
     for (int i = 0; i < 2; i++) {
         struct mg_err err;
@@ -110,23 +120,23 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
     return false;
 }
 
-/* The alert per service: opened by the first request that is not taken, closed by the first that is. A
- * process that has just begun does not know whether an earlier one left it open, and closes it once to be
- * sure. */
-void mg_gate_published(struct mg_scheduler *scheduler, struct mg_gate *gate, bool has_arrived)
+/* The alert per service: opened when a queue of it is gone or a request is not taken, closed when the queue
+ * is back or a request is taken. A process that has just begun does not know whether an earlier one left it
+ * open, and closes it once to be sure. */
+void mg_gate_published(struct mg_gate *gate, bool has_arrived)
 {
     if (gate == NULL) {
         return;
     }
-    if (has_arrived && gate->alert != MG_GATE_ALERT_CLOSED) {
+    if (has_arrived && !has_missing_queue(gate) && gate->alert != MG_GATE_ALERT_CLOSED) {
         gate->alert = MG_GATE_ALERT_CLOSED;
-        mg_alert_raise(scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, "requests are taken again", true,
-                       gate);
+        mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, "requests are taken again",
+                       true, gate);
     } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
         gate->alert = MG_GATE_ALERT_OPEN;
         char text[256];
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
-        mg_alert_raise(scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false, gate);
+        mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false, gate);
     }
 }
 

@@ -133,7 +133,7 @@ static struct mg_work *request_note(const struct mg_send *send)
 /* The broker did not take a request: its step must know (law 2). */
 static void request_failed(struct mg_send *send, bool is_unknown)
 {
-    mg_gate_published(send->scheduler, send->gate, false);
+    mg_gate_published(send->gate, false);
     struct mg_work *work = request_note(send);
     if (work != NULL) {
         work->executed = is_unknown ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
@@ -209,7 +209,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     scheduler->sent_count--;
     if (outcome == MG_PUBLISH_CONFIRMED) {
         if (send->kind == MG_SEND_REQUEST) {
-            mg_gate_published(scheduler, send->gate, true);
+            mg_gate_published(send->gate, true);
         }
         if (send->debt != NULL) {
             mg_debt_settle(scheduler, send, true);

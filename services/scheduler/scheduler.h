@@ -149,6 +149,7 @@ struct mg_gate_queue {
 
 struct mg_gate {
     struct mg_gate *next;
+    struct mg_scheduler *scheduler;
     char service[MG_NAME_MAX + 1];
     struct mg_gate_queue queues[2]; /* normal, high */
     enum mg_reason reported;        /* what agents say of the service */
@@ -325,7 +326,7 @@ enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all it may hold */
-void mg_gate_published(struct mg_scheduler *scheduler, struct mg_gate *gate, bool has_arrived);
+void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 void mg_gates_finish(struct mg_scheduler *scheduler);
 
 /* ---- workflows.c ---- */

@@ -221,6 +221,25 @@ START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
 }
 END_TEST
 
+/* Would catch: a queue that was deleted while nothing was published, and steps that wait for it unnoticed. */
+START_TEST(a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned)
+{
+    stage_submit("o1", false); /* its workflow makes the queues watched */
+    stage_settle();
+    fake_broker.queue_consumers = -1;
+    fake_broker_seen();
+    fake_broker_seen();
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, 2); /* one for each service, however often it is seen */
+    fake_broker.queue_consumers = 0;
+    fake_broker_seen(); /* closes it, or the next would not be new */
+    fake_broker.queue_consumers = -1;
+    fake_broker_seen();
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, 4);
+}
+END_TEST
+
 /* Would catch: reports of agents that never reach the others. */
 START_TEST(a_service_report_is_stored_and_acked)
 {
@@ -323,6 +342,7 @@ int main(void)
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);
     tcase_add_test(messages, a_word_from_the_agents_of_another_service_counts_for_nothing);
     tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
+    tcase_add_test(messages, a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned);
     tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
