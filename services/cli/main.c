@@ -163,7 +163,8 @@ static const char *timeout_default(int extras)
     return (extras & EXTRA_WAIT) ? "1h" : "10s";
 }
 
-static void options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
+/* Those of every verb; returns how many they are. */
+static int options_make_common(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
 {
     const struct mg_option servers[] = {
         MG_BROKER_OPTIONS(to->broker),
@@ -186,6 +187,13 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
                                    false,
                                    "DURATION",
                                    "how long to wait for an answer"};
+    return n;
+}
+
+static void options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
+{
+    int n = options_make_common(to, extras, list);
+
     n = options_add(list, n, extras & EXTRA_REASON,
                     TEXT("reason", &to->reason, "TEXT", "why; it stands in the order's story"));
     n = options_add(list, n, extras & EXTRA_REASON,
