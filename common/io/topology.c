@@ -24,6 +24,7 @@
 #define SERVICE_SUFFIX      ".requests"
 #define SERVICE_SUFFIX_HIGH ".requests.high"
 #define REPLY_PREFIX        MG_EXCHANGE_REPLIES "."
+#define INTAKE_PREFIX       MG_EXCHANGE_INTAKE "."
 #define CLIENT_PREFIX       "client."
 #define CLIENT_SUFFIX       ".statuses"
 
@@ -62,7 +63,8 @@ struct run {
 
 static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err);
 static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err);
-static enum mg_class run_reply_exchange(struct run *run, const char *service, struct mg_err *err);
+static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue,
+                                 struct mg_err *err);
 
 /* ---- names ---- */
 
@@ -88,6 +90,16 @@ bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)
     char own[MG_QUEUE_NAME_SIZE];
     mg_topology_reply_exchange(service, own);
     return !topology_starts_with(exchange, REPLY_PREFIX) || mg_slice_is(exchange, own);
+}
+
+bool mg_topology_is_queue_of(struct mg_slice exchange, struct mg_slice queue)
+{
+    if (!topology_starts_with(exchange, INTAKE_PREFIX)) return true;
+    char own[MG_QUEUE_NAME_SIZE];
+    size_t skipped = strlen(INTAKE_PREFIX);
+    int len = snprintf(own, sizeof(own), CLIENT_PREFIX "%.*s.", (int)(exchange.len - skipped),
+                       exchange.data + skipped);
+    return len > 0 && (size_t)len < sizeof(own) && topology_starts_with(queue, own);
 }
 
 bool mg_topology_is_reserved(struct mg_slice queue)
@@ -135,7 +147,10 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
             const struct queue_plan plan = {name, MG_EXCHANGE_REQUESTS, false, false};
             class = run_queue(run, &plan, err);
         }
-        if (class == MG_OK) class = run_reply_exchange(run, services[i], err);
+        char exchange[MG_QUEUE_NAME_SIZE];
+        mg_topology_reply_exchange(services[i], exchange);
+        if (class == MG_OK) class = run_exchange(run, exchange, err);
+        if (class == MG_OK) class = run_binding(run, exchange, MG_QUEUE_REPLIES, err);
     }
     return class;
 }
@@ -148,6 +163,10 @@ static enum mg_class run_clients(struct run *run, const char *const *clients, in
         (void)snprintf(name, sizeof(name), CLIENT_PREFIX "%s" CLIENT_SUFFIX, clients[i]);
         const struct queue_plan plan = {name, NULL, false, false};
         class = run_queue(run, &plan, err);
+        (void)snprintf(name, sizeof(name), INTAKE_PREFIX "%s", clients[i]);
+        if (class == MG_OK) class = run_exchange(run, name, err);
+        if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE, err);
+        if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE_HIGH, err);
     }
     return class;
 }
@@ -331,25 +350,22 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     return MG_OK;
 }
 
-static enum mg_class run_reply_exchange(struct run *run, const char *service, struct mg_err *err)
+static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue, struct mg_err *err)
 {
-    char exchange[MG_QUEUE_NAME_SIZE];
-    mg_topology_reply_exchange(service, exchange);
-    enum mg_class class = run_exchange(run, exchange, err);
-    if (class != MG_OK || !run->is_making) return class;
-    amqp_bytes_t queue = amqp_cstring_bytes(MG_QUEUE_REPLIES);
+    if (!run->is_making) return MG_OK;
+    amqp_bytes_t name = amqp_cstring_bytes(queue);
     struct mg_err why;
-    class = run_answer(run,
-                       amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, queue, amqp_cstring_bytes(exchange),
-                                       queue, amqp_empty_table),
-                       &why);
+    enum mg_class class = run_answer(run,
+                                     amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name,
+                                                     amqp_cstring_bytes(exchange), name, amqp_empty_table),
+                                     &why);
     if (class == MG_PERMANENT || class == MG_STALE) {
         run_problem(run, "exchange", exchange, why.text);
         return MG_OK;
     }
     if (class != MG_OK) {
         *err = why;
-        return mg_err_prefix(err, "could not bind %s to exchange %s", MG_QUEUE_REPLIES, exchange);
+        return mg_err_prefix(err, "could not bind %s to exchange %s", queue, exchange);
     }
     return MG_OK;
 }

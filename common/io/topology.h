@@ -39,13 +39,17 @@ void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_
 /* Whether what came through `exchange` may speak for `service`. Through makegood.replies and the default
  * exchange anybody may whom the broker lets write there. */
 bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service);
+/* Whether what came through `exchange` may name `queue` for its answers: a client that submits through
+ * makegood.intake.<client>, and whose user may write nowhere else, only queues client.<client>.*. */
+bool mg_topology_is_queue_of(struct mg_slice exchange, struct mg_slice queue);
 /* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*,
  * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
  * printable. */
 bool mg_topology_is_reserved(struct mg_slice queue);
 
 /* Whose queues are meant, beside those that are always there: agent.<service>.requests[.high], with the
- * exchange for its replies, and client.<client>.statuses, for clients that may not make a queue of their own.
+ * exchange for its replies, and client.<client>.statuses, for clients that may not make a queue of their own,
+ * with the exchange for their orders.
  */
 struct mg_topology_names {
     const char *const *services, *const *clients;

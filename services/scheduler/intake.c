@@ -19,7 +19,8 @@
 static bool is_reply_to_usable(const struct mg_delivery *delivery)
 {
     return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
-           delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to);
+           delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to) &&
+           mg_topology_is_queue_of(delivery->exchange, delivery->reply_to);
 }
 
 /* A trace that is none is nobody's loss; it must not cost the order. */
@@ -169,7 +170,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (delivery->reply_to.len > 0 && !is_reply_to_usable(delivery)) {
         return refuse_unread(
             batch, work, item->submission->order_id,
-            "reply_to names a queue that only Makegood may write to; use a queue of your own");
+            "reply_to names a queue of Makegood's or of another client; use a queue of your own");
     }
     if (!is_text(batch, delivery->reply_to) || !is_text(batch, delivery->correlation_id)) {
         return refuse_unread(batch, work, item->submission->order_id,

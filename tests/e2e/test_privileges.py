@@ -14,7 +14,7 @@ REFUSED_BY_POSTGRES = ("permission denied", "must be owner", "must be superuser"
 def client_of(s, name):
     """A client that may write to the intake and read its own queue, nothing else."""
     s.cluster.tool("broker", "apply", "--client", name, env=s.cluster.env_of("deployer", None))
-    client = Client(s.cluster.access.url_of(f"client-{name}"), f"client.{name}.statuses", "makegood.intake")
+    client = Client(s.cluster.access.url_of(f"client-{name}"), f"client.{name}.statuses", f"makegood.intake.{name}")
     s.clients.append(client)
     return client
 
@@ -93,10 +93,15 @@ def with_the_least_rights_all_that_is_promised_works(s):
            "the submission was rejected")
     s.cluster.tool("dead", "drop", "--queue", "orders.rejected", "--all", "--reason", "nonsense")
 
-    owed = shop.submit(payload={"n": 2}, reply_to="client.other.statuses")
+    shop.publish(json.dumps({"order_id": "told-to-others", "workflow": "three", "payload": {}}), reply_to="client.other.statuses")
+    s.wait(lambda: "reply_to" in s.cluster.tool("dead", "list", "--queue", "orders.rejected", "-o", "json").stdout,
+           "another client's queue is refused")
+    s.cluster.tool("dead", "drop", "--queue", "orders.rejected", "--all", "--reason", "not its queue")
+
+    owed = shop.submit(payload={"n": 2}, reply_to="client.shop.later")
     s.wait_state(owed, "processed")
     s.wait(lambda: s.rows("SELECT 1 FROM order_event WHERE order_id = %s AND owed", owed.order_id), "a status is owed")
-    client_of(s, "other").wait_status(owed, "processed")
+    channel_of(s, "admin").queue_declare("client.shop.later", durable=True)
     s.wait(lambda: not s.rows("SELECT 1 FROM order_event WHERE order_id = %s AND owed", owed.order_id), "nothing is owed")
 
     admin = channel_of(s, "admin")
@@ -157,6 +162,7 @@ FORBIDDEN_AT_THE_BROKER = [
     ("client reads another client's queue", consume, "client-shop", "client.other.statuses"),
     ("client reads orders", consume, "client-shop", "orders.intake"),
     ("client reads alerts", consume, "client-shop", "operator.alerts"),
+    ("client writes orders of another client", publish, "client-shop", "makegood.intake.other", "orders.intake"),
     ("client writes requests", publish, "client-shop", "makegood.requests", "agent.payment.requests"),
     ("client writes replies", publish, "client-shop", "makegood.replies", "scheduler.replies"),
     ("client writes commands", publish, "client-shop", "makegood.commands", "scheduler.commands"),

@@ -86,6 +86,15 @@ START_TEST(names_of_queues)
     for (size_t i = 0; i < sizeof(free_names) / sizeof(free_names[0]); i++)
         ck_assert_msg(!mg_topology_is_reserved(mg_slice_of(free_names[i])), "%s", free_names[i]);
     ck_assert(mg_topology_is_reserved((struct mg_slice){0}));
+    static const char *const others[] = {
+        "client.other.statuses", "client.shop", "client.shops.statuses", "client.", "amq.gen-abc", ""};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ck_assert_msg(!mg_topology_is_queue_of(mg_slice_of("makegood.intake.shop"), mg_slice_of(others[i])),
+                      "%s", others[i]);
+        ck_assert(mg_topology_is_queue_of(mg_slice_of("makegood.intake"), mg_slice_of(others[i])));
+        ck_assert(mg_topology_is_queue_of(mg_slice_of(""), mg_slice_of(others[i])));
+    }
+    ck_assert(mg_topology_is_queue_of(mg_slice_of("makegood.intake.shop"), mg_slice_of("client.shop.x")));
     mg_topology_reply_exchange("payment", name);
     ck_assert_str_eq(name, "makegood.replies.payment");
     ck_assert(mg_topology_is_reply_of(mg_slice_of("makegood.replies.payment"), "payment"));

@@ -50,6 +50,24 @@ START_TEST(a_reserved_reply_queue_is_refused_and_never_written_to)
 }
 END_TEST
 
+/* Would catch: a client that has another told what is not so. */
+START_TEST(a_client_with_an_exchange_of_its_own_names_its_own_queues_only)
+{
+    struct fake_delivery submission = {.consumer = MG_LANE_NORMAL,
+                                       .exchange = "makegood.intake.shop",
+                                       .body = "{",
+                                       .reply_to = "client.other.statuses"};
+    fake_broker_deliver(&submission);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 1);
+    ck_assert_str_eq(fake_broker.published[0].queue, "orders.rejected");
+    submission.reply_to = "client.shop.statuses";
+    fake_broker_deliver(&submission);
+    stage_settle();
+    ck_assert_str_eq(fake_broker_last("status")->queue, "client.shop.statuses");
+}
+END_TEST
+
 /* Would catch: a refused submission that is acked although nobody keeps it. */
 START_TEST(a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters)
 {
@@ -334,6 +352,7 @@ int main(void)
     tcase_add_test(messages, the_same_order_from_another_place_is_attached_there);
     tcase_add_test(messages, the_same_id_with_other_bytes_is_a_conflict);
     tcase_add_test(messages, a_reserved_reply_queue_is_refused_and_never_written_to);
+    tcase_add_test(messages, a_client_with_an_exchange_of_its_own_names_its_own_queues_only);
     tcase_add_test(messages, a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters);
     tcase_add_test(messages, an_unknown_workflow_is_refused_with_its_name);
     tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
