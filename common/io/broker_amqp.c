@@ -41,11 +41,25 @@ static void amqp_free_copy(char *copy, const char *url)
     free(copy);
 }
 
+/* A second line in the file, or what was copied along, would become part of the vhost's name. */
+static bool amqp_has_blank(const char *url)
+{
+    for (; *url != '\0'; url++) {
+        if ((unsigned char)*url <= ' ' || *url == 0x7F) return true;
+    }
+    return false;
+}
+
 /* amqp_parse_url cuts up the text it is given; `ret_copy` holds the parts. "amqp://host/" means the vhost
  * "/", as most clients and people read it. */
 static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_connection_info *ret_info,
                                 struct mg_err *err)
 {
+    if (amqp_has_blank(url))
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "cannot read the AMQP URL: there is a blank or the end of a line in it; it is one line, "
+            "in which a blank is written %%20");
     char *copy = strdup(url);
     if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read the AMQP URL: no memory");
     if (amqp_parse_url(copy, ret_info) != AMQP_STATUS_OK || ret_info->host == NULL ||

@@ -408,6 +408,8 @@ START_TEST(bad_addresses_are_refused)
         {.url = "localhost"},
         {.url = "http://localhost"},
         {.url = "amqp://rabbit.example"},
+        {.url = "amqp://localhost/\n"},
+        {.url = "amqp://guest:guest@localhost/ "},
         {.url = "amqps://localhost", .tls = {.ca_file = "/nonexistent"}},
         {.url = "amqps://localhost", .tls = {.cert_file = "/nonexistent"}},
         {.url = "amqps://localhost", .tls = {.ca_file = "/dev/null"}},
