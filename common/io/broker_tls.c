@@ -19,7 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "io/tls_judge.h"
 
 #ifdef MG_AMQP_HAS_OWN_FOLDER
 #include <rabbitmq-c/ssl_socket.h>
@@ -27,12 +28,9 @@
 #include <amqp_ssl_socket.h>
 #endif
 
-#define NAME_SIZE  80  /* of a certificate's owner, in a message */
-#define NAMES_SIZE 140 /* of all names in a certificate */
-#define TIME_SIZE  32
-#define HOST_SIZE  80
-#define PATH_SIZE  120
-#define TEXT_SIZE  480
+#define HOST_SIZE 80
+#define PATH_SIZE 120
+#define TEXT_SIZE 480
 
 /* Lives as long as the context that it hangs on. */
 struct trace {
@@ -144,100 +142,6 @@ enum mg_class mg_tls_check_files(const struct mg_tls_files *files, struct mg_err
 
 /* ---- what happens is written down ---- */
 
-static void write_time(const ASN1_TIME *time, char text[TIME_SIZE])
-{
-    struct tm when = {0};
-    text[0] = '\0';
-    if (ASN1_TIME_to_tm(time, &when) == 1) (void)strftime(text, TIME_SIZE, "%Y-%m-%d %H:%M UTC", &when);
-}
-
-static void write_name(const X509_NAME *name, char text[NAME_SIZE])
-{
-    text[0] = '\0';
-    BIO *out = BIO_new(BIO_s_mem());
-    if (out != NULL && X509_NAME_print_ex(out, name, 0, XN_FLAG_RFC2253) >= 0) {
-        int n = BIO_read(out, text, NAME_SIZE - 1);
-        text[n > 0 ? n : 0] = '\0';
-    }
-    BIO_free(out);
-}
-
-static void write_alternative_names(const X509 *certificate, char text[NAMES_SIZE])
-{
-    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < sk_GENERAL_NAME_num(names) && used < NAMES_SIZE - 1; i++) {
-        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-        char item[INET6_ADDRSTRLEN + 64] = "";
-        if (name->type == GEN_DNS) {
-            (void)snprintf(item, sizeof item, "%.*s", ASN1_STRING_length(name->d.dNSName),
-                           (const char *)ASN1_STRING_get0_data(name->d.dNSName));
-        } else if (name->type == GEN_IPADD) {
-            bool is_v4 = ASN1_STRING_length(name->d.iPAddress) == 4;
-            (void)inet_ntop(is_v4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), item,
-                            sizeof item);
-        }
-        if (item[0] == '\0') continue;
-        int n = snprintf(text + used, NAMES_SIZE - used, "%s%s", used > 0 ? ", " : "", item);
-        used = n < 0 || used + (size_t)n >= NAMES_SIZE ? NAMES_SIZE - 1 : used + (size_t)n;
-    }
-    GENERAL_NAMES_free(names);
-}
-
-static void trace_write_refusal(struct trace *trace, X509_STORE_CTX *store)
-{
-    const X509 *certificate = X509_STORE_CTX_get_current_cert(store);
-    const X509 *brokers = X509_STORE_CTX_get0_cert(store);
-    int code = X509_STORE_CTX_get_error(store);
-    char owner[NAME_SIZE] = "", issuer[NAME_SIZE] = "", names[NAMES_SIZE], from[TIME_SIZE] = "",
-         to[TIME_SIZE] = "";
-    if (certificate != NULL) {
-        write_name(X509_get_subject_name(certificate), owner);
-        write_name(X509_get_issuer_name(certificate), issuer);
-        write_time(X509_get0_notBefore(certificate), from);
-        write_time(X509_get0_notAfter(certificate), to);
-    }
-    size_t size = sizeof trace->refusal;
-    const char *trusted = trace->ca_file[0] == '\0' ? "the system's CAs" : trace->ca_file;
-    switch (code) {
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-        write_name(X509_get_subject_name(brokers), owner); /* it is the CA's that OpenSSL looks at */
-        (void)snprintf(
-            trace->refusal, size,
-            "the broker's certificate (%s) comes from the CA %s, which is not in %s; give its CA with --amqp-ca-file",
-            owner, issuer, trusted);
-        return;
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-        (void)snprintf(trace->refusal, size, "the %s certificate (%s) expired on %s; renew it there",
-                       X509_STORE_CTX_get_error_depth(store) > 0 ? "CA's" : "broker's", owner, to);
-        return;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-        (void)snprintf(
-            trace->refusal, size,
-            "the broker's certificate (%s) is not valid before %s; compare the clocks of both machines",
-            owner, from);
-        return;
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        write_alternative_names(certificate, names);
-        (void)snprintf(
-            trace->refusal, size,
-            "the broker's certificate (%s) is for %s, not for %s; use one of its names in the URL, or "
-            "give the broker a certificate with this one",
-            owner, names[0] == '\0' ? "no host" : names, trace->host);
-        return;
-    default:
-        (void)snprintf(trace->refusal, size, "the broker's certificate (%s) is not good: %s", owner,
-                       X509_verify_cert_error_string(code));
-    }
-}
-
 static struct trace *trace_of(const SSL *ssl)
 {
     return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), trace_index);
@@ -247,7 +151,9 @@ static int on_verify(int is_good, X509_STORE_CTX *store)
 {
     if (is_good == 1) return 1;
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-    trace_write_refusal(trace_of(ssl), store);
+    struct trace *trace = trace_of(ssl);
+    const struct mg_tls_words words = {"broker", trace->host, trace->ca_file, "--amqp-ca-file"};
+    mg_tls_judge(store, &words, trace->refusal, sizeof trace->refusal);
     return 0;
 }
 
@@ -323,8 +229,8 @@ static enum mg_class explain_own(const SSL_CTX *context, const struct trace *tra
             "the broker wants a certificate of ours, and there is none%s%s; give --amqp-cert-file "
             "and --amqp-key-file",
             colon, said);
-    char to[TIME_SIZE];
-    write_time(X509_get0_notAfter(own), to);
+    char to[MG_TLS_TIME_SIZE];
+    mg_tls_write_time(X509_get0_notAfter(own), to);
     bool is_expired = X509_cmp_current_time(X509_get0_notAfter(own)) < 0;
     return mg_err_set(err, MG_PERMANENT, "the broker refuses our certificate %s, which %s %s%s%s; %s",
                       trace->cert_file, is_expired ? "expired on" : "is good until", to, colon, said,

@@ -40,8 +40,8 @@ LIBRARIES = {
     r"gnutls/.*": ("deploy/sample/remote/tls.c",),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
-    r"openssl/.*": ("common/base/id*", "common/io/broker_tls.c", "common/io/tls_check*", "common/io/http_request_curl*",
-                    "tests/*"),
+    r"openssl/.*": ("common/base/id*", "common/io/broker_tls.c", "common/io/pg_tls.c", "common/io/tls_judge*",
+                    "common/io/tls_check*", "common/io/http_request_curl*", "tests/*"),
     r"systemd/.*": ("services/notify*",),
     r"check\.h": ("tests/*",),
 }
