@@ -61,7 +61,7 @@ struct mg_http_answer {
     const char *content_type; /* "" if none; valid during the callback */
     int64_t retry_after_ms;   /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
     bool is_timed_out;
-    char reason[160]; /* why it failed, for people; "" if a whole answer came */
+    char reason[256]; /* why it failed and what to do, for people; "" if a whole answer came */
 };
 
 typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);

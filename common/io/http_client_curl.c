@@ -131,6 +131,30 @@ static int64_t retry_after_ms(CURL *easy)
     return wait_ms < RETRY_AFTER_MAX_S * 1000 ? wait_ms : RETRY_AFTER_MAX_S * 1000;
 }
 
+/* What libcurl's and OpenSSL's words leave out: whose move it is. */
+static const struct {
+    const char *words, *advice;
+} ADVICE[] = {
+    {"unable to get local issuer certificate", "its CA is not among those that we trust: give the CA's file"},
+    {"self-signed certificate", "its CA is not among those that we trust: give the CA's file"},
+    {"problem: certificate has expired", "renew the server's certificate"},
+    {"certificate is not yet valid", "compare the clocks of both machines"},
+    {"no alternative certificate subject name", "call it by a name that its certificate has"},
+    {"certificate required", "the server wants a certificate of ours: name its file, and its key's"},
+    {"alert certificate expired", "renew our certificate, which the server refuses"},
+    {"alert unknown ca", "the server refuses our certificate: it must come from a CA that the server trusts"},
+    {"alert bad certificate", "the server refuses our certificate: see its log"},
+};
+
+static void call_explain_failure(const struct mg_http_call *call, char *reason, size_t size)
+{
+    const char *said = call->error_text[0] ? call->error_text : curl_easy_strerror(call->result);
+    const char *advice = "";
+    for (size_t i = 0; i < sizeof ADVICE / sizeof ADVICE[0] && advice[0] == '\0'; i++)
+        if (strstr(said, ADVICE[i].words) != NULL) advice = ADVICE[i].advice;
+    (void)snprintf(reason, size, "%.150s%s%s", said, advice[0] != '\0' ? "; " : "", advice);
+}
+
 static void call_explain(const struct mg_http_call *call, struct mg_http_answer *answer)
 {
     const struct mg_http_client_options *options = &call->client->options;
@@ -150,8 +174,7 @@ static void call_explain(const struct mg_http_call *call, struct mg_http_answer 
     else if (call->result == CURLE_OK)
         (void)snprintf(reason, size, "answer has status %d, which ends no request", answer->status);
     else
-        (void)snprintf(reason, size, "%.150s",
-                       call->error_text[0] ? call->error_text : curl_easy_strerror(call->result));
+        call_explain_failure(call, reason, size);
 }
 
 /* Fills the answer; its slices point into the call. */

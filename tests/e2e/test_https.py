@@ -48,12 +48,12 @@ class Till:
         self.remote.start()
         self.agents = 0
         s.cluster.edit_service = self.edit
-        self.host = "localhost"
+        self.host, self.own = "localhost", ("cert", "key")
         s.load_workflow("pay", [step("charge", "payment")])
 
     def edit(self, _name, definition):
         definition["url"] = f"https://{self.host}:{self.remote.port}"
-        definition["tls"] = {f"{what}_file": str(self.at_agent / f"{what}.pem") for what in ("ca", "cert", "key")}
+        definition["tls"] = {f"{what}_file": str(self.at_agent / f"{what}.pem") for what in ("ca", *self.own)}
         definition["breaker"] = {"open_for": "100ms"}
         return definition
 
@@ -81,14 +81,16 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
     agent = till.start_agent()
     order = s.client.submit("pay", {"n": 0})
     s.wait_state(order, "processed")
-    # (what, at the remote, at the agent, a part of the reason)
+    # (what, at the remote, at the agent, what the agent says, what the remote says: of its own certificate it hears nothing)
     wrongs = (
-        ("the service's certificate is of another authority", till.others / "payment", None, "certificate"),
-        ("the service's certificate has expired", till.ours / "old", None, "expired"),
-        ("the agent's certificate is of another authority", None, till.others / "agent", "unknown ca"),
-        ("the agent's certificate has expired", None, till.ours / "old", "expired"),
+        ("the service's certificate is of another authority", till.others / "payment", None, "give the CA's file", ""),
+        ("the service's certificate has expired", till.ours / "old", None, "expired; renew the server's certificate", ""),
+        ("the agent's certificate is of another authority", None, till.others / "agent",
+         "the server refuses our certificate: it must come from a CA", "turned away: the client's certificate is not of the CA"),
+        ("the agent's certificate has expired", None, till.ours / "old", "renew our certificate",
+         "turned away: the client's certificate has expired"),
     )
-    for what, at_remote, at_agent, reason in wrongs:
+    for what, at_remote, at_agent, reason, turned_away in wrongs:
         since = len(log_lines(agent))
         put(at_agent or till.ours / "agent", till.at_agent)
         if at_agent:
@@ -98,6 +100,7 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
         order = s.client.submit("pay", {"wrong": what})
         s.wait(lambda: any(reason in why for why in till.why(agent, since)), f"the agent says why: {what}", 20)
         assert s.state(order) == "processing", (what, s.state(order))
+        assert turned_away in till.remote.process.tail(), (what, till.remote.process.tail())
         put(till.ours / "agent", till.at_agent)
         till.restart_remote(till.ours / "payment")
         agent.signal(signal.SIGHUP)
@@ -124,6 +127,20 @@ def a_service_of_another_name_is_not_called(s):
 def check(s, path, *words):
     return subprocess.run([str(s.cluster.bin / "makegood-agent"), "--service", str(path), "--check-config", *words],
                           env=processes.plain_environment(), capture_output=True, text=True, timeout=60, check=False)
+
+
+@scenario(**ALONE)
+def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
+    """Would catch: a certificate that was forgotten in the service file, and an order in doubt for it."""
+    till = Till(s)
+    till.own = ()
+    agent = till.start_agent()
+    order = s.client.submit("pay", {"n": 1})
+    s.wait_state(order, "compensated")
+    assert "see headers and tls in the service file" in s.cluster.tool("order", "show", order.order_id).stdout
+    assert any("answered 403" in json.dumps(line) for line in log_lines(agent)), agent.tail()
+    assert "the client showed no certificate of the CA" in till.remote.process.tail()
+    assert s.effect(order, "charge", "payment")["do_requests"] == 0
 
 
 @scenario(**ALONE)

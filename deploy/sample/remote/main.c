@@ -78,7 +78,9 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         if (remote->is_tls && strcmp(path, "/healthz") != 0 && !tls_is_known_client(connection)) {
             (void)fprintf(stderr, "%s %s: turned away, the client showed no certificate of the CA\n", method,
                           path);
-            return MHD_NO;
+            const struct exchange refused = {.remote = arg, .connection = connection};
+            return answer_error(&refused, MHD_HTTP_FORBIDDEN, "no_certificate",
+                                "show a certificate of the CA that ca.pem holds");
         }
         exchange = calloc(1, sizeof *exchange);
         if (!exchange) return MHD_NO;
