@@ -185,6 +185,10 @@ static int broker_trouble(const struct mg_broker *broker, const char **ret_reaso
             return (int)links[i]->trouble;
         }
     }
+    if (broker->publish.is_open && broker->publishes.is_doubted) {
+        *ret_reason = broker->publish.reason;
+        return MG_TROUBLE_SETUP;
+    }
     if (broker->publish.is_open && broker->publish.is_blocked) {
         *ret_reason = "the broker has blocked publishers: it is low on memory or disk";
         return TROUBLE_BLOCKED;
@@ -201,7 +205,8 @@ static int broker_trouble(const struct mg_broker *broker, const char **ret_reaso
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
-    bool is_up = broker->publish.is_open && !broker->publish.is_blocked && mg_consume_is_up(broker);
+    bool is_up = broker->publish.is_open && !broker->publish.is_blocked && !broker->publishes.is_doubted &&
+                 mg_consume_is_up(broker);
     if (ret_reason != NULL && size > 0) {
         const char *reason = "";
         if (!is_up) (void)broker_trouble(broker, &reason);

@@ -293,15 +293,35 @@ enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const cha
     return mg_err_set(err, MG_PERMANENT, "missing in the broker: %s; run: makegood broker apply", missing);
 }
 
+const char *mg_amqp_advice(int code, amqp_method_number_t refused)
+{
+    if (code == AMQP_NOT_FOUND) return "; run: makegood broker apply";
+    if (code != AMQP_ACCESS_REFUSED) return "";
+    switch (refused) {
+    case 0:
+        return "";
+    case AMQP_BASIC_PUBLISH_METHOD:
+        return "; give the user the right to write there (rabbitmqctl set_permissions)";
+    case AMQP_BASIC_CONSUME_METHOD:
+    case AMQP_BASIC_GET_METHOD:
+    case AMQP_QUEUE_PURGE_METHOD:
+        return "; give the user the right to read there (rabbitmqctl set_permissions)";
+    default: /* what makes, binds and deletes */
+        return "; give the user the right to configure it (rabbitmqctl set_permissions)";
+    }
+}
+
 enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_err *err)
 {
     if (ret_code != NULL) *ret_code = 0;
     if (reply.reply_type == AMQP_RESPONSE_NORMAL) return MG_OK;
     if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION) {
         int code = 0;
+        amqp_method_number_t refused = 0;
         amqp_bytes_t text = amqp_empty_bytes;
         if (reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
             const amqp_channel_close_t *method = reply.reply.decoded;
+            refused = (amqp_method_number_t)method->class_id << 16 | method->method_id;
             code = method->reply_code;
             text = method->reply_text;
         } else if (reply.reply.id == AMQP_CONNECTION_CLOSE_METHOD) {
@@ -312,9 +332,9 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
         if (ret_code != NULL) *ret_code = code;
         /* 320: closed by an operator or a shutdown; 541: internal error. Both pass. */
         bool is_passing = code == AMQP_CONNECTION_FORCED || code == AMQP_INTERNAL_ERROR;
-        return mg_err_set(err, is_passing ? MG_TRANSIENT : MG_PERMANENT, "the broker says: %.*s",
+        return mg_err_set(err, is_passing ? MG_TRANSIENT : MG_PERMANENT, "the broker says: %.*s%s",
                           (int)(text.len < REPLY_TEXT_MAX ? text.len : REPLY_TEXT_MAX),
-                          (const char *)text.bytes);
+                          (const char *)text.bytes, mg_amqp_advice(code, refused));
     }
     if (reply.reply_type == AMQP_RESPONSE_NONE)
         return mg_err_set(err, MG_TRANSIENT, "the broker did not answer");

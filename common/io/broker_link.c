@@ -349,12 +349,14 @@ static void link_take_control(struct mg_link *link, const amqp_method_t *method)
 static void link_take_close(struct mg_link *link, const amqp_method_t *method)
 {
     int code;
+    amqp_method_number_t refused = 0;
     amqp_bytes_t text;
     if (method->id == AMQP_CHANNEL_CLOSE_METHOD) {
         const amqp_channel_close_t *close = method->decoded;
         code = close->reply_code;
         text = close->reply_text;
-        if (link->events->channel_closed != NULL && link->events->channel_closed(link, code)) {
+        refused = (amqp_method_number_t)close->class_id << 16 | close->method_id;
+        if (link->events->channel_closed != NULL && link->events->channel_closed(link, close)) {
             if (!link->is_open) return;
             amqp_channel_close_ok_t ok = {0};
             amqp_channel_open_t open = {0};
@@ -375,7 +377,7 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
     bool is_refusal = code == AMQP_NOT_FOUND || code == AMQP_ACCESS_REFUSED || code == AMQP_NOT_ALLOWED;
     mg_link_fail(link, is_refusal ? MG_TROUBLE_SETUP : MG_TROUBLE_UNREACHABLE, "the broker says: %.*s%s",
                  (int)(text.len < 255 ? text.len : 255), (const char *)text.bytes,
-                 code == AMQP_NOT_FOUND ? "; run: makegood broker apply" : "");
+                 mg_amqp_advice(code, refused));
 }
 
 /* ---- sending ---- */

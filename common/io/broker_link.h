@@ -43,7 +43,7 @@ struct mg_link_events {
     /* There is room again after mg_link_has_room said no, or alarms of the broker changed. */
     void (*writable)(struct mg_link *link);
     /* The broker closed the channel; true: the owner goes on with the new channel (told by `opened`). */
-    bool (*channel_closed)(struct mg_link *link, int code);
+    bool (*channel_closed)(struct mg_link *link, const amqp_channel_close_t *close);
 };
 
 struct mg_link_job;

@@ -51,6 +51,10 @@ struct mg_publish_part {
     uint64_t next_tag;
     int count;
     size_t bytes;
+    bool
+        is_doubted; /* the exchange `doubted` refused a publish: nothing is sent until a probe gets through */
+    bool is_probing;
+    char doubted[MG_AMQP_SHORT_MAX + 1];
     struct mg_idle *flush;
     struct mg_timer *expiry;
     struct mg_metric *outcomes[MG_PUBLISH_UNKNOWN + 1], *confirm_seconds, *outstanding;

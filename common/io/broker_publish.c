@@ -4,10 +4,15 @@
  * Frames are made here one by one and not by the library's publish, which blocks on a full socket and can
  * hang on a silent broker.
  *
+ * An exchange that refused a publish (no right, or not there) closes the channel, and with it the confirms of
+ * all others. So it is asked again with a message that goes to no queue, at each reconnect, before anything
+ * else is sent; the broker is not up meanwhile.
+ *
  * A returned message carries no tag; so each message carries its own in a header, and the return, which comes
  * before the confirm that covers it, finds it by that. Every message ends exactly once, at the latest by its
  * time-out.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +27,7 @@
 #define REASON_MAX                 1024 /* of the header for people; method and header must fit one frame */
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                4
+#define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
 
 enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
 
@@ -47,6 +53,8 @@ static void publish_header(struct mg_link *link, const amqp_method_t *method,
                            const amqp_basic_properties_t *properties, uint64_t body_size);
 static void publish_body(struct mg_link *link, amqp_bytes_t piece);
 static void publish_complete(struct mg_link *link);
+static bool publish_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
+static void publish_probe(struct mg_broker *broker);
 static void publish_on_idle(void *arg);
 static void publish_on_expiry(void *arg);
 static void publish_flush(struct mg_broker *broker);
@@ -61,6 +69,7 @@ static const struct mg_link_events publish_events = {
     .body = publish_body,
     .complete = publish_complete,
     .writable = publish_opened,
+    .channel_closed = publish_channel_closed,
 };
 
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
@@ -328,7 +337,8 @@ static void publish_flush(struct mg_broker *broker)
 {
     struct mg_publish_part *part = &broker->publishes;
     struct mg_link *link = &broker->publish;
-    if (!link->is_open || part->unsent == NULL) return;
+    if (link->is_open && part->is_doubted) publish_probe(broker);
+    if (!link->is_open || part->is_doubted || part->unsent == NULL) return;
     mg_link_cork(link, true);
     while (part->unsent != NULL) {
         struct mg_outgoing *message = part->unsent;
@@ -339,6 +349,51 @@ static void publish_flush(struct mg_broker *broker)
         part->unsent = message->next;
     }
     mg_link_cork(link, false);
+}
+
+/* ---- an exchange that refused ---- */
+
+/* "access to exchange 'makegood.replies' in vhost …", "no exchange 'makegood.replies' in vhost …" */
+static bool publish_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
+{
+    struct mg_publish_part *part = &link->broker->publishes;
+    struct mg_slice text = mg_amqp_slice(close->reply_text);
+    char words[MG_AMQP_SHORT_MAX + 1];
+    (void)snprintf(words, sizeof(words), "%.*s", (int)text.len, text.data);
+    char *name = strstr(words, "exchange '");
+    char *end = name == NULL ? NULL : strchr(name + strlen("exchange '"), '\'');
+    if (close->class_id != AMQP_BASIC_CLASS || end == NULL) return false;
+    *end = '\0';
+    name += strlen("exchange '");
+    (void)snprintf(part->doubted, sizeof(part->doubted), "%s", strcmp(name, "amq.default") == 0 ? "" : name);
+    part->is_doubted = true;
+    return false;
+}
+
+static void publish_probe(struct mg_broker *broker)
+{
+    struct mg_publish_part *part = &broker->publishes;
+    if (part->is_probing || !mg_link_has_room(&broker->publish, HEAD_BYTES)) return;
+    part->is_probing = true;
+    part->next_tag++;
+    amqp_basic_properties_t none = {0};
+    amqp_basic_publish_t method = {.exchange = amqp_cstring_bytes(part->doubted),
+                                   .routing_key = amqp_cstring_bytes(PROBE_KEY),
+                                   .mandatory = 1};
+    amqp_frame_t header = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
+    header.payload.properties.class_id = AMQP_BASIC_CLASS;
+    header.payload.properties.decoded = &none;
+    if (mg_link_send(&broker->publish, AMQP_BASIC_PUBLISH_METHOD, &method))
+        (void)mg_link_send_frame(&broker->publish, &header); /* lost: the next connection probes again */
+}
+
+/* Nothing but the probe was sent: whatever the broker says of it, it was let in. */
+static void publish_take_probe(struct mg_broker *broker, const amqp_method_t *method)
+{
+    if (method->id != AMQP_BASIC_ACK_METHOD && method->id != AMQP_BASIC_NACK_METHOD) return;
+    broker->publishes.is_doubted = false;
+    mg_broker_state_changed(broker);
+    if (broker->publish.is_open) publish_flush(broker);
 }
 
 /* ---- outcomes ---- */
@@ -394,6 +449,10 @@ static void publish_take_confirm(struct mg_broker *broker, uint64_t tag, bool is
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
 {
     struct mg_broker *broker = link->broker;
+    if (broker->publishes.is_doubted) {
+        publish_take_probe(broker, method);
+        return;
+    }
     if (method->id == AMQP_BASIC_ACK_METHOD) {
         const amqp_basic_ack_t *ack = method->decoded;
         publish_take_confirm(broker, ack->delivery_tag, ack->multiple, MG_PUBLISH_CONFIRMED);
@@ -434,6 +493,7 @@ static void publish_lost(struct mg_link *link)
     struct mg_broker *broker = link->broker;
     struct mg_publish_part *part = &broker->publishes;
     part->next_tag = 1;
+    part->is_probing = false;
     memset(part->ring, 0, sizeof(part->ring));
     while (part->first != NULL && part->first->tag != 0)
         publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);

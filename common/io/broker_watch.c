@@ -14,7 +14,7 @@
 static void watch_opened(struct mg_link *link);
 static void watch_lost(struct mg_link *link);
 static void watch_method(struct mg_link *link, const amqp_method_t *method);
-static bool watch_channel_closed(struct mg_link *link, int code);
+static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
 static void watch_on_timer(void *arg);
 static void watch_next(struct mg_broker *broker);
 
@@ -132,8 +132,9 @@ static void watch_method(struct mg_link *link, const amqp_method_t *method)
     watch_next(broker);
 }
 
-static bool watch_channel_closed(struct mg_link *link, int code)
+static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
 {
+    int code = close->reply_code;
     struct mg_broker *broker = link->broker;
     struct mg_watched *watched = broker->watches.asked;
     if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) return false;

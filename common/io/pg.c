@@ -21,6 +21,7 @@
 #include "base/metrics.h"
 #include "base/secret.h"
 #include "core/backoff.h"
+#include "io/pg_call.h"
 #include "io/pg_libpq.h"
 
 #define RECONNECT_MIN_MS 100
@@ -34,31 +35,14 @@
 #define CALL_BYTES_MAX (128u * 1024 * 1024)
 /* Our statements are some thirty constants. */
 #define PREPARED_MAX 64
-#define REASON_SIZE  320
-
-struct call {
-    struct call *next;
-    mg_pg_fn *fn;
-    void *arg;
-    const struct mg_sql *prepares; /* an internal call: PREPARE of this statement */
-    int64_t sent_ms;
-    size_t bytes;
-    int statement_count, row_count;
-    struct mg_rows rows[MG_PG_STATEMENTS_MAX];
-    enum mg_pg_fault fault;
-    char sqlstate[6];
-    struct mg_err err;
-};
-
-struct call_list {
-    struct call *first, *last;
-};
+#define REASON_SIZE  MG_ERR_TEXT_MAX
 
 /* Belongs to the thread until done; then to the session, or to nobody if that is gone. */
 struct connect_job {
     struct mg_pg *pg;
     char *dsn, *name;
     PGconn *conn;
+    char reason[REASON_SIZE]; /* why it is not connected */
 };
 
 struct mg_pg {
@@ -70,13 +54,14 @@ struct mg_pg {
     struct mg_watch *watch;
     struct mg_timer *reconnect, *watchdog;
     struct mg_idle *idle;
-    struct call_list calls, refused;
+    struct mg_pg_calls calls, refused;
     int call_count;
     size_t call_bytes;
     int64_t progress_ms; /* when an answer last came */
     uint32_t failures;
     bool is_broken;
     char reason[REASON_SIZE];
+    const struct mg_sql *denied; /* the statement that the server last refused for want of a right */
     const struct mg_sql *prepared[PREPARED_MAX];
     int prepared_count;
     int callback_depth;
@@ -89,46 +74,6 @@ static void on_watchdog(void *arg);
 static void on_idle(void *arg);
 static void on_watch(void *arg, int events);
 static void create_metrics(struct mg_pg *pg);
-
-static void push(struct call_list *list, struct call *call)
-{
-    call->next = NULL;
-    if (list->first == NULL) {
-        list->first = call;
-    } else {
-        list->last->next = call;
-    }
-    list->last = call;
-}
-
-static struct call *pop(struct call_list *list)
-{
-    struct call *call = list->first;
-    if (call != NULL) list->first = call->next;
-    return call;
-}
-
-static void call_free(struct call *call)
-{
-    for (int i = 0; i < call->row_count; i++)
-        PQclear(call->rows[i].result);
-    free(call);
-}
-
-/* Without a record of the call its caller would wait for ever; so want of memory here ends the process, and
- * the restart is the recovery. */
-static struct call *call_new(mg_pg_fn *fn, void *arg)
-{
-    struct call *call = calloc(1, sizeof *call);
-    if (call == NULL) {
-        mg_log(MG_LOG_ERROR, "no memory for a database call", MG_LOG_NONE);
-        abort();
-    }
-    call->fn = fn;
-    call->arg = arg;
-    call->sent_ms = mg_clock_boot_ms();
-    return call;
-}
 
 enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *options, struct mg_pg **ret_pg,
                            struct mg_err *err)
@@ -191,10 +136,10 @@ void mg_pg_destroy(struct mg_pg *pg)
     mg_timer_destroy(pg->reconnect);
     mg_timer_destroy(pg->watchdog);
     if (pg->idle != NULL) mg_idle_destroy(pg->idle);
-    for (struct call *call; (call = pop(&pg->calls)) != NULL;)
-        call_free(call);
-    for (struct call *call; (call = pop(&pg->refused)) != NULL;)
-        call_free(call);
+    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&pg->calls)) != NULL;)
+        mg_pg_call_free(call);
+    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&pg->refused)) != NULL;)
+        mg_pg_call_free(call);
     mg_secret_free(pg->dsn);
     free(pg->name);
     pg->dsn = pg->name = NULL;
@@ -221,6 +166,8 @@ static void connect_on_thread(void *arg)
 {
     struct connect_job *job = arg;
     job->conn = mg_pg_connect(job->dsn, job->name);
+    if (job->conn != NULL && PQstatus(job->conn) != CONNECTION_OK)
+        mg_pg_explain_connect(job->conn, job->reason, sizeof job->reason);
 }
 
 static void job_free(struct connect_job *job)
@@ -246,14 +193,15 @@ static void ignore_notice(void *arg, const PGresult *result)
 }
 
 /* True: the session is up. */
-static bool begin_session(struct mg_pg *pg, PGconn *conn)
+static bool begin_session(struct mg_pg *pg, const struct connect_job *job)
 {
+    PGconn *conn = job->conn;
     if (conn == NULL) {
         snprintf(pg->reason, sizeof pg->reason, "no memory");
         return false;
     }
     if (PQstatus(conn) != CONNECTION_OK) {
-        mg_pg_message(PQerrorMessage(conn), pg->reason, sizeof pg->reason);
+        memcpy(pg->reason, job->reason, sizeof pg->reason);
         return false;
     }
     PQsetNoticeReceiver(conn, ignore_notice, NULL);
@@ -285,7 +233,7 @@ static void on_connected(void *arg)
         return;
     }
     pg->job = NULL;
-    bool is_up = begin_session(pg, job->conn);
+    bool is_up = begin_session(pg, job);
     if (is_up) job->conn = NULL;
     job_free(job);
     if (!is_up) schedule_reconnect(pg);
@@ -352,7 +300,7 @@ static void on_watchdog(void *arg)
     if (mg_clock_boot_ms() - since_ms > ANSWER_MAX_MS) mg_pg_drop(pg, "the server gave no answer in 15 s");
 }
 
-static void answer(struct mg_pg *pg, struct call *call)
+static void answer(struct mg_pg *pg, struct mg_pg_call *call)
 {
     if (call->prepares != NULL) {
         /* Forgotten again, so that the next use tries anew; calls that came with it fail with 26000, which
@@ -378,12 +326,27 @@ static void answer(struct mg_pg *pg, struct call *call)
     call->fn(call->arg, &answer);
 }
 
-static void settle(struct mg_pg *pg, struct call *call)
+/* Only the same statement getting through proves that the right is there now. */
+static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
+{
+    bool is_denied = strcmp(call->sqlstate, SQLSTATE_NO_RIGHT) == 0;
+    if (call->first == NULL || pg->options.on_denied == NULL) return;
+    if (is_denied && pg->denied == NULL) {
+        pg->denied = call->first;
+        pg->options.on_denied(pg->options.arg, call->err.text);
+    } else if (call->fault == MG_PG_NONE && pg->denied == call->first) {
+        pg->denied = NULL;
+        pg->options.on_denied(pg->options.arg, NULL);
+    }
+}
+
+static void settle(struct mg_pg *pg, struct mg_pg_call *call)
 {
     pg->call_count--;
     pg->call_bytes -= call->bytes;
+    judge_rights(pg, call);
     answer(pg, call);
-    call_free(call);
+    mg_pg_call_free(call);
 }
 
 static void lose_session(struct mg_pg *pg)
@@ -394,7 +357,7 @@ static void lose_session(struct mg_pg *pg)
     memcpy(reason, pg->reason, sizeof reason);
     schedule_reconnect(pg);
     /* Calls made by these callbacks go to `refused`, so that this ends. */
-    for (struct call *call; !pg->is_destroyed && (call = pop(&pg->calls)) != NULL;) {
+    for (struct mg_pg_call *call; !pg->is_destroyed && (call = mg_pg_calls_pop(&pg->calls)) != NULL;) {
         if (call->fault == MG_PG_NONE) call->fault = MG_PG_LOST;
         if (call->err.class == MG_OK) {
             (void)mg_err_set(&call->err, MG_TRANSIENT, "the database session was lost: %s", reason);
@@ -408,10 +371,10 @@ static void on_idle(void *arg)
 {
     struct mg_pg *pg = arg;
     enter(pg);
-    struct call_list refused = pg->refused;
+    struct mg_pg_calls refused = pg->refused;
     pg->refused.first = NULL;
     if (pg->is_broken) lose_session(pg);
-    for (struct call *call; (call = pop(&refused)) != NULL; call_free(call)) {
+    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&refused)) != NULL; mg_pg_call_free(call)) {
         if (!pg->is_destroyed) answer(pg, call);
     }
     (void)leave(pg); /* nothing follows */
@@ -419,10 +382,10 @@ static void on_idle(void *arg)
 
 void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg)
 {
-    struct call *call = call_new(fn, arg);
+    struct mg_pg_call *call = mg_pg_call_new(fn, arg);
     call->fault = fault;
     (void)mg_err_set(&call->err, mg_pg_class_of(fault), "%s", reason);
-    push(&pg->refused, call);
+    mg_pg_calls_push(&pg->refused, call);
     mg_idle_arm(pg->idle);
 }
 
@@ -438,9 +401,9 @@ static void flush(struct mg_pg *pg)
     mg_watch_set(pg->watch, left > 0 ? MG_READABLE | MG_WRITABLE : MG_READABLE);
 }
 
-static void enlist(struct mg_pg *pg, struct call *call)
+static void enlist(struct mg_pg *pg, struct mg_pg_call *call)
 {
-    push(&pg->calls, call);
+    mg_pg_calls_push(&pg->calls, call);
     pg->call_count++;
     pg->call_bytes += call->bytes;
 }
@@ -455,7 +418,7 @@ static bool prepare(struct mg_pg *pg, const struct mg_sql *sql)
     assert(pg->prepared_count < PREPARED_MAX);
     if (PQsendPrepare(pg->conn, sql->name, sql->text, 0, NULL) != 1 || PQpipelineSync(pg->conn) != 1)
         return false;
-    struct call *call = call_new(NULL, NULL);
+    struct mg_pg_call *call = mg_pg_call_new(NULL, NULL);
     call->prepares = sql;
     enlist(pg, call);
     pg->prepared[pg->prepared_count++] = sql;
@@ -509,8 +472,9 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
         is_sent = send_statement(pg, &statements[i]);
     if (is_sent) is_sent = PQpipelineSync(pg->conn) == 1;
 
-    struct call *call = call_new(fn, arg);
+    struct mg_pg_call *call = mg_pg_call_new(fn, arg);
     call->statement_count = count;
+    call->first = statements[0].sql;
     call->bytes = bytes;
     enlist(pg, call);
     if (is_sent) {
@@ -527,12 +491,12 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
 
 /* ---- receiving ---- */
 
-static void take_error(struct mg_pg *pg, struct call *call, const PGresult *result)
+static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult *result)
 {
     if (call->fault != MG_PG_NONE) return; /* the first tells why; the rest only that it was undone */
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char text[REASON_SIZE];
-    mg_pg_result_message(pg->conn, result, text, sizeof text);
+    mg_pg_explain_result(pg->conn, result, text, sizeof text);
     snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate == NULL ? "" : sqlstate);
     call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
@@ -541,7 +505,7 @@ static void take_error(struct mg_pg *pg, struct call *call, const PGresult *resu
 }
 
 /* Takes over `result`. True: it was the Sync that ends the call. */
-static bool take_result(struct mg_pg *pg, struct call *call, PGresult *result)
+static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
     bool is_end = status == PGRES_PIPELINE_SYNC;
@@ -575,7 +539,7 @@ static void receive(struct mg_pg *pg)
             if (PQstatus(pg->conn) == CONNECTION_BAD) drop_with_message(pg);
             continue;
         }
-        struct call *call = pop(&pg->calls);
+        struct mg_pg_call *call = mg_pg_calls_pop(&pg->calls);
         if (call->fault == MG_PG_NONE) pg->failures = 0;
         settle(pg, call);
     }

@@ -109,6 +109,9 @@ struct mg_pg_options {
     const char *dsn, *name;
     struct mg_metrics *metrics; /* may be NULL */
     void (*on_connected)(void *arg);
+    /* A statement was refused for want of a right (what is missing, for people), or the one that was has now
+     * been let through (NULL). Said once for each change; NULL: nobody wants to know. */
+    void (*on_denied)(void *arg, const char *reason);
     void (*on_lost)(
         void *arg, const char *reason); /* also: a connection attempt failed; after all calls were answered */
     void *arg;

@@ -21,7 +21,17 @@ enum mg_pg_fault mg_pg_fault_of(const char *sqlstate);
 enum mg_class mg_pg_class_of(enum mg_pg_fault fault);
 /* libpq's message in one line, without its "ERROR:" and the newline at its end. */
 void mg_pg_message(const char *message, char *ret_text, size_t size);
-/* The same of a failed statement; of one for which a right is missing, also whose and where it comes from. */
-void mg_pg_result_message(const PGconn *conn, const PGresult *result, char *ret_text, size_t size);
+
+/* ---- what people are told (pg_explain.c) ---- */
+
+#define SQLSTATE_NO_RIGHT "42501" /* insufficient_privilege */
+
+/* Why the connection could not be made, and what to do about it. May block as connecting does. */
+void mg_pg_explain_connect(PGconn *conn, char *ret_text, size_t size);
+/* What is wrong with the certificate of a server whose certificate libpq has just refused (pg_tls.c). False:
+ * it cannot be told. */
+bool mg_pg_judge_certificate(PGconn *conn, char *ret_text, size_t size);
+/* Why a statement failed; of one for which a right is missing, also who lacks it and what gives it. */
+void mg_pg_explain_result(const PGconn *conn, const PGresult *result, char *ret_text, size_t size);
 
 #endif

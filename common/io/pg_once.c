@@ -47,8 +47,8 @@ enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, str
     if (once == NULL) return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: no memory");
     once->conn = mg_pg_connect(dsn, "makegood");
     if (once->conn == NULL || PQstatus(once->conn) != CONNECTION_OK) {
-        char text[256];
-        mg_pg_message(once->conn == NULL ? "no memory" : PQerrorMessage(once->conn), text, sizeof text);
+        char text[MG_ERR_TEXT_MAX] = "no memory";
+        if (once->conn != NULL) mg_pg_explain_connect(once->conn, text, sizeof text);
         mg_pg_once_close(once);
         return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: %s", text);
     }
@@ -74,10 +74,11 @@ enum mg_class mg_pg_once_run(struct mg_pg_once *once, const char *text, const ch
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
         const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
         enum mg_pg_fault fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
-        char message[320];
-        mg_pg_message(PQerrorMessage(once->conn), message, sizeof message);
+        char message[MG_ERR_TEXT_MAX];
+        mg_pg_explain_result(once->conn, result, message, sizeof message);
+        enum mg_class class = mg_err_set(err, mg_pg_class_of(fault), "%s", message);
         PQclear(result);
-        return mg_err_set(err, mg_pg_class_of(fault), "%s", message);
+        return class;
     }
     struct mg_rows *rows = ret_rows == NULL ? NULL : calloc(1, sizeof *rows);
     if (rows == NULL) {

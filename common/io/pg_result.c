@@ -75,17 +75,6 @@ void mg_pg_message(const char *message, char *ret_text, size_t size)
     ret_text[len] = '\0';
 }
 
-void mg_pg_result_message(const PGconn *conn, const PGresult *result, char *ret_text, size_t size)
-{
-    static const char INSUFFICIENT_PRIVILEGE[] = "42501";
-    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE), *role = PQuser(conn);
-    mg_pg_message(PQresultErrorMessage(result), ret_text, size);
-    if (sqlstate == NULL || strcmp(sqlstate, INSUFFICIENT_PRIVILEGE) != 0 || role == NULL) return;
-    size_t len = strlen(ret_text);
-    snprintf(ret_text + len, size - len, " for role %s; `makegood db migrate` gives the rights of grants.sql",
-             role);
-}
-
 void mg_rows_destroy(struct mg_rows *rows)
 {
     if (rows == NULL) return;

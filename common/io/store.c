@@ -54,6 +54,7 @@ static const struct mg_sql CHECK_SCHEMA = {
 
 static void on_session(void *arg);
 static void on_session_lost(void *arg, const char *reason);
+static void on_denied(void *arg, const char *reason);
 
 enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
                               struct mg_store **ret_store, struct mg_err *err)
@@ -76,6 +77,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
         .name = options->name,
         .metrics = options->metrics,
         .on_connected = on_session,
+        .on_denied = on_denied,
         .on_lost = on_session_lost,
         .arg = store,
     };
@@ -112,6 +114,23 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     bool is_up = store->state == MG_STORE_UP;
     if (size > 0) snprintf(ret_reason, size, "%s", is_up ? "" : store->reason);
     return is_up;
+}
+
+bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    if (!mg_store_is_up(store, ret_reason, size)) return false;
+    if (size > 0) (void)snprintf(ret_reason, size, "%s", store->denied);
+    return store->denied[0] == '\0';
+}
+
+static void on_denied(void *arg, const char *reason)
+{
+    struct mg_store *store = arg;
+    (void)snprintf(store->denied, sizeof store->denied, "%s", reason == NULL ? "" : reason);
+    if (reason != NULL)
+        mg_log(MG_LOG_WARN, "the database refuses what this service needs", MG_LOG_TEXT("reason", reason));
+    else
+        mg_log(MG_LOG_INFO, "the database grants again what this service needs", MG_LOG_NONE);
 }
 
 /* ---- connecting and checking ---- */

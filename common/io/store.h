@@ -58,6 +58,9 @@ void mg_store_destroy(struct mg_store *store); /* calls under way end without an
  * (MG_BAD_INPUT) the old one stays. */
 enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
+/* As mg_store_is_up, and the database refuses nothing for want of a right: for /readyz. Work goes on being
+ * tried meanwhile, which is how a right that was granted is noticed. */
+bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size);
 
 /* `err` is NULL on success. */
 typedef void mg_store_done_fn(void *arg, const struct mg_err *err);

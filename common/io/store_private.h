@@ -19,8 +19,9 @@ struct mg_store {
     struct mg_timer *recheck;
     struct mg_store_job *jobs;
     enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
-    char reason[320];  /* why it is down */
-    char refused[320]; /* what was last told to on_refused */
+    char reason[MG_ERR_TEXT_MAX]; /* why it is down */
+    char refused[320];            /* what was last told to on_refused */
+    char denied[MG_ERR_TEXT_MAX]; /* the right that is missing; "": none */
     /* Leadership of this very session; gone with it. */
     uint64_t lead_epoch; /* 0: does not lead */
     char lead_holder[128];

@@ -85,10 +85,19 @@ class Postgres:
     def use_certificate(self, name):
         """Shows the certificate of this name from the next start or reload on."""
         for path, target in zip(self.tls.of(name), ("server.crt", "server.key")):
-            shutil.copy(path, self.folder / target)
-            (self.folder / target).chmod(0o600)
-            if self.user is not None:
-                shutil.chown(self.folder / target, self.user, self.user)
+            self.take(path, target)
+
+    def take_ca(self):
+        """The CA's file, where the server may read it."""
+        return self.take(self.tls.ca, "ca.crt")
+
+    def take(self, path, name):
+        target = self.folder / name
+        shutil.copy(path, target)
+        target.chmod(0o600)
+        if self.user is not None:
+            shutil.chown(target, self.user, self.user)
+        return target
 
     def create(self):
         self.folder.mkdir(parents=True)

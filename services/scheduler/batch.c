@@ -65,7 +65,8 @@ static void batch_end(struct mg_batch *batch)
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
-    mg_log(MG_LOG_WARN, "the store did not take a batch; it will be run again", MG_LOG_TEXT("why", err->text),
+    mg_log(scheduler->failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for many in a row */
+           "the store did not take a batch; it will be run again", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
     for (int i = batch->item_count - 1; i >= 0; i--) {
         batch->items[i].work->is_again = true;

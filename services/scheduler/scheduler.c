@@ -106,7 +106,7 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
     struct mg_scheduler *scheduler = arg;
     if (scheduler->is_draining) {
         snprintf(ret_reason, size, "draining");
-    } else if (!mg_store_is_up(scheduler->store, ret_reason, size)) {
+    } else if (!mg_store_is_ready(scheduler->store, ret_reason, size)) {
         return false;
     } else if (!mg_broker_is_up(scheduler->broker, ret_reason, size)) {
         return false;

@@ -142,7 +142,7 @@ bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
         (void)snprintf(ret_reason, size, "%s", supervisor->refusal);
         return false;
     }
-    return mg_store_is_up(supervisor->store, ret_reason, size) &&
+    return mg_store_is_ready(supervisor->store, ret_reason, size) &&
            mg_broker_is_up(supervisor->broker, ret_reason, size);
 }
 

@@ -49,6 +49,7 @@ struct supervisor {
 
     /* sweep.c; database clock, except where the boot clock is named */
     bool is_sweeping;
+    bool is_failing;          /* the last sweep failed, which has been said */
     bool is_gap_asked;        /* the question under way was asked with the grace of a gap already */
     int64_t asked_at_boot_us; /* of the question under way */
     int64_t swept_at_ms;      /* 0: nobody ever swept */

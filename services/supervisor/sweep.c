@@ -126,9 +126,12 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
         return;
     }
     if (err != NULL) {
-        mg_log(MG_LOG_WARN, "could not sweep", MG_LOG_TEXT("reason", err->text));
+        mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not sweep",
+               MG_LOG_TEXT("reason", err->text));
+        supervisor->is_failing = true;
         return;
     }
+    supervisor->is_failing = false;
     if (!answer->is_leader) {
         supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;

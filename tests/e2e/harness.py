@@ -133,7 +133,12 @@ class Stage:
             both.postgres.create_database(name)
             both.rabbit.create_vhost(name)
             dsn, url = both.postgres.dsn_of(name), both.rabbit.url_of(name)
-        self.dsn, self.url = dsn, url
+        self.dsn, self.url = dsn, url  # for clients of a scenario: never with TLS
+        if both.tls is not None:
+            dsn, url = both.postgres.tls_dsn, both.rabbit.tls_url
+            certificate, key = both.tls.of("client")
+            options["env"] = {"MAKEGOOD_AMQP_CA_FILE": str(both.tls.ca), "MAKEGOOD_AMQP_CERT_FILE": str(certificate),
+                              "MAKEGOOD_AMQP_KEY_FILE": str(key), **options.get("env", {})}
         access = options.pop("access", lambda _both, _scratch: None)(both, scratch)
         self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access, **options)
         self.clients, self.database = [], None
@@ -311,25 +316,26 @@ def step(name, service, after=(), undo=True, verify=False, **fields):
     return definition
 
 
-def scenario(own_servers=False, **options):
-    """Marks a scenario. own_servers: it kills or starves a server; else it may share them with other tests."""
+def scenario(own_servers=False, tls=False, **options):
+    """Marks a scenario. own_servers: it kills or starves a server; else it may share them with other tests. tls: own
+    servers, with which Makegood talks by TLS only."""
     def mark(function):
         @functools.wraps(function)
         def run():
-            return run_scenario(function, own_servers, options)
-        run.own_servers, run.options = own_servers, options
+            return run_scenario(function, own_servers, tls, options)
+        run.own_servers, run.options = own_servers or tls, options
         return run
     return mark
 
 
-def run_scenario(function, own_servers, options):
+def run_scenario(function, own_servers, tls, options):
     processes.end_on_signals()
     scratch = cluster.make_scratch("makegood-e2e-")
     stage, failed = None, True
     try:
         shared = os.environ.get("MAKEGOOD_TEST_SERVERS")
-        owns = own_servers or not shared
-        both = servers.Servers(scratch).start() if owns else servers.attach(shared)
+        owns = own_servers or tls or not shared
+        both = servers.Servers(scratch, tls=tls).start() if owns else servers.attach(shared)
         stage = Stage(scratch, both, owns, dict(options))
         stage.start()
         function(stage)

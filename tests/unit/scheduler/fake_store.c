@@ -278,6 +278,11 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return true;
 }
 
+bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    return mg_store_is_up(store, ret_reason, size);
+}
+
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
                    mg_store_load_fn *done, void *arg)
 {

@@ -118,6 +118,11 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return fake.is_store_up;
 }
 
+bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    return mg_store_is_up(store, ret_reason, size);
+}
+
 void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
 {
     (void)store;

@@ -1,0 +1,45 @@
+/* See pg_call.h. */
+#include "io/pg_call.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+void mg_pg_calls_push(struct mg_pg_calls *list, struct mg_pg_call *call)
+{
+    call->next = NULL;
+    if (list->first == NULL) {
+        list->first = call;
+    } else {
+        list->last->next = call;
+    }
+    list->last = call;
+}
+
+struct mg_pg_call *mg_pg_calls_pop(struct mg_pg_calls *list)
+{
+    struct mg_pg_call *call = list->first;
+    if (call != NULL) list->first = call->next;
+    return call;
+}
+
+void mg_pg_call_free(struct mg_pg_call *call)
+{
+    for (int i = 0; i < call->row_count; i++)
+        PQclear(call->rows[i].result);
+    free(call);
+}
+
+struct mg_pg_call *mg_pg_call_new(mg_pg_fn *fn, void *arg)
+{
+    struct mg_pg_call *call = calloc(1, sizeof *call);
+    if (call == NULL) {
+        mg_log(MG_LOG_ERROR, "no memory for a database call", MG_LOG_NONE);
+        abort();
+    }
+    call->fn = fn;
+    call->arg = arg;
+    call->sent_ms = mg_clock_boot_ms();
+    return call;
+}
