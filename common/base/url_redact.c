@@ -8,7 +8,8 @@
 
 #include "base/config.h"
 
-#define STARS "***"
+#define STARS  "***"
+#define BLANKS " \t\r\n\f\v"
 
 struct text_out {
     char *text;
@@ -48,9 +49,9 @@ static bool is_secret_key(const char *key, size_t len)
 /* name=value pairs behind "?" with "&" between. */
 static void put_query(struct text_out *out, const char *at)
 {
-    while (*at) {
-        size_t len = strcspn(at, "&");
-        size_t key_len = strcspn(at, "=&");
+    while (*at && !strchr(BLANKS, *at)) {
+        size_t len = strcspn(at, "&" BLANKS);
+        size_t key_len = strcspn(at, "=&" BLANKS);
         if (key_len < len && is_secret_key(at, key_len)) {
             put(out, at, key_len + 1);
             hide(out);
@@ -58,14 +59,15 @@ static void put_query(struct text_out *out, const char *at)
             put(out, at, len);
         }
         at += len;
-        if (*at) {
+        if (*at == '&') {
             put(out, at, 1);
             at++;
         }
     }
 }
 
-/* scheme://user:password@host/…?name=value: the password ends at the last "@" there is. */
+/* scheme://user:password@host/…?name=value: the password ends at the last "@" there is. No URL has a blank;
+ * what stands behind one was meant for something else, for a DSN perhaps. */
 static void put_url(struct text_out *out, const char *url, const char *authority)
 {
     const char *rest = authority;
@@ -81,11 +83,15 @@ static void put_url(struct text_out *out, const char *url, const char *authority
         }
         rest = at;
     }
-    size_t path_len = strcspn(rest, "?");
+    size_t path_len = strcspn(rest, "?" BLANKS);
     put(out, rest, path_len);
-    if (rest[path_len]) {
+    if (rest[path_len] == '?') {
         put(out, "?", 1);
         put_query(out, rest + path_len + 1);
+    }
+    if (rest[strcspn(rest, BLANKS)]) {
+        put(out, " ", 1);
+        hide(out);
     }
 }
 
@@ -111,18 +117,18 @@ static size_t dsn_value_len(const char *text)
 static void put_dsn(struct text_out *out, const char *at)
 {
     while (*at) {
-        size_t blank = strspn(at, " \t\r\n\f\v");
+        size_t blank = strspn(at, BLANKS);
         put(out, at, blank);
         at += blank;
 
-        size_t key_len = strcspn(at, "= \t\r\n\f\v");
-        size_t equals = key_len + strspn(at + key_len, " \t\r\n\f\v");
+        size_t key_len = strcspn(at, "=" BLANKS);
+        size_t equals = key_len + strspn(at + key_len, BLANKS);
         if (at[equals] != '=') { /* not name=value; shown as it is, so that one sees what is wrong */
             put(out, at, key_len);
             at += key_len;
             continue;
         }
-        size_t value = equals + 1 + strspn(at + equals + 1, " \t\r\n\f\v");
+        size_t value = equals + 1 + strspn(at + equals + 1, BLANKS);
         size_t value_len = dsn_value_len(at + value);
         put(out, at, value);
         if (is_secret_key(at, key_len))

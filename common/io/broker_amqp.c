@@ -143,6 +143,9 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     int status = amqp_socket_open_noblock(socket, info.host, info.port, &timeout);
     if (status != AMQP_STATUS_OK) {
         class = info.ssl ? mg_tls_failure(connection, status, true, err) : MG_OK;
+        if (class == MG_OK && status == AMQP_STATUS_SOCKET_ERROR) /* all that the library tells */
+            class = mg_err_set(err, MG_TRANSIENT,
+                               "nothing takes connections there, or the network does not lead there");
         if (class == MG_OK) class = mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(status));
         mg_err_prefix(err, "could not connect to %s:%d%s", info.host, info.port, info.ssl ? " with TLS" : "");
         goto out;

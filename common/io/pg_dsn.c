@@ -35,14 +35,18 @@ static const char *option_value(const PQconninfoOption *options, const char *key
 
 /* A password with a character that should have been percent-encoded runs over into what follows it in a URI,
  * from where it would reach messages and name servers. */
-static bool is_password_spilt(const char *dsn, const PQconninfoOption *options)
+static bool is_password_spilt(const PQconninfoOption *options)
 {
     const char *host = option_value(options, "host"), *port = option_value(options, "port"),
                *name = option_value(options, "dbname");
-    if (strncmp(dsn, "postgresql://", 13) != 0 && strncmp(dsn, "postgres://", 11) != 0) return false;
     return (host != NULL && host[0] != '\0' && strchr(host + 1, '@') != NULL) ||
            (port != NULL && port[strspn(port, "0123456789,")] != '\0') ||
            (name != NULL && strchr(name, '@') != NULL);
+}
+
+static bool is_uri(const char *dsn)
+{
+    return strncmp(dsn, "postgresql://", 13) == 0 || strncmp(dsn, "postgres://", 11) == 0;
 }
 
 /* `ret_options` NULL: the DSN says nothing but, perhaps, the bare name of a database. */
@@ -51,9 +55,14 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
     *ret_options = NULL;
     if (dsn == NULL || dsn[0] == '\0') return MG_OK;
     if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) return MG_OK;
+    if (is_uri(dsn) && strpbrk(dsn, " \t\r\n\f\v") != NULL)
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "cannot read the database's connection string: a URI is one line without blanks; write "
+            "them as %%20, and what follows them as ?name=value&name=value");
     char *message = NULL;
     *ret_options = PQconninfoParse(dsn, &message);
-    if (*ret_options != NULL && !is_password_spilt(dsn, *ret_options)) return MG_OK;
+    if (*ret_options != NULL && !(is_uri(dsn) && is_password_spilt(*ret_options))) return MG_OK;
     if (*ret_options != NULL) {
         options_free(*ret_options);
         *ret_options = NULL;
