@@ -199,11 +199,18 @@ static enum mg_class walk_settle(struct walk *walk, const struct letter *letter,
 }
 
 /* The headers as they were, without what brokers and we put on the way here, and with the mark that it comes
- * again. */
+ * again. CC and BCC name further queues, to which the broker would deliver by the operator's right to write
+ * anywhere, not by the sender's. */
 static int walk_headers(const amqp_basic_properties_t *properties, amqp_table_entry_t entries[HEADERS_MAX])
 {
-    static const char *const dropped[] = {"x-death",        "x-delivery-count", "x-acquired-count",
-                                          MG_HEADER_REASON, MG_HEADER_PUBLISH,  MG_HEADER_AGAIN};
+    static const char *const dropped[] = {"x-death",
+                                          "x-delivery-count",
+                                          "x-acquired-count",
+                                          MG_HEADER_REASON,
+                                          MG_HEADER_PUBLISH,
+                                          MG_HEADER_AGAIN,
+                                          "CC",
+                                          "BCC"};
     int count = 0;
     entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_AGAIN)};
     entries[count].value.kind = AMQP_FIELD_KIND_BOOLEAN;

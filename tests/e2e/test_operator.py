@@ -137,6 +137,18 @@ def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
 
 
 @scenario()
+def a_requeued_letter_goes_where_it_came_from_and_nowhere_else(s):
+    """Would catch: a sender that reaches other queues by the operator's rights."""
+    other = s.client.channel.queue_declare("", exclusive=True).method.queue
+    s.client.publish(b"not a reply", "dead.letters", "makegood.dead", type="reply", headers={
+        "CC": [other], "x-death": [{"queue": "scheduler.replies", "reason": "rejected", "count": 1}]})
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "a dead letter with a copy for another queue")
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "try again")
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "it died again")
+    assert s.client.depth(other) == 0
+
+
+@scenario()
 def an_alert_is_acknowledged_once(s):
     """Would catch: alerts that cannot be told from those somebody looks after."""
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
