@@ -70,9 +70,9 @@ typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);
 enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
                                     struct mg_http_client **ret_client, struct mg_err *err) MG_MUSTCHECK;
 void mg_http_client_destroy(struct mg_http_client *client); /* calls under way end without a callback */
-/* Calls from now on take new connections, for which certificate files are read anew. Calls under way go on.
- */
-void mg_http_client_reload(struct mg_http_client *client);
+/* New connections read certificate files anew. Unless `keeps_connections`, calls from now on take new ones.
+ * Calls under way go on. */
+void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections);
 
 /* Starts a call; request is copied. `done` is called exactly once, never from within this function, unless
  * the call is cancelled. MG_BAD_INPUT: URL or header cannot be sent. MG_TRANSIENT: no memory or descriptors.

@@ -392,10 +392,10 @@ failed:
     return class;
 }
 
-void mg_http_client_reload(struct mg_http_client *client)
+void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections)
 {
     client->read_boot_ms = mg_clock_boot_ms();
-    client->is_reloaded = true;
+    if (!keeps_connections) client->renewed_boot_ms = client->read_boot_ms;
 }
 
 void mg_http_client_destroy(struct mg_http_client *client)

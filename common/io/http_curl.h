@@ -14,8 +14,8 @@ struct mg_http_client {
     struct mg_timer *timer; /* libcurl's next time-out */
     struct mg_idle *idle;   /* the same, if it is now */
     struct mg_http_client_options options;
-    int64_t read_boot_ms; /* what was read from certificate files before is read anew */
-    bool is_reloaded;
+    int64_t read_boot_ms;          /* what was read from certificate files before is read anew */
+    int64_t renewed_boot_ms;       /* older connections are not used; 0: none is too old */
     bool is_openssl;               /* libcurl's TLS library, whose alerts we can tell apart */
     struct mg_http_call *calls;    /* under way */
     struct mg_http_call *finished; /* out of libcurl's hands, callers not told yet */

@@ -238,11 +238,13 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     CURL *easy = call->easy;
     /* libcurl counts whole seconds and keeps a connection through the one it is in. */
     int64_t keep_s = options->idle_connection_ms / 1000 - 1;
-    /* Nothing that is older than the last reload is used: neither parsed CAs nor connections. libcurl counts
-     * their ages in whole seconds, hence one less. */
-    int64_t read_ago_s = (mg_clock_boot_ms() - client->read_boot_ms) / 1000;
-    int64_t life_s = read_ago_s - 1; /* of a connection */
-    bool is_fresh = request->is_fresh || keep_s < 1 || (client->is_reloaded && life_s < 1);
+    /* Nothing that is older than the last reload is used: neither parsed CAs nor, if they were renewed,
+     * connections. libcurl counts their ages in whole seconds, hence one less. */
+    const int64_t now_ms = mg_clock_boot_ms();
+    int64_t read_ago_s = (now_ms - client->read_boot_ms) / 1000;
+    bool is_renewed = client->renewed_boot_ms != 0;
+    int64_t life_s = (now_ms - client->renewed_boot_ms) / 1000 - 1; /* of a connection */
+    bool is_fresh = request->is_fresh || keep_s < 1 || (is_renewed && life_s < 1);
     bool is_set = true;
 #define SET(option, value) is_set = curl_easy_setopt(easy, option, value) == CURLE_OK && is_set
     SET(CURLOPT_PRIVATE, call);
@@ -266,7 +268,7 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
     SET(CURLOPT_FORBID_REUSE, is_fresh ? 1L : 0L);
     if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
-    if (!is_fresh && client->is_reloaded) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
+    if (!is_fresh && is_renewed) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
     if (client->is_openssl) SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
     if (request->ca_file) {
         SET(CURLOPT_CAINFO, request->ca_file);

@@ -66,7 +66,8 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
     return class;
 }
 
-/* Certificates are read again at each new connection: what is wrong with them is said here, before. */
+/* libcurl reads the files by itself, at each new connection: what is wrong with them is said here, before,
+ * and shows at once. */
 static void certificates_reread(struct mg_process *process, struct mg_lane *lane)
 {
     const struct mg_service *service = lane->service;
@@ -74,13 +75,14 @@ static void certificates_reread(struct mg_process *process, struct mg_lane *lane
     struct mg_err err;
     if (service->ca_file == NULL && service->client_cert_file == NULL) return;
     (void)snprintf(what, sizeof what, "certificates of %s", service->name);
-    if (mg_lane_check_certificates(lane, &err) == MG_OK) {
-        mg_http_client_reload(lane->http);
+    bool is_good = mg_lane_check_certificates(lane, &err) == MG_OK;
+    mg_http_client_reload(lane->http, !is_good);
+    if (is_good)
         mg_process_reread(process, what, true, NULL);
-    } else {
-        (void)mg_err_prefix(&err, "new connections to %s fail until this is repaired", service->name);
-        mg_process_reread(process, what, false, &err);
-    }
+    else
+        mg_log(MG_LOG_ERROR,
+               "bad certificate files: open connections go on, new ones fail until they are repaired",
+               MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err.text));
 }
 
 /* Tokens and certificates. */

@@ -110,6 +110,26 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
 
 
 @scenario(**ALONE)
+def what_is_said_of_bad_files_at_sighup_is_true(s):
+    """Would catch: a log that says that the old certificates stay in use, while calls fail; an order that is lost by it."""
+    till = Till(s)
+    agent = till.start_agent()
+    s.wait_state(s.client.submit("pay", {"n": 0}), "processed")
+    (till.at_agent / "ca.pem").write_text("nonsense", encoding="utf-8")
+    since = len(log_lines(agent))
+    agent.signal(signal.SIGHUP)
+    said = s.wait(lambda: [line for line in log_lines(agent)[since:] if line["level"] == "error"], "the agent says that the file is bad")
+    assert len(said) == 1 and "new ones fail until they are repaired" in said[0]["message"], said
+    assert str(till.at_agent / "ca.pem") in said[0]["reason"], said
+    till.restart_remote(till.ours / "payment")  # it closes what was open
+    order = s.client.submit("pay", {"n": 1})
+    s.wait(lambda: any(str(till.at_agent / "ca.pem") in why for why in till.why(agent, since)), "new connections fail")
+    put(till.ours / "agent", till.at_agent)
+    s.wait_state(order, "processed")
+    assert s.effect(order, "charge", "payment")["effects"] == 1
+
+
+@scenario(**ALONE)
 def a_service_of_another_name_is_not_called(s):
     """Would catch: a certificate that is good, but somebody else's."""
     till = Till(s)

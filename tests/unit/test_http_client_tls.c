@@ -160,13 +160,36 @@ START_TEST(reload_reads_files_anew_and_uses_no_older_connection)
     ck_assert_int_eq(atomic_load(&server.connections), 1);
     file_copy(tls_path("others/ca.pem").text, ca.text);
     ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
-    mg_http_client_reload(client);
+    mg_http_client_reload(client, false);
     struct outcome outcome = call_with(server.port, "localhost", "ca.pem", NULL, false);
     ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
     ck_assert_msg(strstr(outcome.answer.reason, "certificate") != NULL, "%s", outcome.answer.reason);
     file_copy(tls_path(OURS).text, ca.text);
-    mg_http_client_reload(client);
+    mg_http_client_reload(client, false);
     ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: one typing error that ends connections which were good, or that shows only when they are gone. */
+START_TEST(reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made)
+{
+    struct server server;
+    struct path ca = tls_path("ca.pem");
+    demand = NOTHING;
+    context_make("ours/server", TLS1_3_VERSION, OURS);
+    file_copy(tls_path(OURS).text, ca.text);
+    server_start(&server, serve_tls, ok_answer);
+    ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
+    file_copy(tls_path("ours/server/key.pem").text, ca.text);
+    mg_http_client_reload(client, true);
+    ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
+    ck_assert_int_eq(atomic_load(&server.connections), 1);
+    struct outcome outcome = call_with(server.port, "localhost", "ca.pem", NULL, true);
+    ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
+    ck_assert_msg(strstr(outcome.answer.reason, "ca.pem") != NULL, "%s", outcome.answer.reason);
     mg_http_client_destroy(client);
     client = NULL;
     server_stop(&server);
@@ -182,6 +205,7 @@ int main(void)
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_loop_test(cases, refusals_are_told_from_requests_that_were_seen, 0, COUNT(cases_table));
     tcase_add_test(cases, reload_reads_files_anew_and_uses_no_older_connection);
+    tcase_add_test(cases, reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made);
     suite_add_tcase(suite, cases);
     int code = run_suite(suite);
     SSL_CTX_free(context);
