@@ -11,15 +11,16 @@ import pika.exceptions
 
 from local import processes
 
-EXCHANGE, INTAKE, STATUSES = "makegood.intake", "orders.intake", "client.sample.statuses"
+INTAKE = "orders.intake"
 TERMINAL = ("processed", "compensated", "cancelled", "rejected", "error")
 RETRY_S = 0.5       # between two connects to a broker that is away
 LISTEN_S = 0.2      # how long it hears before it looks whether there is more to post
 
 
 class Client(threading.Thread):
-    def __init__(self, url, tls=None):
+    def __init__(self, name, url, tls=None):
         super().__init__(daemon=True)
+        self.exchange, self.queue = f"makegood.intake.{name}", f"client.{name}.statuses"
         self.parameters = pika.URLParameters(url)
         self.parameters.blocked_connection_timeout = 60
         self.parameters.heartbeat = 20
@@ -77,13 +78,13 @@ class Client(threading.Thread):
         connection = pika.BlockingConnection(self.parameters)
         channel = connection.channel()
         channel.confirm_delivery()
-        channel.basic_consume(STATUSES, self.take)
+        channel.basic_consume(self.queue, self.take)
         self.connects += 1
         while not self.is_ending.is_set():
             while self.to_post:
                 line = self.to_post[0]
-                channel.basic_publish(EXCHANGE, INTAKE, line.text.encode(), mandatory=True, properties=pika.BasicProperties(
-                    delivery_mode=2, reply_to=STATUSES, message_id=line.order_id, correlation_id=line.order_id))
+                channel.basic_publish(self.exchange, INTAKE, line.text.encode(), mandatory=True, properties=pika.BasicProperties(
+                    delivery_mode=2, reply_to=self.queue, message_id=line.order_id, correlation_id=line.order_id))
                 with self.lock:
                     self.to_post.pop(0)
                 self.posted += 1

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import ssl
 import sys
 import tempfile
 import time
@@ -18,6 +19,8 @@ import pika.exceptions
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy"))
 from local import cluster, orders, processes, verdict  # noqa: E402
 
+import refusals  # noqa: E402
+import rotation  # noqa: E402
 from client import Client  # noqa: E402
 from system import ONE_SHOTS, PARTS, REPOSITORY, SERVERS, System, fresh_copy, run  # noqa: E402
 
@@ -25,7 +28,12 @@ HEALTHY_WITHIN_S = 120.0  # after the build, from nothing
 ORDERS = 500
 ORDERS_UNDER_FAULTS = 250  # with each victim
 ORDERS_OVER_TLS = 100
+ORDERS_OF_ONES_OWN = 50
+SLOW = {"inventory": "slow:500", "payment": "slow:500", "carrier": "slow:2500"}
+OPEN_AT_LEAST = 0.25      # of the orders, when something is done to them
 END_WITHIN_S = 180.0      # every order, also after a fault
+FILES = ("docker-compose.yml",)
+OWN = REPOSITORY / "tests" / "compose" / "own"
 LONG_RUNNING = SERVERS + PARTS + cluster.SERVICES
 
 
@@ -45,15 +53,56 @@ class Show:
         return lines
 
     def take_slow(self, count):
-        """The same, but the carrier takes a second for most of them: long enough to be interrupted."""
+        """The same, but the services take their time for most of them: long enough to be interrupted."""
         lines = self.take(count)
         for line in lines:
             if line.kind.behaviour is None:
-                line.text = line.text.removesuffix("}}") + ', "behaviour": {"carrier": "slow:1000"}}}'
+                line.text = line.text.removesuffix("}}") + f', "behaviour": {json.dumps(SLOW)}}}}}'
         return lines
 
-    def connect(self, **options):
-        self.client = Client(self.system.client_url(), **options)
+    @contextlib.contextmanager
+    def orders_on_their_way(self, count=ORDERS):
+        """The body runs with orders at every stage, and some ended; then all must end as they should."""
+        first, second = self.take_slow(count // 2), self.take_slow(count // 2)
+        self.client.post(first)
+        self.client.wait_ended(first, END_WITHIN_S, share=0.1)
+        self.client.post(second)
+        yield first + second
+        self.client.wait_ended(first + second, END_WITHIN_S)
+        self.judge()
+
+    def open_orders(self, lines):
+        """How many have not ended; too few, and what was done to them shows nothing."""
+        left = len(lines) - self.client.ended(lines)
+        if left < len(lines) * OPEN_AT_LEAST:
+            raise processes.Failure(f"only {left} of {len(lines)} orders were open; nothing is shown")
+        return left
+
+    def crash_and_return(self, service):
+        """A process of the service dies by itself; True if that can be done from here."""
+        (container, *_) = self.system.containers(service)
+        (state,) = self.system.inspect(container)
+        try:
+            os.kill(state["State"]["Pid"], 9)
+        except (PermissionError, ProcessLookupError):
+            say("  not shown: the processes of the engine are out of reach from here")
+            return
+        processes.wait_until(lambda: self.system.inspect(container)[0]["RestartCount"] == state["RestartCount"] + 1,
+                             f"the engine starts {service} again", 60)
+        self.system.wait_healthy([service])
+        say(f"  a process of {service} that died was started again by the engine")
+
+    def connect(self, name="sample"):
+        tls = None
+        if self.system.is_tls:
+            files = self.system.client_files(self.system.folder / "client")
+            context = ssl.create_default_context(cafile=files / "ca.pem")
+            context.load_cert_chain(files / "cert.pem", files / "key.pem")
+            tls = pika.SSLOptions(context, "localhost")
+        former, self.client = self.client, Client(name, self.system.client_url(name), tls)
+        if former is not None:
+            former.end()
+            self.client.statuses = former.statuses
         self.client.start()
 
     def judge(self):
@@ -126,53 +175,33 @@ def kill(show):
     """Each service is killed under load, all its replicas at once, and comes back."""
     system = show.system
     for victim in PARTS + cluster.SERVICES + SERVERS:
-        lines = show.take_slow(ORDERS_UNDER_FAULTS)
         began_at = time.monotonic()
-        show.client.post(lines)
-        show.client.wait_ended(lines, END_WITHIN_S, share=0.1)
-        system.compose("kill", "-s", "KILL", victim)
-        left = len(lines) - show.client.ended(lines)
-        system.compose("start", victim)
-        show.client.wait_ended(lines, END_WITHIN_S)
+        with show.orders_on_their_way(ORDERS_UNDER_FAULTS) as lines:
+            system.compose("kill", "-s", "KILL", victim)
+            left = show.open_orders(lines)
+            system.compose("start", victim)
         say(f"  {victim} killed with {left} of {len(lines)} orders open; all ended {time.monotonic() - began_at:.1f} s after the first post")
         system.wait_healthy([victim])
-    show.judge()
 
 
 def crash(show):
     """A process that dies by itself is started again by the engine."""
-    system = show.system
-    (container, *_) = system.containers("scheduler")
-    pid = system.inspect(container)[0]["State"]["Pid"]
-    try:
-        os.kill(pid, 9)
-    except (PermissionError, ProcessLookupError):
-        say("  not shown: the processes of the engine are out of reach from here")
-        return
-    processes.wait_until(lambda: system.inspect(container)[0]["RestartCount"] == 1, "the engine starts the scheduler again", 60)
-    system.wait_healthy(["scheduler"])
-    say("  a scheduler that died was started again by the engine")
+    show.crash_and_return("scheduler")
 
 
 def down_and_up(show):
     """`down` in the middle, then `up`: what was in progress goes on."""
     system = show.system
-    lines = show.take_slow(ORDERS)
-    show.client.post(lines)
-    show.client.wait_ended(lines, END_WITHIN_S, share=0.1)
-    # An engine now and then keeps a network of a container that was killed; what counts is that no container is left.
-    system.compose("down", check=False)
-    if system.all_containers():
-        raise processes.Failure("containers are left after down")
-    ended = show.client.ended(lines)
-    if ended == len(lines):
-        raise processes.Failure("all orders had ended before it was down; nothing is shown")
-    began_at = time.monotonic()
-    system.up()
-    system.wait_healthy(LONG_RUNNING)
-    say(f"  down with {len(lines) - ended} of {len(lines)} orders open; healthy again after {time.monotonic() - began_at:.0f} s")
-    show.client.wait_ended(lines, END_WITHIN_S)
-    show.judge()
+    with show.orders_on_their_way() as lines:
+        # An engine now and then keeps a network of a container that was killed; what counts is that no container is left.
+        system.compose("down", check=False)
+        if system.all_containers():
+            raise processes.Failure("containers are left after down")
+        left = show.open_orders(lines)
+        began_at = time.monotonic()
+        system.up()
+        system.wait_healthy(LONG_RUNNING)
+        say(f"  down with {left} of {len(lines)} orders open; healthy again after {time.monotonic() - began_at:.0f} s")
 
 
 def reach(show):
@@ -227,6 +256,8 @@ def publish(exchange, routing_key):
 FORBIDDEN_TO_AGENTS = {
     "read another service's requests": lambda channel: channel.basic_get("agent.inventory.requests"),
     "read the schedulers' replies": lambda channel: channel.basic_get("scheduler.replies"),
+    "answer for another service": publish("makegood.replies.inventory", "scheduler.replies"),
+    "answer for all services": publish("makegood.replies", "scheduler.replies"),
     "read orders": lambda channel: channel.basic_get("orders.intake"),
     "submit orders": publish("makegood.intake", "orders.intake"),
     "give commands": publish("makegood.commands", "scheduler.commands"),
@@ -286,8 +317,89 @@ def observability(show):
     say(f"  {wanted} processes scraped, {len(names)} metrics of rules and panels found")
 
 
-SHOWS = {"healthy": healthy, "orders": some_orders, "scale": scale, "kill": kill, "crash": crash, "down": down_and_up,
-         "reach": reach, "canaries": canaries, "observability": observability}
+def orders_over_tls(show):
+    """The same over TLS: a client with a certificate posts orders, all of them end as they should."""
+    some_orders(show, ORDERS_OVER_TLS)
+    (rabbitmq,) = show.system.containers("rabbitmq")
+    listeners = show.system.execute(rabbitmq, "rabbitmq-diagnostics", "-q", "listeners").stdout
+    plaintext = [line for line in listeners.splitlines() if re.search(r"protocol: (amqp|http|http/prometheus),", line)]
+    if plaintext or "amqp/ssl" not in listeners:
+        raise processes.Failure(f"RabbitMQ listens for plaintext: {listeners}")
+    sessions = show.system.psql("SELECT count(*) FILTER (WHERE ssl), count(*) FILTER (WHERE NOT ssl) FROM pg_stat_ssl"
+                                " JOIN pg_stat_activity USING (pid) WHERE client_addr IS NOT NULL")
+    if sessions[0][0] == "0" or sessions[0][1] != "0":
+        raise processes.Failure(f"sessions of PostgreSQL with and without TLS: {sessions}")
+    say(f"  RabbitMQ listens for TLS only; {sessions[0][0]} sessions of PostgreSQL, all over TLS")
+
+
+def rotate_passwords(show):
+    """Passwords are rotated with orders on their way: the old are refused, nothing stops."""
+    rotation.passwords(show, say)
+
+
+def rotate_certificates(show):
+    """Certificates are renewed with orders on their way; nothing stops."""
+    rotation.certificates(show, say)
+
+
+def own(show):
+    """A service, a workflow and a client of one's own in the place of the samples, by tests/compose/own."""
+    system = show.system
+    if system.program != ["docker", "compose"]:
+        say("  not shown: `!override` needs Compose 2.24")
+        return
+    system.compose("down", check=False)
+    for path in OWN.rglob("*"):
+        if path.is_file():
+            name = path.relative_to(OWN)
+            target = system.folder / (name if len(name.parts) == 1 else pathlib.Path("own", name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    system.env["COMPOSE_FILE"] += ":docker-compose.override.yml:somebody-else.yml"
+    system.up()
+    parts = ("scheduler", "supervisor", "agent-parcels", "parcels")
+    system.wait_healthy(SERVERS + parts)
+    show.connect("shop")
+    shipments(show, "shop")
+    ledger = json.loads(system.fetch(system.containers("parcels")[0], system.remote_port, "/ledger?entries=no")[1])
+    if ledger["totals"]["effects"] != ORDERS_OF_ONES_OWN or any(system.containers(name) for name in cluster.SERVICES):
+        raise processes.Failure(f"the samples run, too, or the wrong service was called: {ledger}")
+    system.env["MAKEGOOD_CLIENTS"] = "shop till"
+    system.up()
+    rotation.rotate(system)
+    show.connect("till")
+    shipments(show, "till")
+    say(f"  {ORDERS_OF_ONES_OWN} orders of a workflow of one's own ended for client shop, and as many for client till, who came while all was "
+        "running; the samples do not run")
+
+
+def shipments(show, client):
+    names = [f"{client}-{number}" for number in range(ORDERS_OF_ONES_OWN)]
+    lines = [orders.Line(name, json.dumps({"order_id": name, "workflow": "shipment", "payload": {"to": "Reims"}}), None) for name in names]
+    show.client.post(lines)
+    show.client.wait_ended(lines, END_WITHIN_S)
+    told = show.client.told()
+    if any(told[name] != "processed" for name in names):
+        raise processes.Failure(f"not all were processed: {told}")
+
+
+def own_certificates(show):
+    """Certificates of an authority of one's own in the place of those for trying."""
+    rotation.own_certificates(show, say)
+    some_orders(show, ORDERS_OVER_TLS)
+
+
+def refused(show):
+    """Wrong certificates, expired ones, wrong passwords, missing rights: refused, and both sides say why."""
+    refusals.show(show.system, say)
+
+
+PLAIN_SHOWS = {"healthy": healthy, "orders": some_orders, "scale": scale, "kill": kill, "crash": crash, "down": down_and_up,
+               "reach": reach, "rotate": rotate_passwords, "canaries": canaries, "observability": observability, "own": own}
+TLS_SHOWS = {"tls": healthy, "tls-orders": orders_over_tls, "tls-refusals": refused, "tls-reach": reach,
+             "tls-rotate": rotate_certificates, "tls-canaries": canaries, "tls-observability": observability,
+             "tls-own": own_certificates}
+SHOWS = {**PLAIN_SHOWS, **TLS_SHOWS}
 
 
 def images(options):
@@ -298,37 +410,52 @@ def main():
     parser = argparse.ArgumentParser(prog="tests/compose/run", description="Shows the system in containers.")
     parser.add_argument("--postgres", metavar="IMAGE")
     parser.add_argument("--rabbitmq", metavar="IMAGE")
-    parser.add_argument("--only", metavar="SHOW,…", help="the first, healthy, is always among them")
+    parser.add_argument("--only", metavar="SHOW,…", help="healthy, or tls, is always among them")
     parser.add_argument("--list", action="store_true", help="prints the names of the shows")
     parser.add_argument("--keep", action="store_true", help="leaves the containers running")
     options = parser.parse_args()
     if options.list:
         for name, function in SHOWS.items():
-            say(f"{name:<14} {function.__doc__.splitlines()[0]}")
+            say(f"{name:<18} {function.__doc__.splitlines()[0]}")
         return 0
-    chosen = [name for name in SHOWS if name == "healthy" or options.only is None or name in options.only.split(",")]
+    wanted = list(SHOWS) if options.only is None else options.only.split(",")
+    unknown = set(wanted) - set(SHOWS)
+    if unknown:
+        parser.error(f"no such show: {', '.join(sorted(unknown))}; --list names them")
     processes.end_on_signals()
     began_at = time.monotonic()
-    with contextlib.ExitStack() as ending:
-        scratch = pathlib.Path(tempfile.mkdtemp(prefix="makegood-compose-"))
-        scratch.chmod(0o755)
-        system = System(f"makegood-test-{os.getpid()}", fresh_copy(scratch), env=images(options))
-        if options.keep:
-            ending.callback(lambda: say(f"left running; to end it: cd {scratch} && docker compose -p {system.project} down -v"))
-        else:
-            ending.callback(shutil.rmtree, scratch, ignore_errors=True)
-            ending.callback(system.end)
-        show = Show(system)
-        for name in chosen:
-            say(f"{name}: {SHOWS[name].__doc__.splitlines()[0]}")
-            try:
-                SHOWS[name](show)
-            except (processes.Failure, AssertionError) as failure:
-                say(f"{failure}\n\n{system.logs(lines=20)}\nfailed: {name}, after {time.monotonic() - began_at:.0f} s")
-                return 1
-        if show.client is not None:
+    passed = posted = 0
+    for suffix, shows, files in (("", PLAIN_SHOWS, FILES), ("-tls", TLS_SHOWS, FILES + ("deploy/compose.tls.yml",))):
+        chosen = [name for name in shows if name in wanted]
+        if not chosen:
+            continue
+        first = next(iter(shows))  # brings it up
+        chosen = [first] + [name for name in chosen if name != first]
+        with contextlib.ExitStack() as ending:
+            scratch = pathlib.Path(tempfile.mkdtemp(prefix="makegood-compose-"))
+            scratch.chmod(0o755)
+            system = System(f"makegood-test-{os.getpid()}{suffix}", fresh_copy(scratch), files, images(options))
+            if options.keep:
+                ending.callback(say, f"left running; to end it: cd {scratch} && docker compose -p {system.project} down -v")
+            else:
+                ending.callback(shutil.rmtree, scratch, ignore_errors=True)
+                ending.callback(system.end)
+            image = system.image_out_of_reach()
+            if image is not None:
+                say(f"skipped: {image} is not here and cannot be pulled")
+                return 0
+            show = Show(system)
+            for name in chosen:
+                say(f"{name}: {SHOWS[name].__doc__.splitlines()[0]}")
+                try:
+                    SHOWS[name](show)
+                except (processes.Failure, AssertionError) as failure:
+                    say(f"{system.logs(lines=10)}\n\n{failure}\nfailed: {name}, after {time.monotonic() - began_at:.0f} s")
+                    return 1
+                passed += 1
+            posted += len(show.lines)
             show.client.end()
-    say(f"{len(chosen)} of {len(SHOWS)} shows passed, {len(show.lines)} orders, {time.monotonic() - began_at:.0f} s")
+    say(f"{passed} of {len(SHOWS)} shows passed, {posted} orders, {time.monotonic() - began_at:.0f} s")
     return 0
 
 

@@ -1,10 +1,13 @@
 """The system in containers, as docker-compose.yml describes it, under a project name of its own."""
 
+import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import tarfile
 
 from local import cluster, processes
 
@@ -64,12 +67,13 @@ class Remote:
 
 
 class System:
-    def __init__(self, project, folder, files=("docker-compose.yml",), env=None, is_tls=False):
-        self.project, self.folder, self.is_tls = project, pathlib.Path(folder), is_tls
+    def __init__(self, project, folder, files, env):
+        self.project, self.folder = project, pathlib.Path(folder)
+        self.is_tls = "deploy/compose.tls.yml" in files
         self.program = compose_program()
-        self.remote_port = 8443 if is_tls else 8080
-        self.env = dict(processes.plain_environment(), COMPOSE_PROJECT_NAME=project, COMPOSE_FILE=":".join(files), **(env or {}))
-        for name in ("AMQP", "RABBITMQ", "PROMETHEUS", "GRAFANA"):
+        self.remote_port = 8443 if self.is_tls else 8080
+        self.env = dict(processes.plain_environment(), COMPOSE_PROJECT_NAME=project, COMPOSE_FILE=":".join(files), **env)
+        for name in ("AMQP", "AMQPS", "RABBITMQ", "RABBITMQ_TLS", "PROMETHEUS", "GRAFANA"):
             self.env[f"MAKEGOOD_{name}_PORT"] = str(processes.free_port())
         self.remotes = {name: Remote(self, name) for name in cluster.SERVICES}
 
@@ -89,6 +93,16 @@ class System:
 
     def inspect(self, *containers):
         return json.loads(run(["docker", "inspect", *containers]).stdout) if containers else []
+
+    def image_out_of_reach(self):
+        """An image that is neither here nor can be pulled; None if there is none."""
+        named = self.compose("--profile", "observability", "config", "--images", check=False).stdout.split()  # 1.29 names none
+        base = re.findall("^FROM (\\S+:\\S+)", (self.folder / "deploy" / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+        for image in {*named, *base}:
+            if not image.startswith("makegood") and run(["docker", "image", "inspect", image], check=False).returncode != 0 \
+                    and run(["docker", "pull", "-q", image], check=False, timeout_s=BUILD_S).returncode != 0:
+                return image
+        return None
 
     def up(self, *words):
         self.compose("up", "-d", *words, timeout_s=BUILD_S)
@@ -114,6 +128,11 @@ class System:
     def logs(self, *services, lines=None):
         tail = [] if lines is None else ["--tail", str(lines)]
         done = self.compose("logs", "--no-color", *tail, *services, check=False)
+        return done.stdout + done.stderr
+
+    @staticmethod
+    def log_of(container, since):
+        done = run(["docker", "logs", "--since", str(since), container])
         return done.stdout + done.stderr
 
     def end(self):
@@ -156,14 +175,18 @@ class System:
         text = self.execute(container, "psql", "-U", "postgres", "-d", "makegood", "-X", "-A", "-t", "-F", "\t", "-c", query).stdout
         return [line.split("\t") for line in text.splitlines()]
 
-    def tool(self, *words, check=True, options=()):
-        return self.compose("run", "--rm", "-T", "--no-deps", *options, "operator", *words, check=check)
-
     def setup(self, *words):
         return self.compose("run", "--rm", "-T", "--no-deps", "setup", *words).stdout
 
-    def client_url(self):
-        return self.setup("client-url").strip()
+    def client_url(self, name):
+        return self.setup("client-url", name).strip()
+
+    def client_files(self, folder):
+        """The certificates of a client on the host, over TLS."""
+        archive = self.setup("client-files").encode()
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data") if hasattr(tarfile, "data_filter") else files.extractall(folder)
+        return folder
 
     def secrets(self):
         """Every password that setup has made, by name."""
