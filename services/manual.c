@@ -26,7 +26,7 @@ static const struct mg_manual_entry AGENT_FILES[] = {
     {"/etc/makegood/agent.conf", "The configuration that the unit makegood-agent@.service names."},
     {"/etc/makegood/services/SERVICE.json", "The service file of makegood-agent@SERVICE.service."},
     {"/etc/makegood/agent@SERVICE.env", "Variables of one instance, such as MAKEGOOD_HTTP."},
-    {"/etc/makegood/secrets/agent/", "Its secrets, readable for root and the group makegood."},
+    {"/etc/makegood/secrets/agent-SERVICE/", "Its secrets, readable for root and the group makegood."},
     {0}};
 
 static const struct mg_manual_entry SUPERVISOR_FILES[] = {

@@ -227,9 +227,11 @@ static void options_make(struct cli_options *to, int extras, struct mg_option li
     n = options_add(list, n, extras & EXTRA_CLIENT,
                     (struct mg_option){"client", MG_OPTION_LIST, &to->clients, NULL, 0, 0, false, "NAME",
                                        "a client whose queue client.NAME.statuses is meant, too"});
-    n = options_add(list, n, extras & EXTRA_MIGRATIONS,
-                    (struct mg_option){"migrations", MG_OPTION_TEXT, &to->migrations, "deploy/postgres", 0, 0,
-                                       false, "DIR", "where the numbered SQL files lie"});
+    n = options_add(
+        list, n, extras & EXTRA_MIGRATIONS,
+        TEXT("migrations", &to->migrations, "DIR",
+             "where the numbered SQL files lie; those installed with this program if not given, or "
+             "deploy/postgres, from here, for a program that is not installed"));
     n = options_add(list, n, extras & EXTRA_HTTP,
                     (struct mg_option){"http", MG_OPTION_TEXT, &to->http, "", 0, 0, false, "ADDRESS:PORT",
                                        "where the service answers, as it was told itself; 0.0.0.0 is asked "

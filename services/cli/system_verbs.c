@@ -1,6 +1,8 @@
 /* `broker apply|check`, `db migrate|status`. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "core/key.h"
@@ -69,11 +71,33 @@ enum exit_code verb_broker_check(struct cli *cli)
     return EXIT_DONE;
 }
 
+/* Where the migrations lie that belong to this program: beside it as it was installed, wherever that is; and
+ * a build belongs to the sources that it was called from. */
+static const char *migrations_folder(char *ret_path, size_t size)
+{
+    char program[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    char *slash = len > 0 ? memrchr(program, '/', (size_t)len) : NULL;
+    if (slash != NULL) {
+        *slash = '\0';
+        int needed = snprintf(ret_path, size, "%s/" MG_SHARE_FROM_BIN "/migrations", program);
+        if (needed > 0 && (size_t)needed < size && access(ret_path, R_OK) == 0) {
+            return ret_path;
+        }
+    }
+    return "deploy/postgres";
+}
+
 enum exit_code verb_db_migrate(struct cli *cli)
 {
     struct mg_err err;
+    char installed[PATH_MAX];
+    const char *folder = cli->options.migrations;
+    if (folder == NULL || folder[0] == '\0') {
+        folder = migrations_folder(installed, sizeof(installed));
+    }
     if (cli_check_dsn(cli, &err) != MG_OK ||
-        mg_store_migrate(cli->options.pg_dsn, cli->options.migrations, line_print, cli, &err) != MG_OK) {
+        mg_store_migrate(cli->options.pg_dsn, folder, line_print, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;

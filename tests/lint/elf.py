@@ -25,7 +25,8 @@ def run(*words):
 
 
 def build(folder):
-    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DMG_TESTS=OFF", "-DMG_SANITIZE=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DMG_TESTS=OFF", "-DMG_SANITIZE=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+        f"-DCMAKE_INSTALL_PREFIX={folder}/root")
     run("cmake", "--build", folder)
 
 

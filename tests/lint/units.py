@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+"""units.py RELEASE-BUILD: systemd's units, as they are installed, are right and well shut.
+
+A word that systemd does not know is a warning in a log that nobody reads, and a sandbox with a hole is one that works. The
+build's prefix is a folder of its own, so this sees too whether the units follow the prefix.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+UNITS = ("makegood-scheduler@1.service", "makegood-agent@payment.service", "makegood-supervisor.service",
+         "makegood-migrate.service", "makegood.target")
+# systemd's measure, ten times: 0 is shut, 100 open. What is left is the network, which is what the services are for.
+EXPOSURE_MAX = 12
+
+
+def run(words, environment):
+    return subprocess.run([str(word) for word in words], env=dict(os.environ, **environment), capture_output=True, text=True,
+                          check=False)
+
+
+def main(words):
+    if len(words) != 1:
+        print("usage: units.py RELEASE-BUILD", file=sys.stderr)
+        return 2
+    folder = pathlib.Path(words[0]).resolve()
+    done = run(["cmake", "--install", folder], {})
+    if done.returncode != 0:
+        sys.exit(done.stdout + done.stderr)
+    # The empty part at the end stands for systemd's own units and man's own pages.
+    environment = {"SYSTEMD_UNIT_PATH": f"{folder}/root/lib/systemd/system:", "MANPATH": f"{folder}/root/share/man:", "LC_ALL": "C"}
+    findings = []
+    for unit in UNITS:
+        done = run(["systemd-analyze", "verify", unit], environment)
+        ours = [line for line in (done.stdout + done.stderr).splitlines() if "akegood" in line]
+        if done.returncode != 0 or ours:
+            findings += ours or [f"{unit}: {done.stderr}"]
+        if unit.endswith(".service"):
+            done = run(["systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={EXPOSURE_MAX}", unit], environment)
+            if done.returncode != 0:
+                findings.append(f"{unit} is open to more than {EXPOSURE_MAX / 10}:\n{done.stdout}{done.stderr}")
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
