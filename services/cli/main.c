@@ -368,6 +368,9 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
                         "the order's version is named with --if-version N, this program's is told "
                         "by makegood --version");
     }
+    if (asks_service(verb->extras)) {
+        (void)unsetenv("MAKEGOOD_CONFIG"); /* it says how to reach the rest, by options unknown here */
+    }
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return cli_fail(EXIT_USAGE, "%s", err.text);
     }

@@ -230,6 +230,10 @@ class WrongInput(Case):
             with self.subTest(words=words):
                 one_line(run(*words, code=USAGE))
 
+    def test_a_probe_minds_no_configuration_of_the_rest(self):
+        config = self.file("amqp-url = amqp://127.0.0.1/\n")
+        self.assertIn("no answer", one_line(run("probe", "http://127.0.0.1:1/", env={"MAKEGOOD_CONFIG": config}, code=UNAVAILABLE)))
+
     def test_changes_say_why_and_what(self):
         for verb in ("resume", "restart", "settle", "skip", "compensate", "cancel"):
             self.assertIn("--reason", one_line(run("order", verb, "o-1", code=USAGE)))
