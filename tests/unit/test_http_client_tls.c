@@ -182,11 +182,16 @@ START_TEST(reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made)
     context_make("ours/server", TLS1_3_VERSION, OURS);
     file_copy(tls_path(OURS).text, ca.text);
     server_start(&server, serve_tls, ok_answer);
+    int64_t since_ms = mg_clock_boot_ms();
+    do { /* libcurl counts the age of what it has parsed in whole seconds: until then it keeps nothing */
+        ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, true).answer.sent, MG_SENT_YES);
+    } while (mg_clock_boot_ms() - since_ms < 2000);
     ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
+    int count = atomic_load(&server.connections);
     file_copy(tls_path("ours/server/key.pem").text, ca.text);
     mg_http_client_reload(client, true);
     ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
-    ck_assert_int_eq(atomic_load(&server.connections), 1);
+    ck_assert_int_eq(atomic_load(&server.connections), count);
     struct outcome outcome = call_with(server.port, "localhost", "ca.pem", NULL, true);
     ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
     ck_assert_msg(strstr(outcome.answer.reason, "ca.pem") != NULL, "%s", outcome.answer.reason);
