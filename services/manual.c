@@ -6,7 +6,8 @@ static const struct mg_manual_entry SIGNALS[] = {
      "Takes nothing new, finishes what is in hand, ends. What does not finish in time comes again "
      "elsewhere, as it would after a crash."},
     {"SIGHUP",
-     "Reads the files of secrets and certificates again. What cannot be read stays as it was, and is logged. "
+     "Reads the files of secrets and certificates again. A secret that cannot be read stays as it was; "
+     "with certificates that cannot be read, new connections fail; both are logged. "
      "Open connections go on; the next ones use what is new."},
     {0}};
 

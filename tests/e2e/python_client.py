@@ -1,21 +1,26 @@
 #!/usr/bin/python3
-"""A client: posts one order and prints its statuses until it has ended. Usage: python_client.py AMQP-URL WORKFLOW PAYLOAD"""
+"""A client: posts one order and prints its statuses until it has ended.
+
+Usage: python_client.py AMQP-URL WORKFLOW PAYLOAD [QUEUE]. QUEUE is this client's own, where it may not make queues.
+"""
 import json
 import sys
 import uuid
 
 import pika
 
-url, workflow, payload = sys.argv[1:]
+url, workflow, payload = sys.argv[1:4]
 order_id = str(uuid.uuid4())  # made once: posted again after a failure, it is still the same order
 channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
 channel.confirm_delivery()
-queue = channel.queue_declare("", exclusive=True).method.queue
+queue = sys.argv[4] if len(sys.argv) > 4 else channel.queue_declare("", exclusive=True).method.queue
 body = json.dumps({"order_id": order_id, "workflow": workflow, "payload": json.loads(payload)})
-channel.basic_publish("", "orders.intake", body, pika.BasicProperties(
+channel.basic_publish("makegood.intake", "orders.intake", body, pika.BasicProperties(
     delivery_mode=2, reply_to=queue, correlation_id=order_id, message_id=order_id), mandatory=True)
 for _method, properties, message in channel.consume(queue, auto_ack=True):
+    if properties.correlation_id != order_id:
+        continue  # of an order that was posted before, in a queue that is kept
     status = json.loads(message)
-    print(properties.correlation_id, status["seq"], status["status"], status.get("reason", ""), flush=True)
+    print(order_id, status["seq"], status["status"], status.get("reason", ""), flush=True)
     if status["status"] in ("processed", "compensated", "cancelled", "rejected", "error"):
         sys.exit(0 if status["status"] == "processed" else 1)

@@ -17,6 +17,7 @@ SERVICES = ("makegood-scheduler", "makegood-agent", "makegood-supervisor")
 MUST_BE_QUOTED = ("tests/e2e/hello.json", "deploy/sample/services/payment.json", "tests/e2e/python_client.py",
                   "tests/e2e/python_agent.py")
 QUOTED = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```\n", re.DOTALL)
+COMPOSE_VALUED = ("-f", "-s", "--signal", "--entrypoint", "--env-file", "-t", "--timeout", "-e", "-v", "--tail", "--since")
 STATES = re.compile(r"<!-- states -->\n(.*?)<!-- /states -->", re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -154,6 +155,31 @@ def check_script(words, source, names):
                 yield f"`{' '.join(words)}`: there is no option {option}"
 
 
+def check_compose(words, source):
+    """One command line of docker compose: its files, services and profiles exist."""
+    text = (source / "docker-compose.yml").read_text(encoding="utf-8")
+    block = re.search(r"^services:\n(.*?)^\w", text, re.DOTALL | re.MULTILINE).group(1)
+    services = set(re.findall(r"^  ([a-z-]+):$", block, re.MULTILINE))
+    profiles = set(re.findall(r"profiles: \[(\w+)\]", block))
+    verb, names, rest = None, [], iter(words)
+    for word in rest:
+        if word == "--scale":
+            names.append(next(rest).partition("=")[0])
+        elif word == "--profile" and (profile := next(rest)) not in profiles:
+            yield f"`docker compose {' '.join(words)}`: there is no profile {profile}"
+        elif word in COMPOSE_VALUED and not (word == "-f" and verb is not None):
+            next(rest, None)
+        elif not word.startswith("-"):
+            if verb is not None:
+                names.append(word)
+            verb = verb or word
+            if verb in ("run", "exec") and names:
+                break  # what follows is the container's
+    for name in names:
+        if name not in services:
+            yield f"`docker compose {' '.join(words)}`: there is no service {name}"
+
+
 def test_names(source):
     """What tests/run takes: kinds of tests, and the names of tests as their files give them."""
     scenarios = subprocess.run([sys.executable, str(source / "tests/e2e/run.py"), "--list"], capture_output=True, text=True,
@@ -186,6 +212,8 @@ def check_commands(readme, programs, names):
                 continue
             if words[0] in SERVICES + ("makegood",):
                 yield from check_makegood(words, programs)
+            elif words[:2] == ["docker", "compose"]:
+                yield from check_compose(words[2:], readme.source)
             elif words[0].startswith(("deploy/", "tests/")) and "*" not in words[0]:
                 yield from check_script(words, readme.source, names)
             for word in words[1:]:
@@ -193,25 +221,30 @@ def check_commands(readme, programs, names):
                     yield f"`{command}`: there is no {word}"
 
 
-def check_words(readme, code):
-    """Metrics that are named exist."""
+def check_words(readme, code, roles):
+    """Metrics and roles that are named exist."""
     for span in readme.spans:
-        if re.fullmatch(r"makegood_[a-z_]+", span) and f'"{span}"' not in code:
-            yield f"there is no metric {span}"
+        if re.fullmatch(r"makegood_[a-z_]+", span) and f'"{span}"' not in code and span not in roles:
+            yield f"there is no metric and no role {span}"
 
 
-def check_whole(readme, source, programs):
-    """The front page names every verb, every alert and every exit code."""
-    named = {verb_of(command.split()[1:], programs.verbs) for command in readme.commands if command.startswith("makegood ")}
-    for verb in sorted(programs.verbs - named):
-        yield f"the verb `makegood {verb}` is not named"
+def check_runbook(readme, source):
+    """The runbook has a row for every alert, and none for another."""
     words = (source / "common/core/words.def").read_text(encoding="utf-8")
     alerts = set(re.findall(r'^MG_ALERT\(\w+, "(\w+)"', words, re.MULTILINE))
-    rows = set(re.findall(r"^\| `(\w+)` \|", readme.text, re.MULTILINE))
+    section = readme.text.split("\n## Alerts\n", 1)[-1].split("\n## ", 1)[0]
+    rows = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     for alert in sorted(alerts - rows):
         yield f"the table of alerts has no {alert}"
     for row in sorted(rows - alerts):
         yield f"the table of alerts has {row}, which is no alert"
+
+
+def check_whole(readme, programs):
+    """The front page names every verb and every exit code."""
+    named = {verb_of(command.split()[1:], programs.verbs) for command in readme.commands if command.startswith("makegood ")}
+    for verb in sorted(programs.verbs - named):
+        yield f"the verb `makegood {verb}` is not named"
     codes = re.search(r"exit codes: (.*)", programs.run("makegood", "--help").stdout).group(1)
     for code in codes.split(", "):
         if code not in readme.text:
@@ -241,6 +274,7 @@ def main(words):
     paths = [source / "README.md"] + [path for folder in folders[1:] for path in sorted((source / folder).rglob("README.md"))]
     code = "".join(path.read_text(encoding="utf-8") for folder in ("common", "services")
                    for path in sorted((source / folder).rglob("*.c")))
+    roles = set(re.findall(r"makegood_\w+", (source / "deploy/postgres/roles.sql").read_text(encoding="utf-8")))
     names = test_names(source)
     findings = []
     if writes:
@@ -248,11 +282,13 @@ def main(words):
             renew(Readme(source, path), programs)
     for readme in (Readme(source, path) for path in paths):
         found = [*check_quotes(readme), *check_states(readme, programs), *check_links(readme),
-                 *check_commands(readme, programs, names), *check_words(readme, code)]
+                 *check_commands(readme, programs, names), *check_words(readme, code, roles)]
         if readme.name in ("README.md", "tests/README.md", "services/README.md", "common/README.md"):
             found += check_bare_options(readme, programs)
         if readme.name == "README.md":
-            found += check_whole(readme, source, programs)
+            found += check_whole(readme, programs)
+        if readme.name == "deploy/README.md":
+            found += check_runbook(readme, source)
         findings += [f"{readme.name}: {text}" for text in found]
     findings += check_definitions(source, programs)
     for finding in findings:
