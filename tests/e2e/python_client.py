@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A client: posts one order and prints its statuses until it has ended.
 
-Usage: python_client.py AMQP-URL WORKFLOW PAYLOAD [QUEUE]. QUEUE is this client's own, where it may not make queues.
+Usage: python_client.py AMQP-URL WORKFLOW PAYLOAD [CLIENT]. CLIENT: whose exchange and queue `broker apply --client` made.
 """
 import json
 import sys
@@ -13,9 +13,12 @@ url, workflow, payload = sys.argv[1:4]
 order_id = str(uuid.uuid4())  # made once: posted again after a failure, it is still the same order
 channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
 channel.confirm_delivery()
-queue = sys.argv[4] if len(sys.argv) > 4 else channel.queue_declare("", exclusive=True).method.queue
+if len(sys.argv) > 4:  # it may write to nothing and read from nothing else
+    exchange, queue = f"makegood.intake.{sys.argv[4]}", f"client.{sys.argv[4]}.statuses"
+else:
+    exchange, queue = "makegood.intake", channel.queue_declare("", exclusive=True).method.queue
 body = json.dumps({"order_id": order_id, "workflow": workflow, "payload": json.loads(payload)})
-channel.basic_publish("makegood.intake", "orders.intake", body, pika.BasicProperties(
+channel.basic_publish(exchange, "orders.intake", body, pika.BasicProperties(
     delivery_mode=2, reply_to=queue, correlation_id=order_id, message_id=order_id), mandatory=True)
 for _method, properties, message in channel.consume(queue, auto_ack=True):
     if properties.correlation_id != order_id:
