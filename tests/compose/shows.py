@@ -2,6 +2,7 @@
 """What the system in containers must show; see tests/compose/run. Each show is a function; a failed one ends the run."""
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -216,13 +217,16 @@ def reach(show):
     amqp, remote_port = (5671 if system.is_tls else 5672), system.remote_port
     if not connects(agent, "rabbitmq", amqp) or not connects(agent, "payment", remote_port):
         raise processes.Failure("an agent does not reach its own broker and service, so that nothing is shown")
-    targets = [("postgres by name", agent, "postgres", 5432), ("another's service by name", agent, "inventory", remote_port), ("the broker, from a remote service", remote, "rabbitmq", amqp)]
+    targets = [("postgres by name", agent, "postgres", 5432), ("another's service by name", agent, "inventory", remote_port),
+               ("the broker, from a remote service", remote, "rabbitmq", amqp)]
     targets += [(f"postgres by its address in {name}", agent, address, 5432) for name, address in system.address(postgres).items()]
     (broker,) = system.containers("rabbitmq")
     targets += [(f"the broker by its address in {name}, from a remote service", remote, address, amqp)
                 for name, address in system.address(broker).items()]
-    for what, container, host, port in targets:
-        if connects(container, host, port):
+    with concurrent.futures.ThreadPoolExecutor(len(targets)) as pool:  # each waits for its time-out
+        reached = list(pool.map(lambda target: connects(*target[1:]), targets))
+    for (what, _, host, port), is_reached in zip(targets, reached):
+        if is_reached:
             raise processes.Failure(f"{what} ({host}:{port}) was reached")
     for name in PARTS + cluster.SERVICES + ("postgres",):
         for network in system.networks(system.containers(name)[0]):
@@ -232,8 +236,9 @@ def reach(show):
     if any("pg-dsn" in name for name in files) or system.execute(agent, "sh", "-c", "touch /tmp/x /x", check=False).returncode == 0:
         raise processes.Failure(f"an agent holds a database address, or can write to its image: {files}")
     say(f"  out of reach: {'; '.join(target[0] for target in targets)}")
+    parameters = show.client.parameters_of("agent-payment", system.secrets()["amqp-agent-payment"])
     for what, attempt in FORBIDDEN_TO_AGENTS.items():
-        connection = pika.BlockingConnection(show.client.parameters_of("agent-payment", system.secrets()["amqp-agent-payment"]))
+        connection = pika.BlockingConnection(parameters)
         try:
             attempt(connection.channel())
         except pika.exceptions.ChannelClosedByBroker as refusal:
@@ -446,7 +451,7 @@ def main():
                 return 0
             show = Show(system)
             for name in chosen:
-                say(f"{name}: {SHOWS[name].__doc__.splitlines()[0]}")
+                say(f"{name}, after {time.monotonic() - began_at:.0f} s: {SHOWS[name].__doc__.splitlines()[0]}")
                 try:
                     SHOWS[name](show)
                 except (processes.Failure, AssertionError) as failure:
