@@ -183,12 +183,15 @@ START_TEST(a_request_that_expires_while_it_waits_for_a_slot_is_not_called)
     flow_finish();
     flow_start(",\"concurrency\":1");
     flow_deliver(&(struct flow_request){.order_id = "long"});
+    flow_wait_calls(1);
     flow_deliver(&(struct flow_request){.order_id = "late", .left_ms = 40});
     flow_linger(60);
     flow_answer_status(0, 200, "{}");
+    flow_wait_replies(1);
     flow_linger(20);
     ck_assert_int_eq(fakes.call_count, 1);
-    ck_assert_str_eq(fakes.story, "cra");
+    /* On a machine that stood still it was late already when it came. */
+    ck_assert(strcmp(fakes.story, "cra") == 0 || strcmp(fakes.story, "car") == 0);
 }
 END_TEST
 
