@@ -29,8 +29,8 @@
 #define CLIENT_SUFFIX       ".statuses"
 
 static const char *const exchanges[] = {
-    MG_EXCHANGE_INTAKE,   MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES,
-    MG_EXCHANGE_COMMANDS, MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,
+    MG_EXCHANGE_INTAKE,     MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES, MG_EXCHANGE_COMMANDS,
+    MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,
 };
 
 struct queue_plan {
@@ -183,6 +183,7 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
         class = run_exchange(&run, exchanges[i], err);
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && class == MG_OK; i++)
         class = run_queue(&run, &queues[i], err);
+    if (class == MG_OK) class = run_binding(&run, MG_EXCHANGE_SUPERVISOR, MG_QUEUE_COMMANDS, err);
     if (class == MG_OK) class = run_services(&run, names->services, names->service_count, err);
     if (class == MG_OK) class = run_clients(&run, names->clients, names->client_count, err);
     if (class == MG_OK)

@@ -19,6 +19,9 @@
 #define MG_EXCHANGE_COMMANDS "makegood.commands"
 #define MG_EXCHANGE_ALERTS   "makegood.alerts"
 #define MG_EXCHANGE_DEAD     "makegood.dead"
+/* Where supervisors publish. Their user may write to no other exchange but that of alerts, so what came
+ * through it is theirs, and is no command of an operator's. */
+#define MG_EXCHANGE_SUPERVISOR "makegood.commands.supervisor"
 /* orders.rejected is written through the default exchange. */
 
 #define MG_QUEUE_INTAKE      "orders.intake"

@@ -10,24 +10,33 @@
 #include "base/log.h"
 #include "batch.h"
 
-static bool is_operators(enum mg_cause_kind kind)
+/* All others are the operator's. */
+static bool is_supervisors(enum mg_cause_kind kind)
 {
-    return kind == MG_CAUSE_RESUME || kind == MG_CAUSE_RESTART || kind == MG_CAUSE_SETTLE ||
-           kind == MG_CAUSE_SKIP || kind == MG_CAUSE_COMPENSATE || kind == MG_CAUSE_CANCEL;
+    return kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE || kind == MG_CAUSE_EXPIRED ||
+           kind == MG_CAUSE_NUDGE || kind == MG_CAUSE_OWED;
+}
+
+/* Which exchange it came through is the broker's word; who it says it is by, its own. */
+static bool is_from_supervisor(const struct mg_delivery *delivery)
+{
+    return mg_slice_is(delivery->exchange, MG_EXCHANGE_SUPERVISOR);
 }
 
 bool mg_command_comes_again(const struct mg_item *item)
 {
-    return item->command != NULL && !is_operators(item->command->kind);
+    return item->command != NULL && is_supervisors(item->command->kind);
 }
 
-/* The answer to whoever asked; NULL: nobody did. */
+/* The answer to whoever asked; NULL: nobody did. Supervisors ask for none, and so have none sent to the
+ * queues of others. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
                                    enum mg_command_verdict verdict, const struct mg_order_record *record,
                                    const char *text)
 {
     const struct mg_delivery *delivery = item->work->delivery;
-    if (delivery->reply_to.len == 0 || mg_topology_is_reserved(delivery->reply_to)) {
+    if (delivery->reply_to.len == 0 || mg_topology_is_reserved(delivery->reply_to) ||
+        is_from_supervisor(delivery)) {
         return NULL;
     }
     struct mg_command_result result = {.verdict = verdict};
@@ -87,6 +96,14 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_work_settle(batch->scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE);
         return false;
     }
+    if (is_from_supervisor(work->delivery) && !is_supervisors(command->kind)) {
+        mg_log(MG_LOG_ERROR, "an operator's command came from a supervisor; it changes nothing",
+               MG_LOG_TEXT("order_id", command->order_id),
+               MG_LOG_TEXT("command", mg_cause_name(command->kind)),
+               MG_LOG_TEXT("exchange", MG_EXCHANGE_SUPERVISOR));
+        mg_work_settle(batch->scheduler, work, MG_END_REJECT);
+        return false;
+    }
     if (command->kind == MG_CAUSE_OWED) {
         mg_owed_resend(batch->scheduler, work, command->order_id);
         return false;
@@ -94,7 +111,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     item->command = command;
     item->order_id = command->order_id;
     item->cause = mg_slice_of(command->command_id);
-    item->wants_event = work->is_again || is_operators(command->kind);
+    item->wants_event = work->is_again || !is_supervisors(command->kind);
     return true;
 }
 

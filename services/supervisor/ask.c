@@ -51,7 +51,7 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due)
     mg_command_write(&command, &body);
     bool is_taken = false;
     if (!body.failed) {
-        struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
+        struct mg_message message = {.exchange = MG_EXCHANGE_SUPERVISOR,
                                      .routing_key = MG_QUEUE_COMMANDS,
                                      .type = "command",
                                      .message_id = command.command_id,

@@ -87,6 +87,10 @@ def with_the_least_rights_all_that_is_promised_works(s):
     publish(s, "agent-payment", "makegood.replies.payment", "scheduler.replies", json.dumps(forged).encode(), type="reply")
     s.wait(lambda: depth(s, "dead.letters") == 1, "the word for another service is a dead letter")
     s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
+    forged = {"v": 1, "command_id": "forged", "command": "cancel", "order_id": plain.order_id, "by": "ann"}
+    publish(s, "supervisor", "makegood.commands.supervisor", "scheduler.commands", json.dumps(forged).encode(), type="command")
+    s.wait(lambda: depth(s, "dead.letters") == 1, "an operator's command that comes from a supervisor is a dead letter")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
     shop.publish(b"not an order", message_id="nonsense")
     s.wait(lambda: "nonsense" in s.cluster.tool("dead", "list", "--queue", "orders.rejected", "-o", "json").stdout,
@@ -168,6 +172,7 @@ FORBIDDEN_AT_THE_BROKER = [
     ("client writes commands", publish, "client-shop", "makegood.commands", "scheduler.commands"),
     ("client writes to any queue", publish, "client-shop", "", "client.other.statuses"),
     ("client makes a queue", configure, "client-shop"),
+    ("supervisor writes operators' commands", publish, "supervisor", "makegood.commands", "scheduler.commands"),
     ("supervisor writes requests", publish, "supervisor", "makegood.requests", "agent.payment.requests"),
     ("supervisor writes orders", publish, "supervisor", "makegood.intake", "orders.intake"),
     ("supervisor writes to any queue", publish, "supervisor", "", "agent.payment.requests"),

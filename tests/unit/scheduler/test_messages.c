@@ -1,5 +1,6 @@
 /* What the scheduler makes of submissions, commands and owed statuses; its inbox; its end. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,58 @@ START_TEST(a_command_sent_twice_changes_once)
     stage_settle();
     ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"not_found\""));
     ck_assert_uint_eq(fake_store_order("o1")->order.version, version);
+}
+END_TEST
+
+static void supervisor_says(const char *words, const char *exchange)
+{
+    char body[256];
+    (void)snprintf(body, sizeof(body),
+                   "{\"v\":1,\"command_id\":\"cmd-1\",\"order_id\":\"o1\",\"by\":\"ann\",%s}", words);
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_COMMANDS,
+                                                .type = "command",
+                                                .exchange = exchange,
+                                                .body = body,
+                                                .reply_to = "client.shop.statuses"});
+    stage_settle();
+}
+
+/* Would catch: a supervisor that was taken over, and settles orders in an operator's name. */
+START_TEST(a_supervisor_gives_no_operators_command)
+{
+    static const char *const operators[] = {
+        "\"command\":\"resume\"",
+        "\"command\":\"restart\"",
+        "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\"",
+        "\"command\":\"skip\",\"step\":\"reserve\"",
+        "\"command\":\"compensate\"",
+        "\"command\":\"cancel\"",
+    };
+    static const char *const own[] = {
+        "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1",
+        "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1",
+        "\"command\":\"expired\"",
+        "\"command\":\"nudge\"",
+        "\"command\":\"owed\",\"seq\":1",
+    };
+    stage_submit("o1", false);
+    stage_settle();
+    uint64_t version = fake_store_order("o1")->order.version;
+    int rejected = 0;
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+        supervisor_says(operators[i], "makegood.commands.supervisor");
+        ck_assert_msg(fake_broker.rejected == ++rejected, "%s", operators[i]);
+    }
+    ck_assert_uint_eq(fake_store_order("o1")->order.version, version);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        supervisor_says(own[i], "makegood.commands.supervisor");
+        ck_assert_msg(fake_broker.rejected == rejected, "%s", own[i]);
+    }
+    ck_assert_ptr_null(fake_broker_last("command_result"));
+    supervisor_says(operators[5], "makegood.commands");
+    ck_assert_int_eq(fake_broker.rejected, rejected);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+    ck_assert_ptr_nonnull(fake_broker_last("command_result"));
 }
 END_TEST
 
@@ -358,6 +411,7 @@ int main(void)
     tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
     tcase_add_test(messages, a_status_that_cannot_go_out_is_owed_until_it_can);
     tcase_add_test(messages, a_command_sent_twice_changes_once);
+    tcase_add_test(messages, a_supervisor_gives_no_operators_command);
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);
     tcase_add_test(messages, a_word_from_the_agents_of_another_service_counts_for_nothing);
     tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
