@@ -166,6 +166,7 @@ FORBIDDEN_AT_THE_BROKER = [
     ("client reads another client's queue", consume, "client-shop", "client.other.statuses"),
     ("client reads orders", consume, "client-shop", "orders.intake"),
     ("client reads alerts", consume, "client-shop", "operator.alerts"),
+    ("client writes to makegood.intake", publish, "client-shop", "makegood.intake", "orders.intake"),
     ("client writes orders of another client", publish, "client-shop", "makegood.intake.other", "orders.intake"),
     ("client writes requests", publish, "client-shop", "makegood.requests", "agent.payment.requests"),
     ("client writes replies", publish, "client-shop", "makegood.replies", "scheduler.replies"),
