@@ -8,6 +8,9 @@
 #include "io/pg_libpq.h"
 
 #define CERTIFICATE_REFUSED "certificate verify failed"
+/* From and to where libpq, missing the CA's file, advises to provide it, or else to verify nothing. */
+#define UNSAFE_ADVICE     " Either provide the file"
+#define UNSAFE_ADVICE_END "certificate verification."
 
 static const struct {
     const char *words, *advice;
@@ -15,7 +18,7 @@ static const struct {
     {CERTIFICATE_REFUSED, "its certificate does not come from a CA in sslrootcert, or is out of date"},
     {"does not match host name",
      "use one of its certificate's names as host, or give it a certificate with this one"},
-    {"root certificate file", "name the CA's file with sslrootcert"},
+    {"root certificate file", "put the CA's certificate there, or name its file with sslrootcert"},
     {"no encryption", "it wants TLS: write sslmode=verify-full sslrootcert=FILE"},
     {"server does not support SSL", "turn ssl on there; only in a private network use sslmode=disable"},
     {"requires a valid client certificate", "name ours with sslcert and sslkey"},
@@ -28,10 +31,21 @@ static const struct {
     {"permission denied for database", "give the user the right to connect"},
 };
 
+/* Once for each address that was tried. */
+static void drop_unsafe_advice(char *text)
+{
+    for (char *from; (from = strstr(text, UNSAFE_ADVICE)) != NULL;) {
+        const char *end = strstr(from, UNSAFE_ADVICE_END);
+        const char *rest = end != NULL ? end + strlen(UNSAFE_ADVICE_END) : "";
+        memmove(from, rest, strlen(rest) + 1);
+    }
+}
+
 void mg_pg_explain_connect(PGconn *conn, char *ret_text, size_t size)
 {
     char why[MG_ERR_TEXT_MAX];
     mg_pg_message(PQerrorMessage(conn), ret_text, size);
+    drop_unsafe_advice(ret_text);
     if (strstr(ret_text, CERTIFICATE_REFUSED) != NULL && mg_pg_judge_certificate(conn, why, sizeof why)) {
         size_t used = strlen(ret_text);
         (void)snprintf(ret_text + used, size - used, ": %s", why);

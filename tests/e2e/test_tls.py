@@ -68,6 +68,7 @@ def check_refusal(s, log_paths, what, words, told, logged, code, env):
     assert done.returncode == code, (what, done)
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1 and all(part in lines[0] for part in told), f"{what}: {lines}, expected {told}"
+    assert "disable server certificate verification" not in lines[0], f"{what}: {lines}"
     if logged:
         processes.wait_until(lambda: any(part in log.text() for part in logged),
                              f"{what}: the server's log says one of {logged}", 10)
@@ -140,7 +141,9 @@ def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
 
     refused("unknown CA", [at, "CN=server", "CN=Makegood CA for trying", str(others.ca)], ["unknown ca"],
             dsn=dsn.replace(str(ours.ca), str(others.ca)))
-    refused("no CA file", ["/nonexistent", "sslrootcert"], dsn=dsn.replace(str(ours.ca), "/nonexistent"))
+    for servers_asked in ("127.0.0.1", f"127.0.0.1:{postgres.port},127.0.0.1"):
+        refused("no CA file", ["/nonexistent", "does not exist; put the CA's certificate there", "sslrootcert"],
+                dsn=dsn.replace(str(ours.ca), "/nonexistent").replace("127.0.0.1", servers_asked))
     refused("another host", [at, '"server"', 'does not match host name "db"'],
             dsn=dsn.replace("127.0.0.1", "db") + "&hostaddr=127.0.0.1")
     postgres.use_certificate("old")
