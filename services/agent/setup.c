@@ -42,9 +42,18 @@ static enum mg_class file_read(const char *path, struct mg_buf *ret_text, struct
     return MG_OK;
 }
 
+struct telling {
+    const char *path;
+    int count;
+};
+
+/* All but the first, which the error tells. */
 static void mistake_print(void *arg, const char *pointer, const char *text)
 {
-    fprintf(stderr, "%s: %s: %s\n", (const char *)arg, pointer[0] == '\0' ? "(the whole)" : pointer, text);
+    struct telling *telling = arg;
+    if (telling->count++ > 0) {
+        fprintf(stderr, "%s: %s: %s\n", telling->path, pointer[0] == '\0' ? "(the whole)" : pointer, text);
+    }
 }
 
 static enum mg_class certificates_check(const struct mg_service *service,
@@ -87,9 +96,8 @@ static enum mg_class service_check(const struct mg_service *service, bool is_pla
 static enum mg_class service_load(const char *path, struct mg_service **ret_service, struct mg_err *err)
 {
     struct mg_buf text;
-    char shown_path[4096];
-    snprintf(shown_path, sizeof shown_path, "%s", path);
-    const struct mg_mistakes mistakes = {.add = mistake_print, .arg = shown_path};
+    struct telling telling = {.path = path};
+    const struct mg_mistakes mistakes = {.add = mistake_print, .arg = &telling};
     mg_buf_init(&text, SERVICE_FILE_MAX);
     enum mg_class class = file_read(path, &text, err);
     if (class == MG_OK) {

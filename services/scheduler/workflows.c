@@ -156,9 +156,18 @@ void mg_workflows_finish(struct mg_scheduler *scheduler)
 
 /* ---- files ---- */
 
-static void on_mistake(void *arg, const char *pointer, const char *text)
+struct telling {
+    const char *file;
+    int count;
+};
+
+/* All but the first, which the error tells. */
+static void mistake_print(void *arg, const char *pointer, const char *text)
 {
-    fprintf(stderr, "%s: %s: %s\n", (const char *)arg, pointer, text);
+    struct telling *telling = arg;
+    if (telling->count++ > 0) {
+        fprintf(stderr, "%s: %s: %s\n", telling->file, pointer[0] == '\0' ? "(the whole)" : pointer, text);
+    }
 }
 
 static enum mg_class file_read(const char *file, struct mg_buf *ret_text, struct mg_err *err)
@@ -188,7 +197,8 @@ static enum mg_class definition_read(char *file, struct mg_definition **list, st
     struct mg_workflow *workflow = NULL;
     enum mg_class class = file_read(file, &text, err);
     if (class == MG_OK) {
-        struct mg_mistakes mistakes = {on_mistake, file};
+        struct telling telling = {.file = file};
+        const struct mg_mistakes mistakes = {mistake_print, &telling};
         class = mg_workflow_parse(mg_buf_slice(&text), &mistakes, &workflow, err);
         if (class != MG_OK) {
             mg_err_prefix(err, "%s", file);
@@ -238,6 +248,8 @@ enum mg_class mg_definitions_read(const char *directory, struct mg_definition **
         if (class != MG_OK && worst == MG_OK) {
             worst = class;
             *err = one;
+        } else if (class != MG_OK) {
+            fprintf(stderr, "%s\n", one.text);
         }
         free(names[i]);
     }

@@ -186,7 +186,19 @@ def a_bad_service_file_or_option_ends_with_one_clear_line(s):
         for more in ((), ("--check-config",)):
             done = subprocess.run([str(word) for word in (s.cluster.bin / f"makegood-{kind}", *words, *more)],
                                   env=environment, capture_output=True, text=True, timeout=30, check=False)
-            assert done.returncode == 2 and done.stderr.strip(), (kind, words, definition, done)
+            assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, (kind, words, definition, done)
+    bad.write_text(json.dumps({"service": "Pay ment", "url": "ftp://x", "tires": 3}), encoding="utf-8")
+    flows = s.scratch / "flows"
+    flows.mkdir()
+    for name in ("one", "two"):
+        (flows / f"{name}.json").write_text(json.dumps({"workflow": "W 1", "version": 0, "steps": []}), encoding="utf-8")
+    for kind, words, mistakes in (("agent", ("--service", bad), ("/service:", "/url:", "tires")),
+                                  ("scheduler", ("--workflows", flows), ("one.json: /workflow:", "one.json: /version:",
+                                                                         "two.json: /workflow:", "two.json: /version:"))):
+        done = subprocess.run([str(word) for word in (s.cluster.bin / f"makegood-{kind}", *words, "--check-config")],
+                              env=environment, capture_output=True, text=True, timeout=30, check=False)
+        told = [done.stderr.count(mistake) for mistake in mistakes]
+        assert done.returncode == 2 and set(told) == {1}, (kind, told, done)
     good = subprocess.run([str(s.cluster.bin / "makegood-scheduler"), "--check-config"], env=environment, timeout=30,
                           capture_output=True, text=True, check=False)
     assert good.returncode == 0, good
