@@ -221,6 +221,7 @@ def reach(show):
     targets = [("postgres by name", agent, "postgres", 5432), ("another's service by name", agent, "inventory", remote_port),
                ("the broker, from a remote service", remote, "rabbitmq", amqp)]
     targets += [(f"postgres by its address in {name}", agent, address, 5432) for name, address in system.address(postgres).items()]
+    targets += [(f"Erlang's port {port}", agent, "rabbitmq", port) for port in (4369, 25672)]
     (broker,) = system.containers("rabbitmq")
     targets += [(f"the broker by its address in {name}, from a remote service", remote, address, amqp)
                 for name, address in system.address(broker).items()]
