@@ -19,7 +19,7 @@
 /* A publisher is refused from here on, before the broker's disk alarm stops all of them. */
 #define QUEUE_BYTES_MAX     (INT64_C(1) << 30)
 #define ARGUMENTS_MAX       7
-#define LINE_SIZE           256
+#define LINE_SIZE           MG_ERR_TEXT_MAX
 #define SERVICE_PREFIX      "agent."
 #define SERVICE_SUFFIX      ".requests"
 #define SERVICE_SUFFIX_HIGH ".requests.high"
@@ -57,8 +57,8 @@ struct run {
     int code; /* of the broker's last refusal */
     void (*report)(void *arg, const char *line);
     void *arg;
-    char problems[MG_ERR_TEXT_MAX - 64];
-    size_t problems_len;
+    char problem[LINE_SIZE]; /* the first of them, whole; each has been reported */
+    int problem_count;
 };
 
 static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err);
@@ -131,10 +131,8 @@ static void run_report(struct run *run, const char *kind, const char *name, cons
 static void run_problem(struct run *run, const char *kind, const char *name, const char *what)
 {
     run_report(run, kind, name, what);
-    size_t room = sizeof(run->problems) - run->problems_len;
-    int n = snprintf(run->problems + run->problems_len, room, "%s%s %s: %s",
-                     run->problems_len > 0 ? "; " : "", kind, name, what);
-    if (n > 0) run->problems_len += (size_t)n < room ? (size_t)n : room - 1;
+    if (run->problem_count++ == 0)
+        (void)snprintf(run->problem, sizeof(run->problem), "%s %s: %s", kind, name, what);
 }
 
 static enum mg_class run_services(struct run *run, const char *const *services, int count, struct mg_err *err)
@@ -191,7 +189,10 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
                                     AMQP_REPLY_SUCCESS); /* all is done; a lost good-bye is no matter */
     mg_amqp_destroy(run.connection);
     *ret_is_compared = run.is_compared;
-    if (class == MG_OK && run.problems_len > 0) class = mg_err_set(err, MG_PERMANENT, "%s", run.problems);
+    if (class == MG_OK && run.problem_count == 1) class = mg_err_set(err, MG_PERMANENT, "%s", run.problem);
+    if (class == MG_OK && run.problem_count > 1)
+        class = mg_err_set(err, MG_PERMANENT, "%.*s; and %d more", LINE_SIZE - 32, run.problem,
+                           run.problem_count - 1);
     return class;
 }
 
@@ -245,10 +246,10 @@ static void run_refused(struct run *run, const char *kind, const char *name, boo
 {
     char text[LINE_SIZE];
     if (run->code != AMQP_ACCESS_REFUSED) {
-        (void)snprintf(text, sizeof(text), "%.170s%s", why, remedy);
+        (void)snprintf(text, sizeof(text), "%.*s%s", LINE_SIZE - 64, why, remedy);
         run_problem(run, kind, name, text);
     } else if (run->is_making || !is_there) {
-        (void)snprintf(text, sizeof(text), "%.170s; use the user that may configure it", why);
+        (void)snprintf(text, sizeof(text), "%.*s, or use the user that has it", LINE_SIZE - 64, why);
         run_problem(run, kind, name, text);
     } else {
         run->is_compared = false;
