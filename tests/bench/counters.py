@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from local.processes import descendants
+from stage import processes
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
@@ -12,7 +12,7 @@ TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 def cpu_s(pid):
     """Seconds of CPU of a process and of all below it, those that have ended included."""
     total = 0.0
-    for each in [pid] + descendants(pid):
+    for each in [pid] + processes.descendants(pid):
         try:
             with open(f"/proc/{each}/stat", encoding="ascii", errors="replace") as stat:
                 fields = stat.read().rsplit(")", 1)[1].split()
@@ -48,8 +48,8 @@ def switches(pid):
 class Cpu:
     """CPU by name of process, from the moment of making it."""
 
-    def __init__(self, processes):
-        self.pids = {name: pids for name, pids in processes.items()}
+    def __init__(self, pids):
+        self.pids = dict(pids)
         self.begin_s, self.began = self.read(), time.monotonic()
 
     def read(self):

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""Measures Makegood beside the limit of its broker and database, and prints the table.
+
+An order here has three steps, each a POST of its 1 KB payload to one local HTTP server; every message is confirmed, every
+commit is on disk. All runs on this machine: servers, remote service, Makegood, load. Ratios are of one run.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import sys
+import time
+
+import parts
+import report
+import stage
+from local import cluster, processes
+
+PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "scale", "slow")
+
+
+def machine():
+    model = "unknown"
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        model = next((line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), model)
+    with open("/proc/meminfo", encoding="ascii") as info:
+        memory_mb = int(next(line.split()[1] for line in info if line.startswith("MemTotal"))) // 1024
+    return {"processor": model, "cores": os.cpu_count(), "memory_mb": memory_mb, "kernel": platform.release()}
+
+
+class Bench:
+    def __init__(self, options):
+        self.plan = parts.QUICK if options.quick else parts.FULL
+        self.wanted = options.only or PARTS
+        self.found = {"machine": machine(), "quick": options.quick}
+        self.stage = stage.Stage(cluster.build_folder())
+
+    def wants(self, *names):
+        return any(name in self.wanted for name in names)
+
+    def run(self):
+        say("starting PostgreSQL, RabbitMQ and the remote service")
+        self.stage.start()
+        if self.wants("limit", "throughput", "latency", "idle", "start"):
+            self.run_main()
+        rate = self.found.get("throughput", {}).get("orders_per_s")
+        if self.wants("growth"):
+            say(f"growth: {self.plan.finished} finished and {self.plan.open} open orders")
+            self.found["growth"] = parts.growth(self.stage, self.plan, rate)
+        if self.wants("scale"):
+            say("scale: a second scheduler, a second agent")
+            self.found["scale"] = parts.scale(self.stage, self.plan)
+        if self.wants("slow"):
+            say(f"slow: a remote service that takes {parts.SLOW_MS} ms")
+            self.found["slow"] = parts.slow(self.stage, self.plan, rate)
+
+    def run_main(self):
+        """What one small installation shows: sizes first, the limit, then Makegood beside it."""
+        made = self.stage.cluster_at("main").start()
+        self.found["sizes"] = parts.sizes(self.stage, made)
+        if self.wants("limit"):
+            say("limit")
+            self.found["limit"] = parts.limit(self.stage, self.plan, self.found["sizes"])
+        if self.wants("throughput", "latency"):
+            say("throughput")
+            self.found["throughput"] = parts.throughput(self.stage, self.plan, made)
+            if self.wants("limit"):
+                self.found["throughput"]["ratio_to_limit"] = round(
+                    self.found["throughput"]["orders_per_s"] / self.found["limit"]["orders_per_s"], 3)
+        if self.wants("latency"):
+            say("latency")
+            rate = self.found["throughput"]["orders_per_s"]
+            self.found["latency_50"] = parts.latency(self.stage, made, 50, self.plan.latency_s)
+            self.found["latency_half"] = parts.latency(self.stage, made, rate / 2, self.plan.latency_s)
+            seconds = self.plan.latency_s / 3
+            self.found["latency_curve"] = [parts.latency(self.stage, made, rate * share, seconds) for share in self.plan.curve]
+        if self.wants("idle"):
+            say("idle")
+            self.found["idle"] = parts.idle(self.plan, made)
+            self.found["memory_mb"] = {"idle": self.found["idle"]["memory_mb"],
+                                       "saturated": self.found.get("throughput", {}).get("memory_mb", {})}
+        if self.wants("start"):
+            say("start")
+            self.found["start"] = parts.starts(self.plan, made)
+        self.stage.leave(made)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="tests/bench/run", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="short runs, small tables: three minutes instead of forty")
+    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART",
+                        help=f"only this part; may be given several times: {', '.join(PARTS)}")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write all that was measured to this file")
+    parser.add_argument("--pictures", metavar="FOLDER", type=pathlib.Path, help="draw latency, scale and CPU into this folder")
+    return parser.parse_args(words)
+
+
+def main(words):
+    options = parse(words)
+    processes.end_on_signals()
+    bench = Bench(options)
+    began = time.monotonic()
+    try:
+        bench.run()
+        bench.found["seconds"] = round(time.monotonic() - began, 1)
+        of = bench.found["machine"]
+        print(f"\n{of['processor']}, {of['cores']} cores, {of['memory_mb']} MB, Linux {of['kernel']}; {bench.found['seconds']:.0f} s\n")
+        print(report.table(bench.found))
+        text = report.lists(bench.found)
+        if text:
+            print(f"\n{text}")
+        noisy = report.noise(bench.found)
+        if noisy:
+            print("\nother programs took part of this machine meanwhile; not to be trusted: " + ", ".join(noisy))
+        if options.pictures:
+            report.pictures(bench.found, options.pictures)
+        return 0
+    except (processes.Failure, OSError) as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        if options.json:
+            options.json.write_text(json.dumps(bench.found, indent=1) + "\n", encoding="utf-8")
+        bench.stage.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,347 @@
+"""The parts of the benchmark: each measures one thing on the stage and returns plain numbers."""
+
+import collections
+import json
+import math
+import pathlib
+import subprocess
+import threading
+import time
+
+import counters
+import stage
+from local import processes
+
+IN_FLIGHT = 512        # orders a closed client keeps under way: enough that no part of the system ever waits for the client
+WARM_ORDERS = 3000     # caches, plans, pools and the JIT of the broker
+SAMPLE_PERIOD_S = 0.25
+
+Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open curve")
+FULL = Plan(limit_s=20, saturation_s=20, runs=3, latency_s=60, idle_s=30, starts=10, finished=1_000_000, open=100_000,
+            curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95))
+QUICK = Plan(limit_s=6, saturation_s=8, runs=1, latency_s=10, idle_s=5, starts=2, finished=50_000, open=5_000, curve=(0.5,))
+
+# How the limit may batch; the best of these is the limit.
+LIMIT_SETTINGS = (
+    {"--in-flight": 512, "--batch": 256, "--sessions": 2, "--connections": 128},
+    {"--in-flight": 512, "--batch": 512, "--sessions": 4, "--connections": 128},
+    {"--in-flight": 1024, "--batch": 512, "--sessions": 2, "--connections": 128},
+)
+
+
+class Machine:
+    """How much of the machine others took, as a share; a figure measured beside others is no figure."""
+
+    def __init__(self):
+        self.begin = self.read()
+
+    @staticmethod
+    def read():
+        with open("/proc/stat", encoding="ascii") as stat:
+            fields = [int(word) for word in stat.readline().split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+
+    def others(self, ours_s):
+        total, idle = (now - begin for now, begin in zip(self.read(), self.begin))
+        total_s, busy_s = total * counters.TICK_S, (total - idle) * counters.TICK_S
+        return max(0.0, busy_s - ours_s) / total_s if total_s else 0.0
+
+
+def server_pids(on):
+    return {"postgres": [on.postgres.process.pid], "rabbitmq": [on.rabbit.process.pid], "remote": [on.remote.pid]}
+
+
+def makegood_pids(made):
+    return {"scheduler": [each.pid for each in made.schedulers], "agent": [each.pid for each in made.agents],
+            "supervisor": [each.pid for each in made.supervisors]}
+
+
+def cost(spent, orders):
+    """Milliseconds of CPU an order, by process and in all."""
+    each = {name: round(seconds / orders * 1000, 4) for name, seconds in spent.items()}
+    each["all"] = round(sum(spent.values()) / orders * 1000, 4)
+    return each
+
+
+def per_order(values, orders):
+    return {name: round(value / orders, 4) for name, value in values.items() if value}
+
+
+# ---- sizes ----
+
+def sizes(on, made):
+    """Bytes of each kind of message, from copies of one order's messages."""
+    import pika  # only here: the rest runs without it
+
+    parameters = pika.URLParameters(made.url)
+    with pika.BlockingConnection(parameters) as connection:
+        channel = connection.channel()
+        taps = {}
+        for kind, exchange, key in (("submission", "makegood.intake", "orders.intake"),
+                                    ("request", "makegood.requests", f"agent.{stage.SERVICE}.requests"),
+                                    ("reply", "makegood.replies", "scheduler.replies")):
+            taps[kind] = channel.queue_declare("", exclusive=True).method.queue
+            channel.queue_bind(taps[kind], exchange, key)
+        on.run("load", "--url", made.url, "--orders", 2, "--in-flight", 1)
+        bodies = {kind: channel.basic_get(queue, auto_ack=True)[2] for kind, queue in taps.items()}
+    found = {kind: len(body) for kind, body in bodies.items()}
+    found["call"] = len(json.dumps(json.loads(bodies["request"])["request"]["body"], separators=(",", ":")))
+    found["payload"] = len(json.dumps(json.loads(bodies["submission"])["payload"], separators=(",", ":")))
+    rows = on.postgres.psql("SELECT max(length(statuses::text)) - 2 FROM order_event WHERE statuses IS NOT NULL", made.place)
+    found["status"] = int(rows[0][0])
+    return found
+
+
+# ---- the limit ----
+
+def limit_words(on, made, found, setting):
+    words = ["--url", made.url, "--dsn", made.dsn, "--port", on.remote_port]
+    for name, size in found.items():
+        words += [f"--{name}", size]
+    for name, value in setting.items():
+        words += [name, value]
+    return words
+
+
+def limit(on, plan, found):
+    """The best of some settings, then `runs` runs of it; with its CPU and with what it did to the servers."""
+    made = on.cluster_at("limit")
+    made.prepare()
+    tried, best, best_rate = [], LIMIT_SETTINGS[0], 0.0
+    settings = LIMIT_SETTINGS if plan.runs > 1 else LIMIT_SETTINGS[1:2]
+    on.run("limit", *limit_words(on, made, found, best), "--orders", WARM_ORDERS)
+    for setting in settings:
+        rate = on.run("limit", *limit_words(on, made, found, setting), "--orders", WARM_ORDERS)["orders_per_s"]
+        tried.append({"setting": setting, "orders_per_s": rate})
+        if rate > best_rate:
+            best, best_rate = setting, rate
+    orders = max(WARM_ORDERS, int(best_rate * plan.limit_s))
+    runs = []
+    for _ in range(plan.runs):
+        on.postgres.psql("CHECKPOINT", "postgres")
+        machine, cpu = Machine(), counters.Cpu(server_pids(on))
+        rows, messages = counters.Postgres(on.postgres, made.place), counters.Rabbit(on.rabbit)
+        result = on.run("limit", *limit_words(on, made, found, best), "--orders", orders)
+        spent, _ = cpu.spent()
+        spent["limit"] = result["cpu_s"]
+        runs.append({"orders_per_s": result["orders_per_s"], "cpu_ms": cost(spent, orders),
+                     "transitions_per_commit": round(result["transitions"] / result["commits"], 1),
+                     "others": round(machine.others(sum(spent.values())), 3),
+                     "rows": per_order(rows.spent(), orders), "messages": per_order(messages.spent(), orders)})
+    slow = dict(best, **{"--rate": 50})
+    slow.pop("--in-flight")
+    at_50 = on.run("limit", *limit_words(on, made, found, slow), "--orders", 50 * plan.latency_s)
+    on.drop(made.place)
+    middle = median_run(runs)
+    return {"orders_per_s": middle["orders_per_s"], "runs": [run["orders_per_s"] for run in runs], "setting": best,
+            "tried": tried, "cpu_ms_per_order": middle["cpu_ms"]["all"], "cpu_ms_by_process": middle["cpu_ms"],
+            "transitions_per_commit": middle["transitions_per_commit"], "others": middle["others"],
+            "p50_ms_at_50": at_50["p50_ms"], "p99_ms_at_50": at_50["p99_ms"],
+            "counted": {"rows": middle["rows"], "messages": middle["messages"]}}
+
+
+def median_run(runs):
+    return sorted(runs, key=lambda run: run["orders_per_s"])[(len(runs) - 1) // 2]
+
+
+# ---- saturation ----
+
+class Watch:
+    """Peaks of memory and of the calls in flight while something runs."""
+
+    def __init__(self, made):
+        self.made, self.rss, self.in_flight = made, collections.Counter(), 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread.start()
+
+    def look(self):
+        while not self.over.wait(SAMPLE_PERIOD_S):
+            for process in self.made.all:
+                self.rss[process.name] = max(self.rss[process.name], counters.rss_mb(process.pid))
+            for agent in self.made.agents:
+                series = counters.metrics(agent)
+                now = sum(value for name, value in series.items() if name.startswith("makegood_agent_in_flight"))
+                self.in_flight = max(self.in_flight, int(now))
+
+    def end(self):
+        self.over.set()
+        self.thread.join()
+        return {name: round(value, 1) for name, value in self.rss.items()}
+
+
+def saturate(on, made, orders, in_flight=IN_FLIGHT, look=False):
+    """One closed run with all that it cost."""
+    machine, cpu = Machine(), counters.Cpu({**server_pids(on), **makegood_pids(made)})
+    before = {process.name: counters.metrics(process) for process in made.all}
+    rows, messages = counters.Postgres(on.postgres, made.place), counters.Rabbit(on.rabbit)
+    watch = Watch(made) if look else None
+    result = on.run("load", "--url", made.url, "--orders", orders, "--in-flight", in_flight)
+    spent, wall_s = cpu.spent()
+    memory = watch.end() if look else {}
+    spent["load"] = result["cpu_s"]
+    own = {}
+    for process in made.all:
+        for name, value in counters.metrics(process).items():
+            if "_bucket" not in name and value != before[process.name].get(name, 0):
+                own[f"{process.name} {name}"] = value - before[process.name].get(name, 0)
+    return {"orders_per_s": result["orders_per_s"], "cpu_ms": cost(spent, orders),
+            "cores": round(sum(spent.values()) / wall_s, 2), "others": round(machine.others(sum(spent.values())), 3),
+            "memory_mb": memory, "in_flight_max": watch.in_flight if look else None,
+            "rows": per_order(rows.spent(), orders), "messages": per_order(messages.spent(), orders),
+            "metrics": per_order(own, orders)}
+
+
+def warm(on, made, in_flight=IN_FLIGHT):
+    """Returns the rate of the last thousands: what the next run is sized by."""
+    on.run("load", "--url", made.url, "--orders", WARM_ORDERS, "--in-flight", in_flight)
+    rate = on.run("load", "--url", made.url, "--orders", WARM_ORDERS, "--in-flight", in_flight)["orders_per_s"]
+    on.postgres.psql("CHECKPOINT", "postgres")
+    return rate
+
+
+def throughput(on, plan, made):
+    orders = max(WARM_ORDERS, int(warm(on, made) * plan.saturation_s))
+    runs = [saturate(on, made, orders, look=True) for _ in range(plan.runs)]
+    middle = median_run(runs)
+    rates = sorted(run["orders_per_s"] for run in runs)
+    return {"orders_per_s": middle["orders_per_s"], "min": rates[0], "max": rates[-1],
+            "cpu_ms_per_order": middle["cpu_ms"]["all"], "cpu_ms_by_process": middle["cpu_ms"], "cores": middle["cores"],
+            "others": middle["others"], "memory_mb": middle["memory_mb"],
+            "counted": {name: middle[name] for name in ("rows", "messages", "metrics")}}
+
+
+# ---- latency ----
+
+def latency(on, made, rate, seconds):
+    """Open load; every order's time from when it was due to its `processed`."""
+    orders = max(50, int(rate * seconds))
+    path = made.scratch / "samples"
+    machine, cpu = Machine(), counters.Cpu({**server_pids(on), **makegood_pids(made)})
+    result = on.run("load", "--url", made.url, "--orders", orders, "--rate", rate, "--samples", path)
+    spent, _ = cpu.spent()
+    samples = sorted(int(line) / 1000 for line in path.read_text(encoding="ascii").split())
+    return {"rate": round(rate, 1), "samples": len(samples), "cpu_ms": cost(spent, orders),
+            "others": round(machine.others(sum(spent.values()) + result["cpu_s"]), 3),
+            **{name: round(counters.percentile(samples, share), 2) for name, share in
+               (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99), ("p999_ms", 0.999), ("max_ms", 1.0))}}
+
+
+# ---- idle, start ----
+
+def idle(plan, made):
+    time.sleep(2)
+    pids = makegood_pids(made)
+    cpu = counters.Cpu(pids)
+    begin = {process.name: counters.switches(process.pid) for process in made.all}
+    time.sleep(plan.idle_s)
+    spent, wall_s = cpu.spent()
+    return {"cpu_percent": {name: round(100 * seconds / wall_s / len(pids[name]), 3) for name, seconds in spent.items()},
+            "wakeups_per_s": {process.name: round((counters.switches(process.pid)[0] - begin[process.name][0]) / wall_s, 1)
+                              for process in made.all},
+            "memory_mb": {process.name: round(counters.rss_mb(process.pid), 1) for process in made.all},
+            "own_memory_mb": {process.name: round(counters.memory_mb(process.pid), 1) for process in made.all}}
+
+
+def starts(plan, made):
+    """Milliseconds from exec to the first /readyz of 200, servers being up."""
+    found = {}
+    for process in (made.schedulers[0], made.agents[0], made.supervisors[0]):
+        taken = []
+        for _ in range(plan.starts):
+            process.terminate()
+            began = time.monotonic()
+            process.start()
+            process.wait_ready()
+            taken.append((time.monotonic() - began) * 1000)
+        found[process.name] = {"median_ms": round(sorted(taken)[len(taken) // 2], 1), "max_ms": round(max(taken), 1)}
+    return found
+
+
+# ---- growth ----
+
+FILL = (stage.HERE / "fill.sql").read_text(encoding="utf-8") if (stage.HERE / "fill.sql").exists() else ""
+
+
+def growth(on, plan, empty_rate):
+    """Throughput on full tables beside empty ones, in one run: the same orders, before and after filling."""
+    made = on.cluster_at("growth").start()
+    orders = max(WARM_ORDERS, int((empty_rate or warm(on, made)) * plan.saturation_s))
+    warm(on, made)
+    empty = saturate(on, made, orders)
+    began = time.monotonic()
+    on.postgres.psql(FILL.replace(":finished", str(plan.finished)).replace(":open", str(plan.open)), made.place)
+    fill_s = time.monotonic() - began
+    on.postgres.psql("VACUUM ANALYZE", made.place)
+    on.postgres.psql("CHECKPOINT", "postgres")
+    warm(on, made)
+    before = counters.metrics(made.supervisors[0])
+    full = saturate(on, made, orders)
+    after = counters.metrics(made.supervisors[0])
+    sweeps = {name: after[name] - before.get(name, 0) for name in after if name.startswith("makegood_sweep_seconds")}
+    count = sum(value for name, value in sweeps.items() if name.startswith("makegood_sweep_seconds_count"))
+    total = sum(value for name, value in sweeps.items() if name.startswith("makegood_sweep_seconds_sum"))
+    size = on.postgres.psql("SELECT relname, pg_total_relation_size(oid) / 1048576 FROM pg_class WHERE relkind = 'r'"
+                            " AND relname IN ('orders', 'order_process', 'order_step', 'order_event')", made.place)
+    on.leave(made)
+    return {"finished": plan.finished, "open": plan.open, "fill_s": round(fill_s, 1),
+            "empty_orders_per_s": empty["orders_per_s"], "full_orders_per_s": full["orders_per_s"],
+            "ratio": round(full["orders_per_s"] / empty["orders_per_s"], 3),
+            "cpu_ms": {"empty": empty["cpu_ms"], "full": full["cpu_ms"]},
+            "sweep_mean_ms": round(total / count * 1000, 2) if count else None, "sweeps": count,
+            "sweep_max_ms": sweep_bound(after, before), "table_mb": {name: int(mb) for name, mb in size}}
+
+
+def sweep_bound(after, before):
+    """The bucket of the slowest sweep: it took no longer than this."""
+    bound = 0.0
+    last = 0.0
+    for name in sorted((name for name in after if name.startswith("makegood_sweep_seconds_bucket")), key=bucket_of):
+        now = after[name] - before.get(name, 0)
+        if now > last:
+            bound, last = bucket_of(name), now
+    return round(bound * 1000, 2) if math.isfinite(bound) else None
+
+
+def bucket_of(name):
+    text = name.split('le="', 1)[1].split('"', 1)[0]
+    return math.inf if text == "+Inf" else float(text)
+
+
+# ---- scale-out, slow remote ----
+
+def scale(on, plan):
+    made = on.cluster_at("scale").start()
+    orders = max(WARM_ORDERS, int(warm(on, made) * plan.saturation_s))
+    found = {}
+    for schedulers, agents in ((1, 1), (2, 1), (2, 2)):
+        while len(made.schedulers) < schedulers:
+            made.add("scheduler", len(made.schedulers) + 1)
+        while len(made.agents) < agents:
+            made.add("agent", len(made.agents) + 1)
+        runs = [saturate(on, made, orders) for _ in range(plan.runs)]
+        middle = median_run(runs)
+        found[f"{schedulers} scheduler, {agents} agent"] = {name: middle[name] for name in ("orders_per_s", "cpu_ms", "others")}
+    on.leave(made)
+    return found
+
+
+SLOW_MS = 200
+
+
+def slow(on, plan, saturated):
+    """A remote of 200 ms: the rate that Little's law gives, and how many calls one agent has in flight."""
+    on.start_remote(SLOW_MS)
+    found = {"delay_ms": SLOW_MS}
+    for concurrency in (200, 2000):
+        made = on.cluster_at("slow", concurrency=concurrency).start()
+        by_little = concurrency / (SLOW_MS / 1000) / 3
+        meant = min(by_little, saturated) if saturated else by_little
+        orders = max(WARM_ORDERS, int(min(meant, 2000) * plan.saturation_s))
+        result = saturate(on, made, orders, in_flight=4 * concurrency if concurrency < 1000 else 6000, look=True)
+        found[str(concurrency)] = {"orders_per_s": result["orders_per_s"], "by_little": round(by_little, 1),
+                                   "ratio": round(result["orders_per_s"] / meant, 3), "others": result["others"],
+                                   "in_flight_max": result["in_flight_max"], "memory_mb": result["memory_mb"]}
+        on.leave(made)
+    on.start_remote()
+    return found

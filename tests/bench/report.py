@@ -1,0 +1,166 @@
+"""The table of measured beside target, the two lists of what an order costs, and the pictures."""
+
+TARGET_RATE = 1700        # more than the fastest of the systems compared, on the machine they were measured on
+NOISE = 0.05              # others took more of the machine than this: the figure is marked
+
+
+def rows(found):
+    """(figure, target, measured text, ok: True, False or None) of what was measured."""
+    table = []
+
+    def add(figure, target, text, ok):
+        table.append((figure, target, text, ok))
+
+    limit, run = found.get("limit"), found.get("throughput")
+    if limit:
+        add("limit of broker and database", "", f"{limit['orders_per_s']:.0f}/s, {limit['cpu_ms_per_order']:.2f} ms CPU an order,"
+            f" p50 {limit['p50_ms_at_50']:.1f} ms at 50/s", None)
+    if run:
+        add("sustained throughput", f"above {TARGET_RATE}/s", f"{run['orders_per_s']:.0f}/s ({run['min']:.0f} to {run['max']:.0f})",
+            run["orders_per_s"] > TARGET_RATE)
+        if limit:
+            add("  ratio to the limit", "at least 0.80", f"{run['ratio_to_limit']:.2f}", run["ratio_to_limit"] >= 0.8)
+        add("CPU of all processes per order", "at most 1.0 ms", f"{run['cpu_ms_per_order']:.2f} ms",
+            run["cpu_ms_per_order"] <= 1.0)
+        worst = max(run["memory_mb"].items(), key=lambda item: item[1])
+        add("memory at saturation", "at most 64 MB", f"{worst[1]:.0f} MB ({worst[0]})", worst[1] <= 64)
+    at_50, half = found.get("latency_50"), found.get("latency_half")
+    if at_50:
+        add("latency at 50/s, p50", "at most 14 ms", f"{at_50['p50_ms']:.1f} ms", at_50["p50_ms"] <= 14)
+        add("latency at 50/s, p99", "at most 30 ms", f"{at_50['p99_ms']:.1f} ms", at_50["p99_ms"] <= 30)
+    if half:
+        add(f"latency at half the throughput ({half['rate']:.0f}/s), p99", "at most 100 ms", f"{half['p99_ms']:.1f} ms",
+            half["p99_ms"] <= 100)
+    rest = found.get("idle")
+    if rest:
+        worst = max(rest["memory_mb"].items(), key=lambda item: item[1])
+        add("memory idle", "at most 20 MB", f"{worst[1]:.0f} MB ({worst[0]})", worst[1] <= 20)
+        worst = max(rest["cpu_percent"].items(), key=lambda item: item[1])
+        add("idle CPU of a process", "at most 0.2 % of a core", f"{worst[1]:.2f} % ({worst[0]})", worst[1] <= 0.2)
+    if found.get("start"):
+        worst = max(found["start"].items(), key=lambda item: item[1]["median_ms"])
+        add("start to ready", "at most 200 ms", f"{worst[1]['median_ms']:.0f} ms ({worst[0]}; max {worst[1]['max_ms']:.0f})",
+            worst[1]["median_ms"] <= 200)
+    grown = found.get("growth")
+    if grown:
+        what = f"with {grown['finished']} finished, {grown['open']} open"
+        add(f"throughput {what}", "at least 0.9 of empty", f"{grown['ratio']:.2f}", grown["ratio"] >= 0.9)
+        if grown["sweep_max_ms"] is not None:
+            add("  a sweep", "under 50 ms", f"mean {grown['sweep_mean_ms']:.1f} ms, none above {grown['sweep_max_ms']:.0f} ms",
+                grown["sweep_max_ms"] <= 50)
+    wide = found.get("scale")
+    if wide:
+        rates = {name: run["orders_per_s"] for name, run in wide.items()}
+        first = next(iter(rates.values()))
+        add("a second process", "never lowers throughput", ", ".join(f"{name}: {rate:.0f}/s" for name, rate in rates.items()),
+            min(rates.values()) >= 0.97 * first)
+    late = found.get("slow")
+    if late:
+        for name in ("200", "2000"):
+            one = late[name]
+            add(f"remote of {late['delay_ms']} ms, {name} calls at once", "as Little's law says",
+                f"{one['orders_per_s']:.0f}/s of {one['by_little']:.0f}, {one['in_flight_max']} in flight", one["ratio"] >= 0.9)
+    return table
+
+
+def noise(found):
+    """Parts that were measured while others took more of the machine than is good for a figure."""
+    noisy = []
+
+    def walk(name, value):
+        if isinstance(value, dict):
+            if value.get("others", 0) > NOISE:
+                noisy.append(f"{name} ({value['others']:.0%})")
+            for key, inner in value.items():
+                walk(f"{name} {key}".strip(), inner)
+
+    walk("", found)
+    return noisy
+
+
+def table(found):
+    lines = rows(found)
+    widths = [max(len(line[i]) for line in lines + [("figure", "target", "measured", None)]) for i in range(3)]
+    text = [f"{'figure':<{widths[0]}}  {'target':<{widths[1]}}  {'measured':<{widths[2]}}"]
+    marks = {True: "", False: "  <-- missed", None: ""}
+    text += [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}{marks[ok]}".rstrip() for a, b, c, ok in lines]
+    return "\n".join(text)
+
+
+# ---- what an order costs ----
+
+MESSAGES = (("messages_received_total", "messages published"), ("messages_received_confirm_total", "  with a confirm"),
+            ("messages_delivered_total", "messages delivered"), ("messages_acknowledged_total", "messages acked"),
+            ("messages_redelivered_total", "messages redelivered"))
+ROWS = ("orders inserted", "order_process inserted", "order_process updated", "order_process hot", "order_step inserted",
+        "order_step updated", "order_step hot", "order_event inserted", "order_event updated", "rows fetched", "commits",
+        "wal records", "wal full pages", "wal bytes", "wal syncs", "blocks hit", "blocks read")
+
+
+def lists(found):
+    """What an order costs: Makegood's and the limit's, from the same counters."""
+    limit = found.get("limit", {}).get("counted", {})
+    run = found.get("throughput", {}).get("counted", {})
+    if not limit and not run:
+        return ""
+    text = [f"{'an order costs':<34}{'Makegood':>12}{'limit':>12}"]
+
+    def line(name, kind, key):
+        mine, bare = run.get(kind, {}).get(key, 0), limit.get(kind, {}).get(key, 0)
+        if mine or bare:
+            text.append(f"{name:<34}{mine:>12.3f}{bare:>12.3f}")
+
+    for key, name in MESSAGES:
+        line(name, "messages", key)
+    for key in ROWS:
+        line(key, "rows", key)
+    for name, part in (("throughput", "Makegood"), ("limit", "limit")):
+        if name in found:
+            spent = found[name]["cpu_ms_by_process"]
+            text.append(f"CPU in ms, {part}: " + ", ".join(f"{key} {value:.3f}" for key, value in spent.items()))
+    if found.get("sizes"):
+        text.append("bytes of a message: " + ", ".join(f"{kind} {size}" for kind, size in found["sizes"].items()))
+    for name, value in sorted(run.get("metrics", {}).items()):
+        if any(word in name for word in ("_batch_", "_causes_total", "store_calls", "published_total", "agent_calls")):
+            text.append(f"  {name:<88}{value:>10.4f}")
+    return "\n".join(text)
+
+
+# ---- pictures ----
+
+def pictures(found, folder):
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    folder.mkdir(parents=True, exist_ok=True)
+    curve = found.get("latency_curve")
+    if curve:
+        figure, axes = pyplot.subplots(figsize=(7, 4))
+        for name in ("p50_ms", "p99_ms", "p999_ms"):
+            axes.plot([point["rate"] for point in curve], [point[name] for point in curve], marker="o", label=name[:-3])
+        axes.set(xlabel="orders/s offered (open load)", ylabel="submit to processed, ms", yscale="log",
+                 title="latency against load")
+        axes.legend()
+        figure.savefig(folder / "latency.png", dpi=120, bbox_inches="tight")
+    if found.get("scale"):
+        figure, axes = pyplot.subplots(figsize=(7, 4))
+        axes.bar(list(found["scale"]), [run["orders_per_s"] for run in found["scale"].values()])
+        if found.get("limit"):
+            axes.axhline(found["limit"]["orders_per_s"], linestyle="--", color="black", label="limit")
+            axes.legend()
+        axes.set(ylabel="orders/s", title="throughput against processes")
+        figure.savefig(folder / "scale.png", dpi=120, bbox_inches="tight")
+    bars = {name: found[key]["cpu_ms_by_process"] for key, name in (("limit", "limit"), ("throughput", "Makegood")) if key in found}
+    if bars:
+        figure, axes = pyplot.subplots(figsize=(7, 4))
+        bottoms = dict.fromkeys(bars, 0.0)
+        parts = [part for part in ("postgres", "rabbitmq", "remote", "load", "limit", "agent", "scheduler", "supervisor")
+                 if any(part in spent for spent in bars.values())]
+        for part in parts:
+            values = [spent.get(part, 0) for spent in bars.values()]
+            axes.bar(list(bars), values, bottom=list(bottoms.values()), label=part)
+            bottoms = {name: bottoms[name] + value for name, value in zip(bottoms, values)}
+        axes.set(ylabel="ms of CPU an order", title="CPU by process")
+        axes.legend()
+        figure.savefig(folder / "cpu.png", dpi=120, bbox_inches="tight")
