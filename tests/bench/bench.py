@@ -18,7 +18,7 @@ import report
 import stage
 from local import cluster, processes
 
-PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "scale", "slow")
+PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "scale", "kill", "slow")
 
 
 def machine():
@@ -52,6 +52,9 @@ class Bench:
         if self.wants("scale"):
             say("scale: a second scheduler, a second agent")
             self.found["scale"] = parts.scale(self.stage, self.plan)
+        if self.wants("kill"):
+            say(f"kill: an agent every {parts.KILL_PERIOD_S} s")
+            self.found["kill"] = parts.kill(self.stage, self.plan)
         if self.wants("slow"):
             say(f"slow: a remote service that takes {parts.SLOW_MS} ms")
             self.found["slow"] = parts.slow(self.stage, self.plan, rate)

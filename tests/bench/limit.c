@@ -52,7 +52,7 @@ static struct bench_link client_publish, client_consume;
 static const char *reply_queue;
 static struct order *orders;
 static long sent, ended;
-static int64_t began_us, last_us;
+static int64_t began_us, first_us, steady_us, last_us;
 static char *filler;
 static unsigned run_number;
 
@@ -195,6 +195,8 @@ static void client_on_delivery(struct bench_link *link, const struct bench_deliv
     if (!message_read(delivery, &event) || event.stage != LIMIT_STEPS) return;
     orders[event.order].ended_us = last_us = bench_now_us() - began_us;
     ended++;
+    if (ended == limit_options.in_flight) first_us = last_us;
+    if (ended == limit_options.orders - limit_options.in_flight) steady_us = last_us;
 }
 
 static int64_t client_send_due(void)
@@ -246,9 +248,9 @@ static void options_read(int argc, char **argv)
         }
         if (!is_known) bench_fail("there is no option %s", argv[i]);
     }
-    if (to->url == NULL || to->dsn == NULL || to->orders < 2 || (to->in_flight > 0) == (to->rate > 0) ||
+    if (to->url == NULL || to->dsn == NULL || to->orders <= 2 * to->in_flight || (to->in_flight > 0) == (to->rate > 0) ||
         to->in_flight > BENCH_WINDOW / 8 || to->prefetch > BENCH_WINDOW / 8)
-        bench_fail("--url, --dsn, --port, --orders and one of --in-flight and --rate are needed");
+        bench_fail("--url, --dsn, --port, --orders (above twice --in-flight) and one of --in-flight and --rate are needed");
 }
 
 static void orders_make(void)
@@ -275,6 +277,13 @@ static int compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
+/* Without the beginning, when queues fill, and the end, when they run empty. */
+static double steady_rate(void)
+{
+    double seconds = (double)(steady_us - first_us) / 1e6;
+    return seconds > 0 ? (double)(limit_options.orders - 2 * limit_options.in_flight) / seconds : 0.0;
+}
+
 static void report(void)
 {
     int64_t *taken_us = bench_alloc((size_t)limit_options.orders * sizeof(*taken_us));
@@ -289,7 +298,7 @@ static void report(void)
     limit_rows_counts(&commits, &events);
     printf("{\"orders\":%ld,\"ended\":%ld,\"seconds\":%.3f,\"orders_per_s\":%.2f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
            "\"commits\":%" PRIu64 ",\"transitions\":%" PRIu64 ",\"calls\":%" PRIu64 ",\"cpu_s\":%.3f}\n",
-           limit_options.orders, ended, (double)last_us / 1e6, (double)ended / ((double)last_us / 1e6),
+           limit_options.orders, ended, (double)last_us / 1e6, steady_rate(),
            count > 0 ? (double)taken_us[count / 2] / 1000 : 0.0,
            count > 0 ? (double)taken_us[count * 99 / 100] / 1000 : 0.0, commits, events, limit_calls_count(),
            (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +

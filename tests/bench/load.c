@@ -7,7 +7,8 @@
  *
  * In open load an order's latency counts from the moment at which it was due, not from when it was sent: if
  * the system, or this program, stands still, all that should have been sent meanwhile have waited (no
- * coordinated omission). Arrivals are a Poisson process of a fixed seed. The result is one JSON object.
+ * coordinated omission). Closed load counts its rate after the first --skip orders and without the last, when
+ * no more are submitted. Arrivals are a Poisson process of a fixed seed. The result is one JSON object.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +39,7 @@ static struct order *orders;
 static int *by_id; /* hash table of indices into orders, -1: empty */
 static size_t slot_count;
 static long sent, ended, others;
-static int64_t began_us, first_us, last_us;
+static int64_t began_us, first_us, steady_us, last_us;
 static const char *reply_queue;
 static struct bench_link publisher, consumer;
 static struct bench_buf payload, body;
@@ -128,8 +129,9 @@ static void on_delivery(struct bench_link *link, const struct bench_delivery *de
     if (order == NULL || order->ended_us != 0) return;
     order->ended_us = bench_now_us() - began_us;
     ended++;
-    if (ended == options.skip + 1) first_us = order->ended_us;
     last_us = order->ended_us;
+    if (ended == options.skip) first_us = last_us;
+    if (ended == options.orders - options.in_flight) steady_us = last_us;
 }
 
 /* Sends what is due; returns how long nothing will be. */
@@ -193,9 +195,9 @@ static void options_read(int argc, char **argv)
         else
             bench_fail("there is no option %s", name);
     }
-    if (options.url == NULL || options.orders <= options.skip || (options.in_flight > 0) == (options.rate > 0) ||
+    if (options.url == NULL || options.orders <= options.skip + options.in_flight || (options.in_flight > 0) == (options.rate > 0) ||
         options.in_flight > BENCH_WINDOW / 2)
-        bench_fail("--url, --orders above --skip, and one of --in-flight and --rate are needed");
+        bench_fail("--url, --orders above --skip and --in-flight together, and one of --in-flight and --rate are needed");
 }
 
 int main(int argc, char **argv)
@@ -218,10 +220,12 @@ int main(int argc, char **argv)
     }
     write_samples(options.samples, false);
     write_samples(options.stamps, true);
-    double seconds = (double)(last_us - first_us) / 1e6;
+    /* At the end fewer and fewer are under way: that stretch is no steady state and does not count. */
+    long counted = options.orders - options.in_flight - options.skip;
+    double seconds = (double)(steady_us - first_us) / 1e6;
     printf("{\"orders\":%ld,\"ended\":%ld,\"other_statuses\":%ld,\"seconds\":%.3f,\"orders_per_s\":%.2f,"
            "\"cpu_s\":%.3f}\n",
            options.orders, ended, others, (double)last_us / 1e6,
-           seconds > 0 ? (double)(ended - options.skip - 1) / seconds : 0.0, cpu_seconds());
+           seconds > 0 ? (double)counted / seconds : 0.0, cpu_seconds());
     return ended == options.orders ? 0 : 1;
 }

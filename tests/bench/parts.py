@@ -3,8 +3,6 @@
 import collections
 import json
 import math
-import pathlib
-import subprocess
 import threading
 import time
 
@@ -82,7 +80,7 @@ def sizes(on, made):
                                     ("reply", "makegood.replies", "scheduler.replies")):
             taps[kind] = channel.queue_declare("", exclusive=True).method.queue
             channel.queue_bind(taps[kind], exchange, key)
-        on.run("load", "--url", made.url, "--orders", 2, "--in-flight", 1)
+        on.run("load", "--url", made.url, "--orders", 3, "--in-flight", 1)
         bodies = {kind: channel.basic_get(queue, auto_ack=True)[2] for kind, queue in taps.items()}
     found = {kind: len(body) for kind, body in bodies.items()}
     found["call"] = len(json.dumps(json.loads(bodies["request"])["request"]["body"], separators=(",", ":")))
@@ -176,7 +174,7 @@ def saturate(on, made, orders, in_flight=IN_FLIGHT, look=False):
     before = {process.name: counters.metrics(process) for process in made.all}
     rows, messages = counters.Postgres(on.postgres, made.place), counters.Rabbit(on.rabbit)
     watch = Watch(made) if look else None
-    result = on.run("load", "--url", made.url, "--orders", orders, "--in-flight", in_flight)
+    result = on.run("load", "--url", made.url, "--orders", orders, "--in-flight", in_flight, "--skip", in_flight)
     spent, wall_s = cpu.spent()
     memory = watch.end() if look else {}
     spent["load"] = result["cpu_s"]
@@ -260,7 +258,7 @@ def starts(plan, made):
 
 # ---- growth ----
 
-FILL = (stage.HERE / "fill.sql").read_text(encoding="utf-8") if (stage.HERE / "fill.sql").exists() else ""
+FILL = (stage.HERE / "fill.sql").read_text(encoding="utf-8")
 
 
 def growth(on, plan, empty_rate):
@@ -308,7 +306,7 @@ def bucket_of(name):
     return math.inf if text == "+Inf" else float(text)
 
 
-# ---- scale-out, slow remote ----
+# ---- scale-out, killed agents, slow remote ----
 
 def scale(on, plan):
     made = on.cluster_at("scale").start()
@@ -326,6 +324,34 @@ def scale(on, plan):
     return found
 
 
+KILL_PERIOD_S = 5
+
+
+def kill(on, plan):
+    """Throughput while one of two agents is killed every five seconds and started again at once; and nothing is lost."""
+    made = on.cluster_at("kill", agents=2).start()
+    orders = max(WARM_ORDERS, int(warm(on, made) * max(plan.saturation_s, 3 * KILL_PERIOD_S)))
+    calm = saturate(on, made, orders)
+    found, kills = {}, 0
+    client = threading.Thread(target=lambda: found.update(saturate(on, made, orders)), daemon=True)
+    client.start()
+    while client.is_alive():
+        client.join(KILL_PERIOD_S)
+        if client.is_alive():
+            agent = made.agents[kills % 2]
+            agent.kill()
+            agent.start()  # from this thread: the death of the one that starts a process would end it
+            agent.wait_ready()
+            kills += 1
+    open_orders = int(on.postgres.psql("SELECT count(*) FROM order_process WHERE process_state <> 'processed'", made.place)[0][0])
+    on.leave(made)
+    if "orders_per_s" not in found:
+        raise processes.Failure("with agents killed, not all orders ended")
+    return {"kills": kills, "calm_orders_per_s": calm["orders_per_s"], "orders_per_s": found["orders_per_s"],
+            "ratio": round(found["orders_per_s"] / calm["orders_per_s"], 3), "not_processed": open_orders,
+            "others": max(calm["others"], found["others"])}
+
+
 SLOW_MS = 200
 
 
@@ -337,8 +363,9 @@ def slow(on, plan, saturated):
         made = on.cluster_at("slow", concurrency=concurrency).start()
         by_little = concurrency / (SLOW_MS / 1000) / 3
         meant = min(by_little, saturated) if saturated else by_little
-        orders = max(WARM_ORDERS, int(min(meant, 2000) * plan.saturation_s))
-        result = saturate(on, made, orders, in_flight=4 * concurrency if concurrency < 1000 else 6000, look=True)
+        orders = max(WARM_ORDERS, int(meant * plan.saturation_s))
+        in_flight = min(4 * concurrency, 6000)  # calls, and messages on their way between them
+        result = saturate(on, made, orders + 2 * in_flight, in_flight, look=True)
         found[str(concurrency)] = {"orders_per_s": result["orders_per_s"], "by_little": round(by_little, 1),
                                    "ratio": round(result["orders_per_s"] / meant, 3), "others": result["others"],
                                    "in_flight_max": result["in_flight_max"], "memory_mb": result["memory_mb"]}

@@ -54,6 +54,11 @@ def rows(found):
         first = next(iter(rates.values()))
         add("a second process", "never lowers throughput", ", ".join(f"{name}: {rate:.0f}/s" for name, rate in rates.items()),
             min(rates.values()) >= 0.97 * first)
+    killed = found.get("kill")
+    if killed:
+        add("throughput with an agent killed every 5 s", "at least 0.8 of that without",
+            f"{killed['ratio']:.2f}, {killed['kills']} kills, {killed['not_processed']} orders not processed",
+            killed["ratio"] >= 0.8 and killed["not_processed"] == 0)
     late = found.get("slow")
     if late:
         for name in ("200", "2000"):
