@@ -1,7 +1,8 @@
 /*
- * What the benchmark's programs share: an epoll loop, and AMQP with nothing between the program and the socket.
- * The load generator, the limit program and the remote service run on the machine that is measured, so they
- * must cost next to nothing: messages are written straight into one buffer and leave with one write a turn.
+ * What the benchmark's programs share: an epoll loop, and AMQP with nothing between the program and the
+ * socket. The load generator, the limit program and the remote service run on the machine that is measured,
+ * so they must cost next to nothing: messages are written straight into one buffer and leave with one write a
+ * turn.
  *
  * These are measuring instruments, not services: whatever goes wrong ends the program with a line on stderr.
  */
@@ -67,7 +68,8 @@ struct bench_link {
 #define BENCH_WINDOW 65536 /* most unconfirmed messages of a link; a power of two */
 
 struct bench_message {
-    const char *exchange, *routing_key, *type, *message_id, *correlation_id, *reply_to; /* last two may be NULL */
+    const char *exchange, *routing_key, *type, *message_id, *correlation_id,
+        *reply_to; /* last two may be NULL */
     const char *body;
     size_t body_len;
 };

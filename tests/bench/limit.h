@@ -1,6 +1,6 @@
 /*
- * The limit program's three parts: messages (limit.c), rows (limit_rows.c) and calls (limit_calls.c). An order
- * is its number; `stage` says how far it has come: 0 submitted, 1 to 3 replied to.
+ * The limit program's three parts: messages (limit.c), rows (limit_rows.c) and calls (limit_calls.c). An
+ * order is its number; `stage` says how far it has come: 0 submitted, 1 to 3 replied to.
  */
 #ifndef LIMIT_H
 #define LIMIT_H

@@ -1,7 +1,7 @@
 /*
  * Row writes for the limit program: the rows that Makegood writes for each cause, in Makegood's own tables,
- * with the plainest statements that do it. One batch of whatever has come is one pipeline, one transaction and
- * one wait for the disk. Nothing is read, guarded or checked.
+ * with the plainest statements that do it. One batch of whatever has come is one pipeline, one transaction
+ * and one wait for the disk. Nothing is read, guarded or checked.
  */
 #include <endian.h>
 #include <libpq-fe.h>
@@ -38,7 +38,7 @@ static uint64_t commits, events_stored;
 static void (*on_committed)(const struct limit_event *event);
 static char *payload;
 
-#define TRANSITIONS                                                                                               \
+#define TRANSITIONS                                                                                                    \
     "'[{\"step\":\"reserve\",\"from\":\"running\",\"to\":\"done\",\"attempt\":1,\"kind\":\"do\",\"reason\":\"none\"}," \
     "{\"step\":\"charge\",\"from\":\"pending\",\"to\":\"running\",\"attempt\":1,\"kind\":\"do\",\"reason\":\"none\"}]'"
 
@@ -46,44 +46,49 @@ enum { INSERT_PROCESS, INSERT_ORDER, UPDATE_PROCESS, UPDATE_STEP, INSERT_STEP, I
 static const struct {
     const char *name, *text;
 } statements[STATEMENTS] = {
-    [INSERT_PROCESS] = {"insert_process",
-                        "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
-                        " failure_count, locked_by, complete_by, wake_at, workflow, workflow_version, revision, reply_to,"
-                        " correlation_id, is_high, wants_step_status)"
-                        " SELECT i, 'processing', 'processed', 'none', 1, 1, 0, 0, 'machine:12345:1700000000',"
-                        " now() + interval '15 min', now() + interval '1 min', 'bench', 1, 1,"
-                        " 'amq.gen-0123456789abcdefghijkl', i, false, false FROM unnest($1::text[]) i"},
-    [INSERT_ORDER] = {"insert_order",
-                      "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
-                      " SELECT i, 1, 'bench', 1, p, sha256(i::bytea), false"
-                      " FROM unnest($1::text[], $2::text[]) u(i, p)"},
-    [UPDATE_PROCESS] = {"update_process",
-                        "UPDATE order_process p SET process_state = CASE WHEN i.stage = 3 THEN 'processed'"
-                        " ELSE 'processing' END, version = i.stage + 1, seq = CASE WHEN i.stage = 3 THEN 2 ELSE 1 END,"
-                        " wake_at = CASE WHEN i.stage = 3 THEN NULL ELSE wake_at END, updated_at = clock_timestamp()"
-                        " FROM unnest($1::text[], $2::bigint[]) i(id, stage) WHERE p.order_id = i.id"},
+    [INSERT_PROCESS] =
+        {"insert_process",
+         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
+         " failure_count, locked_by, complete_by, wake_at, workflow, workflow_version, revision, reply_to,"
+         " correlation_id, is_high, wants_step_status)"
+         " SELECT i, 'processing', 'processed', 'none', 1, 1, 0, 0, 'machine:12345:1700000000',"
+         " now() + interval '15 min', now() + interval '1 min', 'bench', 1, 1,"
+         " 'amq.gen-0123456789abcdefghijkl', i, false, false FROM unnest($1::text[]) i"},
+    [INSERT_ORDER] =
+        {"insert_order",
+         "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
+         " SELECT i, 1, 'bench', 1, p, sha256(i::bytea), false"
+         " FROM unnest($1::text[], $2::text[]) u(i, p)"},
+    [UPDATE_PROCESS] =
+        {"update_process",
+         "UPDATE order_process p SET process_state = CASE WHEN i.stage = 3 THEN 'processed'"
+         " ELSE 'processing' END, version = i.stage + 1, seq = CASE WHEN i.stage = 3 THEN 2 ELSE 1 END,"
+         " wake_at = CASE WHEN i.stage = 3 THEN NULL ELSE wake_at END, updated_at = clock_timestamp()"
+         " FROM unnest($1::text[], $2::bigint[]) i(id, stage) WHERE p.order_id = i.id"},
     [UPDATE_STEP] = {"update_step",
                      "UPDATE order_step s SET state = 'done', complete_by = NULL, due_at = NULL,"
                      " result = '{\"id\":\"remote-1\",\"state\":\"done\"}'"
                      " FROM unnest($1::text[], $2::bigint[]) i(id, stage) WHERE s.order_id = i.id"
                      " AND s.step = (ARRAY['reserve', 'charge', 'book'])[i.stage]"},
-    [INSERT_STEP] = {"insert_step",
-                     "INSERT INTO order_step (order_id, step, position, service, state, kind, reason, maybe,"
-                     " is_undo_dispatched, is_refused, is_accepted, attempt, failure_count, cool_down_count, generation,"
-                     " complete_by, cause, do_digest)"
-                     " SELECT i.id, (ARRAY['reserve', 'charge', 'book'])[i.stage + 1], i.stage, 'bench', 'running', 'do',"
-                     " 'none', false, false, false, false, 1, 0, 0, 0, now() + interval '1 min',"
-                     " i.id || '.reserve.1.do:reply', sha256(i.id::bytea)"
-                     " FROM unnest($1::text[], $2::bigint[]) i(id, stage)"},
-    [INSERT_EVENT] = {"insert_event",
-                      "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, step, attempt, reason,"
-                      " transitions, statuses, owed)"
-                      " SELECT i.id, i.stage + 1, CASE WHEN i.stage = 0 THEN 'submitted' ELSE 'reply' END,"
-                      " i.id || '.reserve.1.do:reply', 'machine:12345:1700000000', 'reserve', 1, NULL,"
-                      " " TRANSITIONS "::json, CASE WHEN i.stage IN (0, 3) THEN"
-                      " '[{\"v\":1,\"order_id\":\"0192d3c4-7f00-7abc-8def-001122334455\",\"seq\":1,"
-                      "\"status\":\"accepted\",\"at\":\"2026-01-31T12:34:56.789Z\"}]'::json END, false"
-                      " FROM unnest($1::text[], $2::bigint[]) i(id, stage)"},
+    [INSERT_STEP] =
+        {"insert_step",
+         "INSERT INTO order_step (order_id, step, position, service, state, kind, reason, maybe,"
+         " is_undo_dispatched, is_refused, is_accepted, attempt, failure_count, cool_down_count, generation,"
+         " complete_by, cause, do_digest)"
+         " SELECT i.id, (ARRAY['reserve', 'charge', 'book'])[i.stage + 1], i.stage, 'bench', 'running', 'do',"
+         " 'none', false, false, false, false, 1, 0, 0, 0, now() + interval '1 min',"
+         " i.id || '.reserve.1.do:reply', sha256(i.id::bytea)"
+         " FROM unnest($1::text[], $2::bigint[]) i(id, stage)"},
+    [INSERT_EVENT] =
+        {"insert_event",
+         "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, step, attempt, reason,"
+         " transitions, statuses, owed)"
+         " SELECT i.id, i.stage + 1, CASE WHEN i.stage = 0 THEN 'submitted' ELSE 'reply' END,"
+         " i.id || '.reserve.1.do:reply', 'machine:12345:1700000000', 'reserve', 1, NULL,"
+         " " TRANSITIONS "::json, CASE WHEN i.stage IN (0, 3) THEN"
+         " '[{\"v\":1,\"order_id\":\"0192d3c4-7f00-7abc-8def-001122334455\",\"seq\":1,"
+         "\"status\":\"accepted\",\"at\":\"2026-01-31T12:34:56.789Z\"}]'::json END, false"
+         " FROM unnest($1::text[], $2::bigint[]) i(id, stage)"},
 };
 
 /* ---- arrays ---- */
@@ -117,9 +122,10 @@ static void send_statement(struct session *session, int statement, const struct 
 {
     if (first->count == 0) return;
     const char *values[] = {first->bytes.data, second == NULL ? NULL : second->bytes.data};
-    const int lengths[] = {(int)first->bytes.len, second == NULL ? 0 : (int)second->bytes.len}, formats[] = {1, 1};
-    if (PQsendQueryPrepared(session->conn, statements[statement].name, second == NULL ? 1 : 2, values, lengths,
-                            formats, 1) != 1)
+    const int lengths[] = {(int)first->bytes.len, second == NULL ? 0 : (int)second->bytes.len},
+              formats[] = {1, 1};
+    if (PQsendQueryPrepared(session->conn, statements[statement].name, second == NULL ? 1 : 2, values,
+                            lengths, formats, 1) != 1)
         bench_fail("%s: %s", statements[statement].name, PQerrorMessage(session->conn));
 }
 
@@ -128,7 +134,8 @@ static void session_begin(struct session *session)
     enum { NEW_IDS, PAYLOADS, OLD_IDS, OLD_STAGES, RUNNING_IDS, RUNNING_STAGES, ALL_IDS, ALL_STAGES };
     struct array *arrays = session->arrays;
     for (int i = 0; i < 8; i++)
-        array_begin(&arrays[i], i == OLD_STAGES || i == RUNNING_STAGES || i == ALL_STAGES ? TYPE_BIGINT : TYPE_TEXT);
+        array_begin(&arrays[i],
+                    i == OLD_STAGES || i == RUNNING_STAGES || i == ALL_STAGES ? TYPE_BIGINT : TYPE_TEXT);
     session->event_count = 0;
     while (queue_from < queue_to && session->event_count < limit_options.batch) {
         const struct limit_event *event = &queue[queue_from++ % QUEUE_SIZE];
@@ -173,7 +180,8 @@ static void on_ready(void *arg, uint32_t events)
 {
     struct session *session = arg;
     (void)events;
-    if (PQconsumeInput(session->conn) != 1) bench_fail("lost the database: %s", PQerrorMessage(session->conn));
+    if (PQconsumeInput(session->conn) != 1)
+        bench_fail("lost the database: %s", PQerrorMessage(session->conn));
     bench_watch(&session->source, PQflush(session->conn) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
     while (session->event_count > 0 && !PQisBusy(session->conn)) {
         PGresult *result = PQgetResult(session->conn);
@@ -206,7 +214,8 @@ void limit_rows_open(void (*committed)(const struct limit_event *event))
         }
         if (PQsetnonblocking(conn, 1) != 0 || PQenterPipelineMode(conn) != 1) bench_fail("no pipeline mode");
         sessions[i].conn = conn;
-        sessions[i].source = (struct bench_source){.fd = PQsocket(conn), .on_ready = on_ready, .arg = &sessions[i]};
+        sessions[i].source =
+            (struct bench_source){.fd = PQsocket(conn), .on_ready = on_ready, .arg = &sessions[i]};
         bench_watch(&sessions[i].source, EPOLLIN);
     }
 }

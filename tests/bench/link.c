@@ -2,25 +2,26 @@
  * AMQP 0-9-1 by hand. The library opens the connection and the channel, then its socket is taken over: frames
  * are put together in one buffer and taken apart in another, with one system call for whatever is there.
  */
+#include <amqp.h>
+#include <amqp_tcp_socket.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <amqp.h>
-#include <amqp_tcp_socket.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "bench.h"
 
-#define CHANNEL     1
-#define FRAME_MAX   131072
-#define FRAME_HEAD  7
-#define READ_MAX    (256 * 1024)
-#define CLASS_BASIC 60
+#define CHANNEL       1
+#define FRAME_MAX     131072
+#define FRAME_HEAD    7
+#define READ_MAX      (256 * 1024)
+#define ANSWER_MAX_MS 10000
+#define CLASS_BASIC   60
 enum { BASIC_CONSUME = 20, BASIC_CONSUME_OK, BASIC_PUBLISH = 40, BASIC_DELIVER = 60, BASIC_ACK = 80 };
 
 static void on_ready(void *arg, uint32_t events);
@@ -43,8 +44,8 @@ void bench_link_open(struct bench_link *link, const char *url, bool is_confirmin
     amqp_socket_t *socket = amqp_tcp_socket_new(connection);
     if (socket == NULL || amqp_socket_open(socket, info.host, info.port) != AMQP_STATUS_OK)
         bench_fail("could not connect to %s", url);
-    amqp_rpc_reply_t reply = amqp_login(connection, info.vhost, 0, FRAME_MAX, 0, AMQP_SASL_METHOD_PLAIN, info.user,
-                                        info.password);
+    amqp_rpc_reply_t reply =
+        amqp_login(connection, info.vhost, 0, FRAME_MAX, 0, AMQP_SASL_METHOD_PLAIN, info.user, info.password);
     if (reply.reply_type != AMQP_RESPONSE_NORMAL) bench_fail("could not log in at %s", url);
     free(copy);
     (void)amqp_channel_open(connection, CHANNEL);
@@ -123,7 +124,8 @@ uint64_t bench_link_publish(struct bench_link *link, const struct bench_message 
     bench_buf_add_u16(out, CLASS_BASIC);
     bench_buf_add_u16(out, 0);
     bench_buf_add_u64(out, message->body_len);
-    bench_buf_add_u16(out, AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG |
+    bench_buf_add_u16(out, AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_HEADERS_FLAG |
+                               AMQP_BASIC_DELIVERY_MODE_FLAG |
                                (message->correlation_id != NULL ? AMQP_BASIC_CORRELATION_ID_FLAG : 0) |
                                (message->reply_to != NULL ? AMQP_BASIC_REPLY_TO_FLAG : 0) |
                                AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TYPE_FLAG);
@@ -166,7 +168,8 @@ void bench_link_flush(struct bench_link *link)
 
 /* ---- questions with an answer; before anything is consumed, so that nothing else can come ---- */
 
-static void wait_method(struct bench_link *link, unsigned class_id, unsigned method, struct bench_buf *ret_payload)
+static void wait_method(struct bench_link *link, unsigned class_id, unsigned method,
+                        struct bench_buf *ret_payload)
 {
     bench_link_flush(link);
     ret_payload->len = 0;
@@ -175,7 +178,8 @@ static void wait_method(struct bench_link *link, unsigned class_id, unsigned met
         ssize_t got = recv(link->source.fd, bytes, sizeof(bytes), 0);
         if (got == 0 || (got < 0 && errno != EAGAIN)) bench_fail("lost the broker");
         if (got < 0) {
-            (void)usleep(200);
+            struct pollfd answer = {.fd = link->source.fd, .events = POLLIN};
+            (void)poll(&answer, 1, ANSWER_MAX_MS);
             continue;
         }
         bench_buf_add(ret_payload, bytes, (size_t)got);

@@ -1,8 +1,9 @@
 /*
  * The client of the benchmark: submits orders and takes their statuses, and keeps every sample.
  *
- *   makegood-bench-load --url URL --orders N --in-flight N                closed: the next follows a `processed`
- *   makegood-bench-load --url URL --orders N --rate N                     open: by the clock, whatever comes back
+ *   makegood-bench-load --url URL --orders N --in-flight N                closed: the next follows a
+ * `processed` makegood-bench-load --url URL --orders N --rate N                     open: by the clock,
+ * whatever comes back
  *       [--workflow NAME] [--payload BYTES] [--samples FILE] [--timeout-s N] [--skip N] [--stamps FILE]
  *
  * In open load an order's latency counts from the moment at which it was due, not from when it was sent: if
@@ -74,10 +75,11 @@ static void orders_make(void)
         by_id[slot] = i;
     }
     /* A payload as orders are: some fields, and a text that fills it up to its size. */
-    char head[] = "{\"customer\":\"ERNSH\",\"total\":1863.40,\"currency\":\"EUR\",\"note\":\"";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz ";
+    const char head[] = "{\"customer\":\"ERNSH\",\"total\":1863.40,\"currency\":\"EUR\",\"note\":\"";
     bench_buf_add(&payload, head, sizeof(head) - 1);
     while (payload.len + 2 < (size_t)options.payload)
-        bench_buf_add(&payload, "abcdefghijklmnopqrstuvwxyz " + payload.len % 27, 1);
+        bench_buf_add(&payload, &letters[payload.len % (sizeof(letters) - 1)], 1);
     bench_buf_add(&payload, "\"}", 2);
 }
 
@@ -154,7 +156,8 @@ static void write_samples(const char *path, bool is_stamps)
     if (path != NULL && file == NULL) bench_fail("cannot write %s", path);
     for (long i = 0; file != NULL && i < options.orders; i++) {
         if (orders[i].ended_us == 0 || (!is_stamps && i < options.skip)) continue;
-        (void)fprintf(file, "%" PRId64 "\n", is_stamps ? orders[i].ended_us : orders[i].ended_us - orders[i].due_us);
+        (void)fprintf(file, "%" PRId64 "\n",
+                      is_stamps ? orders[i].ended_us : orders[i].ended_us - orders[i].due_us);
     }
     if (file != NULL && fclose(file) != 0) bench_fail("cannot write %s", path);
 }
@@ -195,9 +198,10 @@ static void options_read(int argc, char **argv)
         else
             bench_fail("there is no option %s", name);
     }
-    if (options.url == NULL || options.orders <= options.skip + options.in_flight || (options.in_flight > 0) == (options.rate > 0) ||
-        options.in_flight > BENCH_WINDOW / 2)
-        bench_fail("--url, --orders above --skip and --in-flight together, and one of --in-flight and --rate are needed");
+    if (options.url == NULL || options.orders <= options.skip + options.in_flight ||
+        (options.in_flight > 0) == (options.rate > 0) || options.in_flight > BENCH_WINDOW / 2)
+        bench_fail(
+            "--url, --orders above --skip and --in-flight together, and one of --in-flight and --rate are needed");
 }
 
 int main(int argc, char **argv)

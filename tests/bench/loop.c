@@ -118,7 +118,8 @@ static uint64_t mix(uint64_t x)
 void bench_id(uint64_t number, int64_t wall_ms, char ret_id[BENCH_ID_SIZE])
 {
     uint64_t random = mix(number ^ mix((uint64_t)wall_ms)), more = mix(random);
-    (void)snprintf(ret_id, BENCH_ID_SIZE, "%08" PRIx64 "-%04" PRIx64 "-7%03" PRIx64 "-%04" PRIx64 "-%012" PRIx64,
+    (void)snprintf(ret_id, BENCH_ID_SIZE,
+                   "%08" PRIx64 "-%04" PRIx64 "-7%03" PRIx64 "-%04" PRIx64 "-%012" PRIx64,
                    ((uint64_t)wall_ms >> 16) & 0xFFFFFFFF, (uint64_t)wall_ms & 0xFFFF, random & 0xFFF,
                    0x8000 | (random >> 12 & 0x3FFF), more & UINT64_C(0xFFFFFFFFFFFF));
 }

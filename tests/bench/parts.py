@@ -65,6 +65,11 @@ def per_order(values, orders):
     return {name: round(value / orders, 4) for name, value in values.items() if value}
 
 
+def let_pass(seconds):
+    """Idleness is a matter of time: there is no event to wait for."""
+    threading.Event().wait(seconds)
+
+
 # ---- sizes ----
 
 def sizes(on, made):
@@ -168,11 +173,22 @@ class Watch:
         return {name: round(value, 1) for name, value in self.rss.items()}
 
 
+def settle_counts(on, made):
+    """A session of PostgreSQL tells what it counted at its next commit that is a second after the last telling."""
+    let_pass(1.1)
+    on.run("load", "--url", made.url, "--orders", 2, "--in-flight", 1)
+
+
+def counted_rows(on, made):
+    settle_counts(on, made)
+    return counters.Postgres(on.postgres, made.place)
+
+
 def saturate(on, made, orders, in_flight=IN_FLIGHT, look=False):
     """One closed run with all that it cost."""
-    machine, cpu = Machine(), counters.Cpu({**server_pids(on), **makegood_pids(made)})
     before = {process.name: counters.metrics(process) for process in made.all}
-    rows, messages = counters.Postgres(on.postgres, made.place), counters.Rabbit(on.rabbit)
+    rows, messages = counted_rows(on, made), counters.Rabbit(on.rabbit)
+    machine, cpu = Machine(), counters.Cpu({**server_pids(on), **makegood_pids(made)})
     watch = Watch(made) if look else None
     result = on.run("load", "--url", made.url, "--orders", orders, "--in-flight", in_flight, "--skip", in_flight)
     spent, wall_s = cpu.spent()
@@ -183,10 +199,13 @@ def saturate(on, made, orders, in_flight=IN_FLIGHT, look=False):
         for name, value in counters.metrics(process).items():
             if "_bucket" not in name and value != before[process.name].get(name, 0):
                 own[f"{process.name} {name}"] = value - before[process.name].get(name, 0)
+    others = round(machine.others(sum(spent.values())), 3)
+    through = messages.spent()
+    settle_counts(on, made)
     return {"orders_per_s": result["orders_per_s"], "cpu_ms": cost(spent, orders),
-            "cores": round(sum(spent.values()) / wall_s, 2), "others": round(machine.others(sum(spent.values())), 3),
+            "cores": round(sum(spent.values()) / wall_s, 2), "others": others,
             "memory_mb": memory, "in_flight_max": watch.in_flight if look else None,
-            "rows": per_order(rows.spent(), orders), "messages": per_order(messages.spent(), orders),
+            "rows": per_order(rows.spent(), orders), "messages": per_order(through, orders),
             "metrics": per_order(own, orders)}
 
 
@@ -228,11 +247,11 @@ def latency(on, made, rate, seconds):
 # ---- idle, start ----
 
 def idle(plan, made):
-    time.sleep(2)
+    let_pass(2)
     pids = makegood_pids(made)
     cpu = counters.Cpu(pids)
     begin = {process.name: counters.switches(process.pid) for process in made.all}
-    time.sleep(plan.idle_s)
+    let_pass(plan.idle_s)
     spent, wall_s = cpu.spent()
     return {"cpu_percent": {name: round(100 * seconds / wall_s / len(pids[name]), 3) for name, seconds in spent.items()},
             "wakeups_per_s": {process.name: round((counters.switches(process.pid)[0] - begin[process.name][0]) / wall_s, 1)

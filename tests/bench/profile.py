@@ -12,7 +12,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import parts
 import stage
@@ -71,7 +70,7 @@ def perf(on, made, folder, orders):
     for name in ("scheduler", "agent"):
         watcher = subprocess.Popen(["strace", "-c", "-f", "-o", f"{folder}/{name}.strace", "-p", str(roots[name])],
                                    stderr=subprocess.DEVNULL)
-        time.sleep(0.5)  # strace says nothing when it has attached
+        processes.wait_until(lambda pid=roots[name]: processes.status_field(pid, "TracerPid") != 0, f"strace watches {name}")
         load(on, made, parts.WARM_ORDERS)
         watcher.send_signal(signal.SIGINT)
         watcher.wait()

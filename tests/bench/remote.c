@@ -31,7 +31,8 @@ struct client {
 
 static int64_t delay_us;
 static uint64_t count;
-static struct client *due_first, *due_last; /* one delay for all: in order of asking is in order of answering */
+static struct client *due_first,
+    *due_last; /* one delay for all: in order of asking is in order of answering */
 
 static void client_close(struct client *client)
 {
@@ -148,7 +149,8 @@ int main(int argc, char **argv)
     int one = 1;
     listener.arg = &listener;
     (void)setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(listener.fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(listener.fd, BACKLOG) != 0)
+    if (bind(listener.fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(listener.fd, BACKLOG) != 0)
         bench_fail("cannot listen on 127.0.0.1:%s: %s", argv[1], strerror(errno));
     bench_watch(&listener, EPOLLIN);
     for (;;)
