@@ -125,7 +125,7 @@ class Stage:
         scratch.chmod(0o711)
         made = BenchCluster(scratch, self.build, dsn, url, remote_url=self.remote_url,
                             **{"schedulers": 1, "agents": 1, "supervisors": 1, **options})
-        made.place = place
+        made.place, made.dsn, made.url = place, dsn, url
         return made
 
     def leave(self, made):
