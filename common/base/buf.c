@@ -111,19 +111,19 @@ void mg_buf_printf(struct mg_buf *buf, const char *format, ...)
     buf->len += (size_t)len;
 }
 
-/* Length of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. */
-static size_t utf8_sequence(const unsigned char *text, size_t len)
+size_t mg_utf8_len(const char *text, size_t len)
 {
-    unsigned char first = text[0];
+    const unsigned char *bytes = (const unsigned char *)text;
+    unsigned char first = bytes[0];
     if (first < 0x80) return 1;
     size_t need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
     if (first < 0xc2 || first > 0xf4 || len < need) return 0;
     /* The second byte's range shuts out overlong forms, surrogates and what lies beyond U+10FFFF. */
     unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (text[1] < low || text[1] > high) return 0;
+    if (bytes[1] < low || bytes[1] > high) return 0;
     for (size_t i = 2; i < need; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
+        if ((bytes[i] & 0xc0) != 0x80) return 0;
     }
     return need;
 }
@@ -147,7 +147,7 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
     if (buf->failed) return;
     mg_buf_append(buf, "\"", 1);
     for (size_t i = 0; i < text.len && !buf->failed;) {
-        size_t sequence = utf8_sequence(bytes + i, text.len - i);
+        size_t sequence = mg_utf8_len(text.data + i, text.len - i);
         bool is_plain = sequence > 1 || (sequence == 1 && bytes[i] >= 0x20 && bytes[i] != '"' &&
                                          bytes[i] != '\\' && bytes[i] != 0x7f);
         if (is_plain) {

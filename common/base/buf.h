@@ -22,6 +22,10 @@ struct mg_slice mg_slice_of(const char *text); /* NULL gives the absent slice */
 bool mg_slice_equal(struct mg_slice a, struct mg_slice b);
 bool mg_slice_is(struct mg_slice a, const char *text);
 
+/* Bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. `len` > 0.
+ */
+size_t mg_utf8_len(const char *text, size_t len);
+
 /*
  * Grows up to `max` bytes. An append that does not fit, or for which there is no memory, sets `failed` and
  * leaves the content as it was; the caller checks once, at the end. `data` is always NUL-terminated after the

@@ -1,14 +1,15 @@
 /*
- * The check that every JSON text from outside passes before anything looks at it. A pass of our own holds the
- * limits that jansson has not (bytes, depth, members), before jansson may recurse or allocate; then jansson
- * judges syntax, UTF-8, duplicate names and the range of numbers. Its tree is thrown away: values are used as
- * slices of the text. Messages name line and column but never quote the text: it may hold what does not
- * belong into a log.
+ * The check that every JSON text from outside passes before anything looks at it: one pass over the bytes
+ * that judges syntax, UTF-8, duplicate names, the range of numbers, and the limits. It builds nothing: values
+ * are used as slices of the text, and a tree that nobody reads would cost more than all the rest of a
+ * message. It recurses, as deep as the limit allows. Messages name line and column but never quote the text:
+ * it may hold what does not belong into a log.
  */
 #include "wire/json.h"
 
-#include <errno.h>
-#include <jansson.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire/json_scan.h"
@@ -19,92 +20,430 @@ const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
     .max_members = 10000,
 };
 
+#define NAMES_FEW     64 /* of all open objects together: a message of ours needs no memory for them */
+#define SORTED_ABOVE  16 /* names in one object; fewer are compared each with each */
+#define INT64_DIGITS  19 /* of the largest number, and of the least */
+#define DOUBLE_DIGITS (DBL_MAX_10_EXP + 1)
+
+enum fault {
+    FAULT_NONE,
+    FAULT_SYNTAX,
+    FAULT_END,
+    FAULT_MORE,
+    FAULT_UTF8,
+    FAULT_NUL,
+    FAULT_NUL_ESCAPE,
+    FAULT_TWICE,
+    FAULT_RANGE,
+    FAULT_DEPTH,
+    FAULT_MEMBERS,
+    FAULT_MEMORY,
+};
+
+/* What is wrong and what would be right. */
+static const char *const EXPLANATIONS[] = {
+    [FAULT_SYNTAX] =
+        "not JSON; it must follow RFC 8259 (names in double quotes, no trailing comma, no comments)",
+    [FAULT_END] = "the text ends in the middle of a value; send it whole",
+    [FAULT_MORE] = "something follows the value; send one value and nothing after it",
+    [FAULT_UTF8] = "invalid UTF-8; JSON text is UTF-8",
+    [FAULT_NUL] = "a NUL byte; JSON text has none",
+    [FAULT_NUL_ESCAPE] = "NUL (\\u0000) in a string; remove it",
+    [FAULT_TWICE] = "a member's name occurs twice in its object; use each name once",
+    [FAULT_RANGE] = "a number out of range; integers must fit 64 bits, others a double: send larger ones as "
+                    "strings",
+    [FAULT_DEPTH] = "too many levels of objects and arrays",
+    [FAULT_MEMBERS] = "too many members and elements",
+};
+
+struct name {
+    struct mg_slice quoted;
+    bool has_escapes;
+};
+
+struct check {
+    const char *at, *end; /* after a fault: `at` is its place */
+    const struct mg_json_limits *limits;
+    int depth, members;
+    struct name few[NAMES_FEW], *names; /* of the objects that are open, the innermost's last */
+    size_t name_count, name_capacity;
+};
+
+static enum fault check_value(struct check *check);
+
+/* ---- strings ---- */
+
+/* Four hexadecimal digits; -1 if there are others, `at` being on the first of those. */
+static int check_hex4(struct check *check)
+{
+    int value = 0;
+    for (int i = 0; i < 4; i++, check->at++) {
+        if (check->at >= check->end) return -1;
+        char c = *check->at, letter = (char)(c | 0x20);
+        if (c >= '0' && c <= '9')
+            value = value * 16 + (c - '0');
+        else if (letter >= 'a' && letter <= 'f')
+            value = value * 16 + (letter - 'a') + 10;
+        else
+            return -1;
+    }
+    return value;
+}
+
+/* Behind "\u": one code, or a pair of surrogates, of which neither may stand alone. */
+static enum fault check_code(struct check *check)
+{
+    int code = check_hex4(check);
+    if (code == 0) return FAULT_NUL_ESCAPE;
+    if (code < 0 || (code >= 0xdc00 && code < 0xe000)) return FAULT_SYNTAX;
+    if (code < 0xd800 || code >= 0xe000) return FAULT_NONE;
+    for (const char *mark = "\\u"; *mark != '\0'; mark++, check->at++) {
+        if (check->at >= check->end || *check->at != *mark) return FAULT_SYNTAX;
+    }
+    code = check_hex4(check);
+    return code >= 0xdc00 && code < 0xe000 ? FAULT_NONE : FAULT_SYNTAX;
+}
+
+static enum fault check_escape(struct check *check)
+{
+    if (++check->at >= check->end) return FAULT_END;
+    char c = *check->at;
+    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) return FAULT_SYNTAX;
+    check->at++;
+    return c == 'u' ? check_code(check) : FAULT_NONE;
+}
+
+/* From the opening quote to behind the closing one. */
+static enum fault check_string(struct check *check, bool *ret_has_escapes)
+{
+    *ret_has_escapes = false;
+    for (check->at++; check->at < check->end;) {
+        unsigned char c = (unsigned char)*check->at;
+        if (c == '"') {
+            check->at++;
+            return FAULT_NONE;
+        }
+        if (c == '\\') {
+            enum fault fault = check_escape(check);
+            if (fault != FAULT_NONE) return fault;
+            *ret_has_escapes = true;
+            continue;
+        }
+        if (c < 0x20) return FAULT_SYNTAX;
+        size_t len = c < 0x80 ? 1 : mg_utf8_len(check->at, (size_t)(check->end - check->at));
+        if (len == 0) return FAULT_UTF8;
+        check->at += len;
+    }
+    return FAULT_END;
+}
+
+/* ---- numbers ---- */
+
+static size_t skip_digits(struct check *check)
+{
+    const char *begin = check->at;
+    while (check->at < check->end && *check->at >= '0' && *check->at <= '9')
+        check->at++;
+    return (size_t)(check->at - begin);
+}
+
+static bool is_above_int64(const char *digits, size_t count, bool is_negative)
+{
+    if (count != INT64_DIGITS) return count > INT64_DIGITS;
+    return memcmp(digits, is_negative ? "9223372036854775808" : "9223372036854775807", INT64_DIGITS) > 0;
+}
+
+/* A double has up to 309 digits before the point. Numbers with more are too large, those with fewer are not;
+ * of the others these digits alone decide, since the line between the largest double and infinity is an
+ * integer. `mantissa` is digits, perhaps with a point among them. */
+static bool is_above_double(const char *mantissa, const char *end, int64_t exponent)
+{
+    char digits[DOUBLE_DIGITS + 1];
+    int count = 0;
+    int64_t before_point = 0;
+    bool is_fraction = false;
+
+    for (; mantissa < end; mantissa++) {
+        if (*mantissa == '.') {
+            is_fraction = true;
+            continue;
+        }
+        bool is_significant = count > 0 || *mantissa != '0';
+        if (is_fraction ? !is_significant : is_significant) before_point += is_fraction ? -1 : 1;
+        if (is_significant && count < DOUBLE_DIGITS) digits[count++] = *mantissa;
+    }
+    if (count == 0 || before_point + exponent != DOUBLE_DIGITS)
+        return count > 0 && before_point + exponent > DOUBLE_DIGITS;
+    memset(digits + count, '0', (size_t)(DOUBLE_DIGITS - count));
+    digits[DOUBLE_DIGITS] = '\0';
+    return isinf(strtod(digits, NULL));
+}
+
+/* Behind "e" or "E". Far beyond what a text's digits could make good, it counts no further. */
+static bool check_exponent(struct check *check, int64_t *ret_exponent)
+{
+    static const int64_t FAR = INT32_MAX;
+    bool is_negative = false;
+
+    if (check->at < check->end && (*check->at == '+' || *check->at == '-')) is_negative = *check->at++ == '-';
+    const char *begin = check->at;
+    if (skip_digits(check) == 0) return false;
+    for (*ret_exponent = 0; begin < check->at; begin++) {
+        if (*ret_exponent < FAR) *ret_exponent = *ret_exponent * 10 + (*begin - '0');
+    }
+    if (is_negative) *ret_exponent = -*ret_exponent;
+    return true;
+}
+
+static enum fault check_number(struct check *check)
+{
+    const char *begin = check->at;
+    int64_t exponent = 0;
+
+    if (*begin == '-') check->at++;
+    const char *mantissa = check->at;
+    size_t digits = skip_digits(check);
+    if (digits == 0) return FAULT_SYNTAX;
+    if (digits > 1 && *mantissa == '0') {
+        check->at = mantissa + 1;
+        return FAULT_SYNTAX;
+    }
+    bool is_integer = true;
+    if (check->at < check->end && *check->at == '.') {
+        is_integer = false;
+        check->at++;
+        if (skip_digits(check) == 0) return FAULT_SYNTAX;
+    }
+    const char *end = check->at;
+    if (check->at < check->end && (*check->at == 'e' || *check->at == 'E')) {
+        is_integer = false;
+        check->at++;
+        if (!check_exponent(check, &exponent)) return FAULT_SYNTAX;
+    }
+    bool is_above = is_integer ? is_above_int64(mantissa, digits, begin != mantissa)
+                               : is_above_double(mantissa, end, exponent);
+    if (!is_above) return FAULT_NONE;
+    check->at = begin;
+    return FAULT_RANGE;
+}
+
+/* ---- names ---- */
+
+/* The bytes that a quoted name means, one by one. */
+struct reader {
+    const char *at, *end;
+    char utf8[4];
+    int len, next;
+};
+
+static struct reader reader_of(struct mg_slice quoted)
+{
+    return (struct reader){.at = quoted.data + 1, .end = quoted.data + quoted.len - 1};
+}
+
+static int reader_next(struct reader *reader) /* -1: the end */
+{
+    if (reader->next == reader->len) {
+        reader->len = mg_json_char_next(&reader->at, reader->end, reader->utf8);
+        reader->next = 0;
+        if (reader->len == 0) return -1;
+    }
+    return (unsigned char)reader->utf8[reader->next++];
+}
+
+static bool is_same_name(const struct name *a, const struct name *b)
+{
+    if (!a->has_escapes && !b->has_escapes) return mg_slice_equal(a->quoted, b->quoted);
+    struct reader left = reader_of(a->quoted), right = reader_of(b->quoted);
+    for (;;) {
+        int byte = reader_next(&left);
+        if (byte != reader_next(&right)) return false;
+        if (byte < 0) return true;
+    }
+}
+
+/* Any order in which the same names are neighbours. */
+static int compare_names(const void *a, const void *b)
+{
+    const struct name *first = a, *second = b;
+    struct reader left = reader_of(first->quoted), right = reader_of(second->quoted);
+    for (;;) {
+        int left_byte = reader_next(&left), right_byte = reader_next(&right);
+        if (left_byte != right_byte) return left_byte < right_byte ? -1 : 1;
+        if (left_byte < 0) return 0;
+    }
+}
+
+static enum fault name_twice(struct check *check, const struct name *a, const struct name *b)
+{
+    check->at = a->quoted.data > b->quoted.data ? a->quoted.data : b->quoted.data;
+    return FAULT_TWICE;
+}
+
+/* Whether one of these names is another; it may order them anew. In many it looks at neighbours only: the
+ * time must not grow with the square of what a stranger sends. */
+static enum fault check_twice(struct check *check, struct name *names, size_t count)
+{
+    bool is_sorted = count > SORTED_ABOVE;
+    if (is_sorted) qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 1; i < count; i++) {
+        for (size_t k = is_sorted ? i - 1 : 0; k < i; k++) {
+            if (is_same_name(&names[k], &names[i])) return name_twice(check, &names[k], &names[i]);
+        }
+    }
+    return FAULT_NONE;
+}
+
+static bool keep_name(struct check *check, struct name name)
+{
+    if (check->name_count == check->name_capacity) {
+        bool is_first = check->names == check->few;
+        size_t capacity = 2 * check->name_capacity;
+        struct name *names = realloc(is_first ? NULL : check->names, capacity * sizeof *names);
+        if (names == NULL) return false;
+        if (is_first) memcpy(names, check->few, sizeof check->few);
+        check->names = names;
+        check->name_capacity = capacity;
+    }
+    check->names[check->name_count++] = name;
+    return true;
+}
+
+/* ---- values ---- */
+
+/* The next character that is no blank; -1 at the end. */
+static int check_next(struct check *check)
+{
+    while (check->at < check->end &&
+           (*check->at == ' ' || *check->at == '\n' || *check->at == '\t' || *check->at == '\r'))
+        check->at++;
+    return check->at < check->end ? (unsigned char)*check->at : -1;
+}
+
+static enum fault check_name(struct check *check)
+{
+    if (check_next(check) != '"') return FAULT_SYNTAX;
+    struct name name = {.quoted.data = check->at};
+    enum fault fault = check_string(check, &name.has_escapes);
+    if (fault != FAULT_NONE) return fault;
+    name.quoted.len = (size_t)(check->at - name.quoted.data);
+    if (!keep_name(check, name)) return FAULT_MEMORY;
+    if (check_next(check) != ':') return FAULT_SYNTAX;
+    check->at++;
+    return FAULT_NONE;
+}
+
+/* The inside of an object or array, and its end. */
+static enum fault check_children(struct check *check, bool is_object)
+{
+    char close = is_object ? '}' : ']';
+    if (check_next(check) == close) return FAULT_NONE;
+    for (;;) {
+        if (++check->members > check->limits->max_members) return FAULT_MEMBERS;
+        enum fault fault = is_object ? check_name(check) : FAULT_NONE;
+        if (fault == FAULT_NONE) fault = check_value(check);
+        if (fault != FAULT_NONE) return fault;
+        int next = check_next(check);
+        if (next == close) return FAULT_NONE;
+        if (next != ',') return FAULT_SYNTAX;
+        check->at++;
+    }
+}
+
+static enum fault check_container(struct check *check, bool is_object)
+{
+    size_t names_before = check->name_count;
+    if (++check->depth > check->limits->max_depth) return FAULT_DEPTH;
+    check->at++;
+    enum fault fault = check_children(check, is_object);
+    if (fault != FAULT_NONE) return fault;
+    fault = check_twice(check, check->names + names_before, check->name_count - names_before);
+    if (fault != FAULT_NONE) return fault;
+    check->name_count = names_before;
+    check->depth--;
+    check->at++;
+    return FAULT_NONE;
+}
+
+static enum fault check_word(struct check *check, const char *word)
+{
+    size_t len = strlen(word), left = (size_t)(check->end - check->at);
+    if (left < len || memcmp(check->at, word, len) != 0) return FAULT_SYNTAX;
+    check->at += len;
+    return FAULT_NONE;
+}
+
+static enum fault check_value(struct check *check)
+{
+    bool has_escapes;
+    switch (check_next(check)) {
+    case '{':
+        return check_container(check, true);
+    case '[':
+        return check_container(check, false);
+    case '"':
+        return check_string(check, &has_escapes);
+    case 't':
+        return check_word(check, "true");
+    case 'f':
+        return check_word(check, "false");
+    case 'n':
+        return check_word(check, "null");
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+        return check_number(check);
+    default:
+        return FAULT_SYNTAX;
+    }
+}
+
+/* ---- the whole ---- */
+
 struct place {
     int line, column; /* from 1; columns count characters, not bytes */
 };
 
-static struct place place_of(struct mg_slice text, size_t offset)
+static struct place place_of(struct mg_slice text, const char *at)
 {
     struct place place = {1, 1};
-    for (size_t i = 0; i < offset && i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (c == '\n') {
+    for (const char *c = text.data; c < at; c++) {
+        if (*c == '\n') {
             place.line++;
             place.column = 1;
-        } else if ((c & 0xc0) != 0x80) {
+        } else if (((unsigned char)*c & 0xc0) != 0x80) {
             place.column++;
         }
     }
     return place;
 }
 
-static enum mg_class refuse_at(struct mg_slice text, size_t offset, struct mg_err *err, const char *what)
+static enum mg_class refuse(struct mg_slice text, const struct check *check, enum fault fault,
+                            struct mg_err *err)
 {
-    struct place place = place_of(text, offset);
-    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column, what);
-}
-
-static enum mg_class refuse_limit(struct mg_slice text, size_t offset, struct mg_err *err, const char *what,
-                                  int limit)
-{
-    struct place place = place_of(text, offset);
-    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s; up to %d are allowed", place.line,
-                      place.column, what, limit);
-}
-
-/* Counts containers and their children without judging the syntax. */
-static enum mg_class check_limits(struct mg_slice text, const struct mg_json_limits *limits,
-                                  struct mg_err *err)
-{
-    int depth = 0, members = 0;
-    bool is_in_string = false, is_container_fresh = false;
-
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        if (c == '\0') return refuse_at(text, i, err, "a NUL byte; JSON text has none");
-        if (is_in_string) {
-            if (c == '\\') i++;
-            if (c == '"') is_in_string = false;
-            continue;
-        }
-        if (c == ' ' || c == '\t' || c == '\n' || c == '\r') continue;
-        bool is_close = c == '}' || c == ']';
-        if ((is_container_fresh && !is_close) || c == ',') members++;
-        is_container_fresh = c == '{' || c == '[';
-        is_in_string = c == '"';
-        if (is_container_fresh) depth++;
-        if (is_close) depth--;
-        if (depth > limits->max_depth) {
-            return refuse_limit(text, i, err, "too many levels of objects and arrays", limits->max_depth);
-        }
-        if (members > limits->max_members) {
-            return refuse_limit(text, i, err, "too many members and elements", limits->max_members);
-        }
+    struct place place = place_of(text, check->at);
+    if (fault == FAULT_MEMORY)
+        return mg_err_set(err, MG_TRANSIENT, "could not check %zu bytes of JSON: no memory", text.len);
+    if (fault == FAULT_DEPTH || fault == FAULT_MEMBERS)
+        return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s; up to %d are allowed", place.line,
+                          place.column, EXPLANATIONS[fault],
+                          fault == FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
+    if (fault == FAULT_SYNTAX || fault == FAULT_MORE) {
+        if (check->at >= check->end)
+            fault = FAULT_END;
+        else if (*check->at == '\0')
+            fault = FAULT_NUL;
     }
-    return MG_OK;
-}
-
-/* What is wrong and what would be right, in our words. */
-static const char *explain(enum json_error_code code)
-{
-    switch ((int)code) { /* jansson's codes; most cannot come from parsing */
-    case json_error_invalid_utf8:
-        return "invalid UTF-8; JSON text is UTF-8";
-    case json_error_premature_end_of_input:
-        return "the text ends in the middle of a value; send it whole";
-    case json_error_end_of_input_expected:
-        return "something follows the value; send one value and nothing after it";
-    case json_error_null_character:
-    case json_error_null_byte_in_key:
-        return "NUL (\\u0000) in a string; remove it";
-    case json_error_duplicate_key:
-        return "a member's name occurs twice in its object; use each name once";
-    case json_error_numeric_overflow:
-        return "a number out of range; integers must fit 64 bits, others a double: send larger ones as "
-               "strings";
-    default:
-        return "not JSON; it must follow RFC 8259 (names in double quotes, no trailing comma, no comments)";
-    }
+    return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column,
+                      EXPLANATIONS[fault]);
 }
 
 enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *limits, struct mg_err *err)
@@ -116,19 +455,11 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
         return mg_err_set(err, MG_BAD_INPUT, "the text has %zu bytes; up to %zu are allowed", text.len,
                           limits->max_bytes);
     }
-    enum mg_class class = check_limits(text, limits, err);
-    if (class != MG_OK) return class;
-
-    json_error_t error;
-    errno = 0;
-    json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (root == NULL) {
-        if (errno == ENOMEM || json_error_code(&error) == json_error_out_of_memory) {
-            return mg_err_set(err, MG_TRANSIENT, "could not parse %zu bytes of JSON: no memory", text.len);
-        }
-        return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", error.line, error.column,
-                          explain(json_error_code(&error)));
-    }
-    json_decref(root);
-    return MG_OK;
+    struct check check = {
+        .at = text.data, .end = text.data + text.len, .limits = limits, .name_capacity = NAMES_FEW};
+    check.names = check.few;
+    enum fault fault = check_value(&check);
+    if (fault == FAULT_NONE && check_next(&check) != -1) fault = FAULT_MORE;
+    if (check.names != check.few) free(check.names);
+    return fault == FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
 }

@@ -1,7 +1,7 @@
 /*
- * Reading JSON from outside. jansson parses and validates; around it stand the limits that it does not have,
- * the JSON pointer of whatever is wrong, and slices: payloads and results are kept and passed on as the bytes
- * that came (14.00 stays 14.00), so a value is also known as a piece of the original text.
+ * Reading JSON from outside: the check that all of it passes, and slices. Payloads and results are kept and
+ * passed on as the bytes that came (14.00 stays 14.00), so a value is a piece of the original text, and no tree
+ * is ever built.
  */
 #ifndef MG_WIRE_JSON_H
 #define MG_WIRE_JSON_H

@@ -23,25 +23,6 @@ void mg_json_put_name(struct mg_json_out *out, const char *name)
     out->has_members = true;
 }
 
-/* Bytes of the character at `text` if it is valid UTF-8 (RFC 3629), else 0. */
-static size_t utf8_len(const unsigned char *text, size_t len)
-{
-    unsigned char c = text[0];
-    size_t n = c < 0x80                ? 1
-               : c >= 0xc2 && c < 0xe0 ? 2
-               : c >= 0xe0 && c < 0xf0 ? 3
-               : c >= 0xf0 && c < 0xf5 ? 4
-                                       : 0;
-    if (n == 0 || n > len) return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    }
-    if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f)) return 0; /* overlong, surrogate */
-    if ((c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] > 0x8f))
-        return 0; /* overlong, above U+10FFFF */
-    return n;
-}
-
 void mg_json_put_text(struct mg_json_out *out, const char *name, const char *text)
 {
     struct mg_buf valid;
@@ -50,7 +31,7 @@ void mg_json_put_text(struct mg_json_out *out, const char *name, const char *tex
     mg_json_put_name(out, name);
     mg_buf_init(&valid, 3 * len + 1); /* each byte may become U+FFFD, three bytes */
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_len((const unsigned char *)text + i, len - i);
+        size_t n = mg_utf8_len(text + i, len - i);
         if (n == 0) {
             if (i > begin) mg_buf_append(&valid, text + begin, i - begin);
             mg_buf_append_text(&valid, "\xef\xbf\xbd");

@@ -1,5 +1,6 @@
 /* The check of JSON text, the finder, the setter: limits hold to the byte, and bytes stay as they came. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +31,21 @@ static const struct {
     {"9223372036854775807", NULL},
     {"-9223372036854775808", NULL},
     {"1e308", NULL},
+    {"0e999999999999999999999", NULL},
+    {"1e-999999999999999999999", NULL},
     {"", "line 1, column 1: empty"},
     {" \n ", "line 1, column 1: empty"},
     {"9223372036854775808", "a number out of range"},
     {"-1e309", "a number out of range"},
-    {"{\n  \"a\": 1,\n  \"a\": 2\n}", "line 3, column 5: a member's name occurs twice"},
+    {"1e999999999999999999999", "a number out of range"},
+    {"1e", "ends in the middle"},
+    {"1.x", "not JSON"},
+    {"-a", "not JSON"},
+    {"nul", "not JSON"},
+    {"nulls", "something follows the value"},
+    {"{\n  \"a\": 1,\n  \"a\": 2\n}", "line 3, column 3: a member's name occurs twice"},
     {"{\"a\":1,\"\\u0061\":2}", "occurs twice"},
+    {"{\"a\":1,\"\\u0061b\":2,\"A\":3,\"o\":{\"a\":1}}", NULL},
     {"{\"o\":{\"a\":1,\"a\":2}}", "occurs twice"},
     {"\"\xc3\x28\"", "invalid UTF-8"},
     {"\"\xed\xa0\x80\"", "invalid UTF-8"},
@@ -56,7 +66,7 @@ static const struct {
     {"NaN", "not JSON"},
 };
 
-/* Catches: input that jansson or our own pass lets through, and a refusal that does not say why and where. */
+/* Catches: input that the check lets through, and a refusal that does not say why and where. */
 START_TEST(text_is_judged_strictly)
 {
     struct mg_err err;
@@ -114,6 +124,43 @@ START_TEST(a_quarter_megabyte_of_brackets_is_refused_at_once)
     ck_assert_int_eq(check((struct mg_slice){bytes, 262144}, &MG_JSON_LIMITS_DEFAULT, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "column 33"));
     free(bytes);
+}
+END_TEST
+
+/* `name_of` writes the name of member `i`. */
+static enum mg_class check_many_names(int count, void (*name_of)(char ret[16], int i), struct mg_err *err)
+{
+    struct mg_buf text;
+    char name[16];
+    mg_buf_init(&text, 1000000);
+    for (int i = 0; i < count; i++) {
+        name_of(name, i);
+        mg_buf_printf(&text, "%s\"%s\":{}", i == 0 ? "{" : ",", name);
+    }
+    mg_buf_append_text(&text, "}");
+    enum mg_class class = check(mg_buf_slice(&text), &MG_JSON_LIMITS_DEFAULT, err);
+    mg_buf_finish(&text);
+    return class;
+}
+
+static void name_by_number(char ret[16], int i)
+{
+    snprintf(ret, 16, "n%d", i);
+}
+
+static void name_that_returns(char ret[16], int i)
+{
+    snprintf(ret, 16, i == 4000 ? "\\u006e%d" : "n%d", i == 4000 ? 7 : i);
+}
+
+/* Catches: names lost when there are more of them than the first memory holds; one that stands twice, written
+ * otherwise, among thousands. */
+START_TEST(one_name_that_comes_again_is_found_among_thousands)
+{
+    struct mg_err err;
+    ck_assert_msg(check_many_names(5000, name_by_number, &err) == MG_OK, "%s", err.text);
+    ck_assert_int_eq(check_many_names(5000, name_that_returns, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "occurs twice"));
 }
 END_TEST
 
@@ -233,6 +280,7 @@ int main(void)
     tcase_add_test(tests, a_nul_byte_is_refused_wherever_it_stands);
     tcase_add_test(tests, limits_hold_exactly);
     tcase_add_test(tests, a_quarter_megabyte_of_brackets_is_refused_at_once);
+    tcase_add_test(tests, one_name_that_comes_again_is_found_among_thousands);
     tcase_add_loop_test(tests, a_value_is_found_as_it_came, 0, COUNT(FINDS));
     tcase_add_test(tests, the_empty_pointer_is_the_whole_without_blanks);
     tcase_add_loop_test(tests, a_value_is_set_and_the_rest_stays, 0, COUNT(SETS));
