@@ -98,6 +98,11 @@ static bool copy_string(struct mg_slice quoted, char *ret_text, size_t size)
     char utf8[4];
     int n;
 
+    if ((size_t)(end - at) < size && memchr(at, '\\', (size_t)(end - at)) == NULL) { /* the usual case */
+        memcpy(ret_text, at, (size_t)(end - at));
+        ret_text[end - at] = '\0';
+        return true;
+    }
     while ((n = mg_json_char_next(&at, end, utf8)) > 0) {
         if (len + (size_t)n >= size) {
             /* leave no half of a character behind */
@@ -203,14 +208,19 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
                       mg_json_type_name(mg_json_type_of(value)));
         return false;
     }
+    int count = 0, index = 0;
+    while (names[count] != NULL)
+        count++;
+    assert(count <= MG_JSON_NAMES_MAX);
     mg_json_walk_begin(&walk, value);
     while (mg_json_walk_next(&walk, &name, &member)) {
-        int i = 0;
-        while (names[i] != NULL && !mg_json_string_is(name, mg_slice_of(names[i])))
-            i++;
-        assert(i < MG_JSON_NAMES_MAX);
-        if (names[i] != NULL) {
-            ret_object->values[i] = member;
+        int tried = 0; /* members mostly come in the order of names: from the last one on */
+        while (tried < count && !mg_json_string_is(name, mg_slice_of(names[index]))) {
+            index = (index + 1) % count;
+            tried++;
+        }
+        if (tried < count) {
+            ret_object->values[index] = member;
         } else if (unknown == MG_JSON_UNKNOWN_REFUSED) {
             refuse_unknown(ret_object, name);
         }
@@ -310,6 +320,15 @@ void mg_json_get_order_id(const struct mg_json_object *object, const char *name,
                         MG_ORDER_ID_MAX + 1);
 }
 
+/* A number as a C string; false if it was cut. */
+static bool number_text(struct mg_slice value, char *ret_text, size_t size)
+{
+    size_t len = value.len < size ? value.len : size - 1;
+    memcpy(ret_text, value.data, len);
+    ret_text[len] = '\0';
+    return len == value.len;
+}
+
 int64_t mg_json_get_integer(const struct mg_json_object *object, const char *name, enum mg_json_need need,
                             int64_t min, int64_t max, int64_t absent)
 {
@@ -317,11 +336,10 @@ int64_t mg_json_get_integer(const struct mg_json_object *object, const char *nam
     char text[24], *end = NULL;
 
     if (value.data == NULL) return absent;
-    int n = snprintf(text, sizeof text, "%.*s", (int)(value.len < sizeof text ? value.len : sizeof text),
-                     value.data);
+    bool is_whole = number_text(value, text, sizeof text);
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (n >= (int)sizeof text || errno != 0 || *end != '\0' || number < min || number > max) {
+    if (!is_whole || errno != 0 || *end != '\0' || number < min || number > max) {
         mg_json_member_fault(object, MG_BAD_INPUT, name,
                              "%s is not allowed; it must be an integer from %" PRId64 " to %" PRId64, text,
                              min, max);
@@ -337,10 +355,9 @@ double mg_json_get_number(const struct mg_json_object *object, const char *name,
     char text[64];
 
     if (value.data == NULL) return absent;
-    int n = snprintf(text, sizeof text, "%.*s", (int)(value.len < sizeof text ? value.len : sizeof text),
-                     value.data);
+    bool is_whole = number_text(value, text, sizeof text);
     double number = strtod(text, NULL);
-    if (n >= (int)sizeof text || !(number > above) || !(number <= max)) {
+    if (!is_whole || !(number > above) || !(number <= max)) {
         mg_json_member_fault(object, MG_BAD_INPUT, name,
                              "%s is not allowed; it must be above %.15g and up to %.15g", text, above, max);
         return absent;

@@ -58,13 +58,18 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* `at` stands on the opening quote; the result is behind the closing one. */
+/* `at` stands on the opening quote; the result is behind the closing one, which is the first with an even
+ * number of backslashes before it. */
 static const char *skip_string(const char *at, const char *end)
 {
-    for (at++; at < end && *at != '"'; at++) {
-        if (*at == '\\') at++;
+    const char *quote = at;
+    while ((quote = memchr(quote + 1, '"', (size_t)(end - quote - 1))) != NULL) {
+        const char *escape = quote;
+        while (escape[-1] == '\\')
+            escape--;
+        if ((quote - escape) % 2 == 0) return quote + 1;
     }
-    return at < end ? at + 1 : end;
+    return end;
 }
 
 static const char *skip_value(const char *at, const char *end)
@@ -187,6 +192,8 @@ bool mg_json_string_is(struct mg_slice quoted, struct mg_slice text)
     char utf8[4];
     int n;
 
+    if (memchr(at, '\\', (size_t)(end - at)) == NULL)
+        return mg_slice_equal((struct mg_slice){at, (size_t)(end - at)}, text);
     while ((n = mg_json_char_next(&at, end, utf8)) > 0) {
         if (text.len - done < (size_t)n || memcmp(text.data + done, utf8, (size_t)n) != 0) return false;
         done += (size_t)n;
