@@ -74,8 +74,9 @@ void mg_broker_destroy(struct mg_broker *broker);
 enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err) MG_MUSTCHECK;
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
 
-/* Ends a delivery. Acks are sent together, `multiple` only up to the highest tag below which all are settled.
- * For a delivery of an earlier connection nothing is sent. */
+/* Ends a delivery. Acks are sent together, `multiple` only up to the highest tag below which all are settled;
+ * one above a delivery that is still held may wait for that one, some 20 ms or until half of a prefetch
+ * waits. For a delivery of an earlier connection nothing is sent. */
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 void mg_broker_reject(struct mg_broker *broker,
                       struct mg_delivery *delivery); /* to the dead-letter exchange */

@@ -1,8 +1,10 @@
 /*
- * Deliveries in hand, and telling the broker what became of them. All that were given back during one turn of
- * the loop are told together. An ack with `multiple` covers every tag up to its own, so it may only reach to
- * below the first delivery still held; those above are acked one by one. Otherwise a crash would lose what
- * was still being worked on.
+ * Deliveries in hand, and telling the broker what became of them. An ack with `multiple` covers every tag up
+ * to its own, so it may only reach to below the first delivery still held: otherwise a crash would lose what
+ * was still being worked on. It is by far the cheapest way to tell (each ack is an entry in its queue's log),
+ * so an ack that stands above a delivery still held waits a little for that one to be given back, and is told
+ * alone only when it has waited, or when its consumer begins to run out of prefetch. Late acks cost nothing
+ * but that: after a crash what was not told comes again.
  *
  * Tags belong to one connection. A delivery of an earlier one is only freed: the broker has already given it
  * again.
@@ -10,46 +12,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "io/broker_parts.h"
 
-#define ACK_BYTES 64 /* an ack, nack or reject on the wire is 21 to 30 bytes */
+#define ACK_BYTES   64 /* an ack, nack or reject on the wire is 21 to 30 bytes */
+#define ACK_WAIT_MS 20 /* several commits and confirms: what comes first is mostly given back first */
+
+/* Until when an ack was given that is told alone now. */
+#define ACKED_NEVER  (-1)
+#define ACKED_AT_ALL INT64_MAX
 
 enum verdict { VERDICT_HELD, VERDICT_ACK, VERDICT_REJECT, VERDICT_REQUEUE };
 
 struct mg_held {
     struct mg_delivery delivery; /* first: a delivery's address is its holder's */
-    struct mg_held *previous, *next;
-    uint64_t tag, generation;
+    TAILQ_ENTRY(mg_held) entry;
+    uint64_t tag;
     enum verdict verdict;
+    bool is_stray; /* of an earlier connection */
+    int64_t acked_boot_ms;
     size_t body_capacity;
     char *body;
     char text[]; /* properties, then the body; each ends with NUL */
 };
 
 static void acks_on_idle(void *arg);
+static void acks_on_timer(void *arg);
 static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum verdict verdict);
+static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms);
 
 enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err)
 {
-    broker->acks.flush = mg_idle_create(broker->loop, acks_on_idle, broker);
-    if (broker->acks.flush == NULL)
+    struct mg_ack_part *acks = &broker->acks;
+    TAILQ_INIT(&acks->held);
+    TAILQ_INIT(&acks->refused);
+    TAILQ_INIT(&acks->strays);
+    acks->flush = mg_idle_create(broker->loop, acks_on_idle, broker);
+    acks->overdue = mg_timer_create(broker->loop, acks_on_timer, broker);
+    if (acks->flush == NULL || acks->overdue == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not prepare acknowledging: no memory");
     return MG_OK;
+}
+
+static void held_free_all(struct mg_held_list *list)
+{
+    while (!TAILQ_EMPTY(list)) {
+        struct mg_held *held = TAILQ_FIRST(list);
+        TAILQ_REMOVE(list, held, entry);
+        free(held);
+    }
 }
 
 /* Deliveries that the receiver has not given back end here too; the broker gives them to somebody else. */
 void mg_acks_finish(struct mg_broker *broker)
 {
-    mg_acks_flush(broker);
+    struct mg_ack_part *acks = &broker->acks;
+    acks_flush(broker, ACKED_AT_ALL);
     mg_acks_forget(broker);
-    while (broker->acks.first != NULL) {
-        struct mg_held *held = broker->acks.first;
-        broker->acks.first = held->next;
-        free(held);
-    }
-    broker->acks.last = NULL;
-    if (broker->acks.flush != NULL) mg_idle_destroy(broker->acks.flush);
-    broker->acks.flush = NULL;
+    held_free_all(&acks->strays);
+    if (acks->flush != NULL) mg_idle_destroy(acks->flush);
+    mg_timer_destroy(acks->overdue);
+    acks->flush = NULL;
+    acks->overdue = NULL;
 }
 
 /* ---- arriving ---- */
@@ -89,8 +113,7 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
         size += texts[i].len + 1;
     struct mg_held *held = malloc(sizeof(*held) + size);
     if (held == NULL) return NULL;
-    *held = (struct mg_held){
-        .tag = method->delivery_tag, .generation = broker->consume.generation, .body_capacity = body_bytes};
+    *held = (struct mg_held){.tag = method->delivery_tag, .body_capacity = body_bytes};
 
     char *at = held->text;
     struct mg_delivery *delivery = &held->delivery;
@@ -130,12 +153,7 @@ struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
     acks->arriving = NULL;
     held->body[acks->arrived_bytes] = '\0';
     held->delivery.body = (struct mg_slice){.data = held->body, .len = acks->arrived_bytes};
-    held->previous = acks->last;
-    if (acks->last != NULL)
-        acks->last->next = held;
-    else
-        acks->first = held;
-    acks->last = held;
+    TAILQ_INSERT_TAIL(&acks->held, held, entry);
     return &held->delivery;
 }
 
@@ -160,27 +178,24 @@ static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, 
 {
     struct mg_ack_part *acks = &broker->acks;
     struct mg_held *held = (struct mg_held *)delivery;
-    if (held->previous != NULL)
-        held->previous->next = held->next;
-    else
-        acks->first = held->next;
-    if (held->next != NULL)
-        held->next->previous = held->previous;
-    else
-        acks->last = held->previous;
-    held->previous = held->next = NULL;
-    if (!broker->consume.is_open || held->generation != broker->consume.generation) {
+    if (held->is_stray) {
+        TAILQ_REMOVE(&acks->strays, held, entry);
         free(held);
         return;
     }
     held->verdict = verdict;
-    if (acks->settled_last != NULL)
-        acks->settled_last->next = held;
-    else
-        acks->settled_first = held;
-    acks->settled_last = held;
+    if (verdict == VERDICT_ACK) {
+        held->acked_boot_ms = mg_clock_boot_ms();
+        broker->consumers[delivery->consumer].untold_acks++;
+        acks->untold++;
+    } else {
+        TAILQ_REMOVE(&acks->held, held, entry);
+        TAILQ_INSERT_TAIL(&acks->refused, held, entry);
+    }
     mg_idle_arm(acks->flush);
 }
+
+/* ---- telling ---- */
 
 static void acks_on_idle(void *arg)
 {
@@ -190,10 +205,35 @@ static void acks_on_idle(void *arg)
     mg_broker_leave(broker);
 }
 
-static bool acks_send(struct mg_link *link, const struct mg_held *held)
+static void acks_on_timer(void *arg)
 {
+    struct mg_broker *broker = arg;
+    mg_broker_enter(broker);
+    acks_flush(broker, mg_clock_boot_ms() - ACK_WAIT_MS);
+    mg_broker_leave(broker);
+}
+
+void mg_acks_flush(struct mg_broker *broker)
+{
+    acks_flush(broker, ACKED_NEVER);
+}
+
+static void acks_told(struct mg_broker *broker, struct mg_held_list *list, struct mg_held *held)
+{
+    if (held->verdict == VERDICT_ACK) {
+        broker->consumers[held->delivery.consumer].untold_acks--;
+        broker->acks.untold--;
+    }
+    TAILQ_REMOVE(list, held, entry);
+    free(held);
+}
+
+/* False, as of all that follow: no room, or the connection was lost and with it the lists. */
+static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool is_multiple)
+{
+    struct mg_link *link = &broker->consume;
     if (!mg_link_has_room(link, ACK_BYTES)) return false;
-    amqp_basic_ack_t ack = {.delivery_tag = held->tag};
+    amqp_basic_ack_t ack = {.delivery_tag = held->tag, .multiple = is_multiple};
     amqp_basic_nack_t nack = {.delivery_tag = held->tag, .requeue = 1};
     amqp_basic_reject_t reject = {.delivery_tag = held->tag};
     switch (held->verdict) {
@@ -208,69 +248,88 @@ static bool acks_send(struct mg_link *link, const struct mg_held *held)
     return false;
 }
 
-/* Tells what cannot go into one ack with the rest: rejects, and acks above the first delivery held. False: no
- * room, or the connection was lost and with it the list. */
-static bool acks_send_singles(struct mg_broker *broker, uint64_t held_from)
+/* Before any ack with `multiple`, which would cover them too. */
+static bool acks_send_refused(struct mg_broker *broker)
 {
-    struct mg_held **at = &broker->acks.settled_first;
-    while (*at != NULL) {
-        struct mg_held *held = *at;
-        if (held->verdict == VERDICT_ACK && held->tag < held_from) {
-            at = &held->next;
-            continue;
-        }
-        if (!acks_send(&broker->consume, held)) return false;
-        *at = held->next;
-        free(held);
+    struct mg_held_list *refused = &broker->acks.refused;
+    while (!TAILQ_EMPTY(refused)) {
+        if (!acks_send(broker, TAILQ_FIRST(refused), false)) return false;
+        acks_told(broker, refused, TAILQ_FIRST(refused));
     }
     return true;
 }
 
-/* What is left in the list after the singles are acks below the first delivery still held. Everything else
- * below the highest of them has been told already, rejects included, so one ack may cover them all. */
-void mg_acks_flush(struct mg_broker *broker)
+/* All acks below the first delivery still held, in one. */
+static bool acks_send_first(struct mg_broker *broker)
+{
+    struct mg_held_list *list = &broker->acks.held;
+    const struct mg_held *held, *last = NULL;
+    TAILQ_FOREACH(held, list, entry)
+    {
+        if (held->verdict == VERDICT_HELD) break;
+        last = held;
+    }
+    if (last == NULL) return true;
+    if (!acks_send(broker, last, last != TAILQ_FIRST(list))) return false;
+    uint64_t tag = last->tag;
+    while (!TAILQ_EMPTY(list) && TAILQ_FIRST(list)->tag <= tag)
+        acks_told(broker, list, TAILQ_FIRST(list));
+    return true;
+}
+
+/* Those above it that have waited since then or longer. */
+static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_ms)
+{
+    struct mg_held_list *list = &broker->acks.held;
+    struct mg_held *held, *next;
+    for (held = TAILQ_FIRST(list); held != NULL; held = next) {
+        next = TAILQ_NEXT(held, entry);
+        if (held->verdict != VERDICT_ACK || held->acked_boot_ms > acked_until_boot_ms) continue;
+        if (!acks_send(broker, held, false)) return false;
+        acks_told(broker, list, held);
+    }
+    return true;
+}
+
+/* The broker counts what it was not told of: a consumer of which that is half of the prefetch may come to
+ * wait for more, while what it holds waits for something slow. */
+static bool is_any_pressed(const struct mg_broker *broker)
+{
+    for (int i = 0; i < broker->consumer_count; i++) {
+        const struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (slot->untold_acks > 0 && 2 * slot->untold_acks >= slot->prefetch_told) return true;
+    }
+    return false;
+}
+
+static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_ack_part *acks = &broker->acks;
     struct mg_link *link = &broker->consume;
-    if (acks->settled_first == NULL || !link->is_open) return;
-    uint64_t held_from =
-        UINT64_MAX; /* deliveries of earlier connections stand in front and count for nothing */
-    for (const struct mg_held *held = acks->first; held != NULL; held = held->next) {
-        if (held->generation == link->generation) {
-            held_from = held->tag;
-            break;
-        }
-    }
+    if (!link->is_open || (acks->untold == 0 && TAILQ_EMPTY(&acks->refused))) return;
     mg_link_cork(link, true);
-    bool is_told = acks_send_singles(broker, held_from);
-    if (is_told && acks->settled_first != NULL && mg_link_has_room(link, ACK_BYTES)) {
-        uint64_t highest = 0;
-        for (const struct mg_held *held = acks->settled_first; held != NULL; held = held->next)
-            highest = held->tag > highest ? held->tag : highest;
-        amqp_basic_ack_t ack = {.delivery_tag = highest, .multiple = acks->settled_first->next != NULL};
-        if (mg_link_send(link, AMQP_BASIC_ACK_METHOD, &ack)) {
-            while (acks->settled_first != NULL) {
-                struct mg_held *held = acks->settled_first;
-                acks->settled_first = held->next;
-                free(held);
-            }
-        }
+    if (acks_send_refused(broker) && acks_send_first(broker)) {
+        if (is_any_pressed(broker)) acked_until_boot_ms = ACKED_AT_ALL;
+        if (acked_until_boot_ms != ACKED_NEVER) (void)acks_send_above(broker, acked_until_boot_ms);
     }
-    acks->settled_last = acks->settled_first;
-    while (acks->settled_last != NULL && acks->settled_last->next != NULL)
-        acks->settled_last = acks->settled_last->next;
     mg_link_cork(link, false);
+    if (acks->untold > 0 && !mg_timer_is_active(acks->overdue)) mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
 }
 
 void mg_acks_forget(struct mg_broker *broker)
 {
     struct mg_ack_part *acks = &broker->acks;
-    while (acks->settled_first != NULL) {
-        struct mg_held *held = acks->settled_first;
-        acks->settled_first = held->next;
-        free(held);
+    while (!TAILQ_EMPTY(&acks->held)) {
+        struct mg_held *held = TAILQ_FIRST(&acks->held);
+        if (held->verdict == VERDICT_ACK) {
+            acks_told(broker, &acks->held, held);
+            continue;
+        }
+        held->is_stray = true;
+        TAILQ_REMOVE(&acks->held, held, entry);
+        TAILQ_INSERT_TAIL(&acks->strays, held, entry);
     }
-    acks->settled_last = NULL;
+    held_free_all(&acks->refused);
     free(acks->arriving);
     acks->arriving = NULL;
 }

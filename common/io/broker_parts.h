@@ -5,6 +5,8 @@
 #ifndef MG_IO_BROKER_PARTS_H
 #define MG_IO_BROKER_PARTS_H
 
+#include <sys/queue.h>
+
 #include "io/broker.h"
 #include "io/broker_link.h"
 
@@ -25,6 +27,7 @@ struct mg_consumer_slot {
     char *queue; /* the private one's: NULL until the broker has named it */
     uint16_t prefetch;
     uint16_t prefetch_told; /* of the consumer that is on */
+    int untold_acks;
     bool is_private, is_wanted;
     bool is_awaited; /* the broker is not up until it consumes: after a connect, after a cancel by the broker
                       */
@@ -34,12 +37,17 @@ struct mg_consumer_slot {
 
 struct mg_held; /* a delivery with its place among the unsettled (broker_ack.c) */
 
+TAILQ_HEAD(mg_held_list, mg_held);
+
 struct mg_ack_part {
-    struct mg_held *first, *last;                 /* held by the receiver, in order of their tags */
-    struct mg_held *settled_first, *settled_last; /* given back, not yet told to the broker */
-    struct mg_held *arriving;                     /* its body is being read */
+    struct mg_held_list held;    /* in order of their tags: with the receiver, or acked and not yet told */
+    struct mg_held_list refused; /* rejected or requeued, not yet told */
+    struct mg_held_list strays;  /* with the receiver, of earlier connections */
+    struct mg_held *arriving;    /* its body is being read */
     size_t arrived_bytes;
+    int untold; /* acks */
     struct mg_idle *flush;
+    struct mg_timer *overdue;
 };
 
 struct mg_outgoing; /* a message from publish to its outcome (broker_publish.c) */

@@ -25,26 +25,6 @@ static void client_tell(struct mg_http_client *client);
 static void call_detach(struct mg_http_call *call);
 static void call_destroy(struct mg_http_call *call);
 
-/* ---- lists ---- */
-
-static void list_push(struct mg_http_call **list, struct mg_http_call *call)
-{
-    call->prev = NULL;
-    call->next = *list;
-    if (*list) (*list)->prev = call;
-    *list = call;
-}
-
-static void list_remove(struct mg_http_call **list, struct mg_http_call *call)
-{
-    if (call->prev)
-        call->prev->next = call->next;
-    else
-        *list = call->next;
-    if (call->next) call->next->prev = call->prev;
-    call->prev = call->next = NULL;
-}
-
 /* ---- the loop's side ---- */
 
 /* One socket that libcurl waits on. */
@@ -211,8 +191,8 @@ static void call_finish(struct mg_http_call *call, CURLcode result)
     call->result = result;
     call->is_finished = true;
     mg_timer_stop(call->timer);
-    list_remove(&call->client->calls, call);
-    list_push(&call->client->finished, call);
+    TAILQ_REMOVE(&call->client->calls, call, entry);
+    TAILQ_INSERT_TAIL(&call->client->finished, call, entry); /* told in the order in which they ended */
 }
 
 static void on_call_timer(void *arg)
@@ -245,10 +225,10 @@ static void client_drive(struct mg_http_client *client, curl_socket_t fd, int ev
 static void client_tell(struct mg_http_client *client)
 {
     client->is_telling = true;
-    while (!client->is_destroyed && client->finished) {
-        struct mg_http_call *call = client->finished;
+    while (!client->is_destroyed && !TAILQ_EMPTY(&client->finished)) {
+        struct mg_http_call *call = TAILQ_FIRST(&client->finished);
         struct mg_http_answer answer;
-        list_remove(&client->finished, call);
+        TAILQ_REMOVE(&client->finished, call, entry);
         call_conclude(call, &answer);
         call_detach(call); /* now the call outlives the client */
         call->is_told = true;
@@ -314,7 +294,7 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
         call->is_added = true;
     }
     mg_timer_start(call->timer, call->timeout_ms, 0);
-    list_push(&client->calls, call);
+    TAILQ_INSERT_TAIL(&client->calls, call, entry);
     *ret_call = call;
     return MG_OK;
 failed:
@@ -325,7 +305,7 @@ failed:
 void mg_http_call_cancel(struct mg_http_call *call)
 {
     if (call->is_told) return; /* from within its own callback: there is nothing left to cancel */
-    list_remove(call->is_finished ? &call->client->finished : &call->client->calls, call);
+    TAILQ_REMOVE(call->is_finished ? &call->client->finished : &call->client->calls, call, entry);
     call_destroy(call);
 }
 
@@ -370,6 +350,8 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     if (!client) goto no_memory;
     client->loop = loop;
     client->options = *options;
+    TAILQ_INIT(&client->calls);
+    TAILQ_INIT(&client->finished);
     client->read_boot_ms = mg_clock_boot_ms();
     const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
     client->is_openssl = tls && strncmp(tls, "OpenSSL/", strlen("OpenSSL/")) == 0;
@@ -401,11 +383,11 @@ void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections
 void mg_http_client_destroy(struct mg_http_client *client)
 {
     if (!client) return;
-    struct mg_http_call **lists[] = {&client->calls, &client->finished};
+    struct mg_http_calls *lists[] = {&client->calls, &client->finished};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        while (*lists[i]) {
-            struct mg_http_call *call = *lists[i];
-            list_remove(lists[i], call);
+        while (!TAILQ_EMPTY(lists[i])) {
+            struct mg_http_call *call = TAILQ_FIRST(lists[i]);
+            TAILQ_REMOVE(lists[i], call, entry);
             call_destroy(call);
         }
     (void)curl_multi_cleanup(client->multi); /* closes kept connections; watches go with them */

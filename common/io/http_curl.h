@@ -5,8 +5,11 @@
 #define MG_IO_HTTP_CURL_H
 
 #include <curl/curl.h>
+#include <sys/queue.h>
 
 #include "io/http_client.h"
+
+TAILQ_HEAD(mg_http_calls, mg_http_call);
 
 struct mg_http_client {
     struct mg_loop *loop;
@@ -17,15 +20,15 @@ struct mg_http_client {
     int64_t read_boot_ms;          /* what was read from certificate files before is read anew */
     int64_t renewed_boot_ms;       /* older connections are not used; 0: none is too old */
     bool is_openssl;               /* libcurl's TLS library, whose alerts we can tell apart */
-    struct mg_http_call *calls;    /* under way */
-    struct mg_http_call *finished; /* out of libcurl's hands, callers not told yet */
+    struct mg_http_calls calls;    /* under way */
+    struct mg_http_calls finished; /* out of libcurl's hands, callers not told yet */
     bool is_telling;               /* calling back */
     bool is_destroyed;             /* from within a callback */
 };
 
 struct mg_http_call {
+    TAILQ_ENTRY(mg_http_call) entry;
     struct mg_http_client *client;
-    struct mg_http_call *prev, *next;
     CURL *easy;
     CURLU *url;
     struct curl_slist *headers;

@@ -337,6 +337,29 @@ START_TEST(private_queue_is_named_and_read)
 }
 END_TEST
 
+/* Catches: acks that wait for one delivery for ever, so that the consumer runs out of prefetch behind it. */
+START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
+{
+    fixture.options.consumers[0].prefetch = 10;
+    fixture_start(&fixture);
+    for (int i = 0; i < 30; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_deliveries(10));
+    mg_broker_ack(fixture.broker, fixture.deliveries[3]); /* one alone: by and by */
+    ck_assert(wait_deliveries(11));
+    for (int i = 4; i < 11; i++) /* most of the prefetch: at once */
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    ck_assert(wait_deliveries(18));
+    mg_broker_requeue(fixture.broker, fixture.deliveries[2]);
+    ck_assert(wait_deliveries(19));
+    mg_broker_destroy(fixture.broker); /* deliveries 0, 1 and 11 to 18 are still held */
+    fixture.broker = NULL;
+    for (int i = 0; i < 100 && test_queue_ready(queue) != 22; i++)
+        fixture_run_for(&fixture, 20);
+    ck_assert_int_eq(test_queue_ready(queue), 22);
+}
+END_TEST
+
 /* Catches: acks that a process gives and takes with it when it ends. */
 START_TEST(acks_before_destroy_reach_the_broker)
 {
@@ -353,6 +376,23 @@ START_TEST(acks_before_destroy_reach_the_broker)
         fixture_run_for(&fixture, 20);
     fixture_run_for(&fixture, 100);
     ck_assert_int_eq(test_queue_ready(queue), 100);
+}
+END_TEST
+
+/* Catches: one that waited for a delivery that is still held then. */
+START_TEST(a_waiting_ack_before_destroy_reaches_the_broker)
+{
+    fixture_start(&fixture);
+    for (int i = 0; i < 10; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_deliveries(10));
+    mg_broker_ack(fixture.broker, fixture.deliveries[5]);
+    mg_broker_destroy(fixture.broker);
+    fixture.broker = NULL;
+    for (int i = 0; i < 100 && test_queue_ready(queue) != 9; i++)
+        fixture_run_for(&fixture, 20);
+    fixture_run_for(&fixture, 100);
+    ck_assert_int_eq(test_queue_ready(queue), 9);
 }
 END_TEST
 
@@ -441,7 +481,9 @@ int main(void)
     tcase_add_test(tests, each_consumer_has_its_own_prefetch);
     tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
     tcase_add_test(tests, private_queue_is_named_and_read);
+    tcase_add_test(tests, acks_above_a_delivery_that_is_held_for_long_are_told);
     tcase_add_test(tests, acks_before_destroy_reach_the_broker);
+    tcase_add_test(tests, a_waiting_ack_before_destroy_reaches_the_broker);
     tcase_add_test(tests, deeply_nested_headers_do_no_harm);
     tcase_add_test(tests, broker_may_be_destroyed_within_a_callback);
     tcase_add_test(tests, bad_addresses_are_refused);

@@ -63,6 +63,8 @@ static const char *const HARD[] = {
     "\"\\ud83d\\ude00\"",
     "\"\\ud83d\"",
     "\"\\ude00\"",
+    "\"\\ude00\\ude00\"",
+    "\"\\ud83d\\ud83d\"",
     "\"\\ud83d\\u0041\"",
     "\"\\uD83Dx\"",
     "\"\\u00g0\"",
