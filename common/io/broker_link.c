@@ -9,6 +9,7 @@
  */
 #include "io/broker_link.h"
 
+#include <errno.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,10 +19,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/secret.h"
+#include "io/broker_frame.h"
 #include "io/broker_parts.h"
 
 #define BACKOFF_FIRST_MS    100
@@ -33,6 +36,8 @@
 #define SEND_OVERHEAD_BYTES 2048  /* what the kernel may charge for a packet, and TLS for a record */
 #define RECORD_BYTES        16384 /* of one TLS record, which may be a packet of its own */
 #define NAME_SIZE           256
+#define OUTBOX_BYTES        65536 /* then the broker may begin to read */
+#define OUTBOX_MAX_BYTES    (OUTBOX_BYTES + MG_LINK_BODY_FRAME_MAX + MG_FRAME_TEXTS_MAX)
 
 /* What the connecting thread works on; it touches nothing else. The texts are the broker's, which outlives
  * the job; but for the URL, which may be changed meanwhile. */
@@ -43,7 +48,7 @@ struct mg_link_job {
     char name[NAME_SIZE];
     const char *queues[MG_LINK_QUEUES_MAX];
     int queue_count;
-    bool is_confirming;
+    bool is_confirming, is_plain;
     amqp_connection_state_t connection;
     enum mg_class class;
     struct mg_err err;
@@ -56,6 +61,7 @@ static void link_retry_later(struct mg_link *link);
 static void link_on_socket(void *arg, int events);
 static void link_on_service(void *arg);
 static void link_on_again(void *arg);
+static bool link_empty_outbox(struct mg_link *link);
 static void link_take_frame(struct mg_link *link, const amqp_frame_t *frame);
 static void link_take_control(struct mg_link *link, const amqp_method_t *method);
 static void link_take_close(struct mg_link *link, const amqp_method_t *method);
@@ -67,6 +73,7 @@ enum mg_class mg_link_init(struct mg_link *link, struct mg_broker *broker, const
     link->broker = broker;
     link->role = role;
     link->events = events;
+    mg_buf_init(&link->outbox, OUTBOX_MAX_BYTES);
     link->service = mg_timer_create(broker->loop, link_on_service, link);
     link->retry = mg_timer_create(broker->loop, link_connect, link);
     link->again = mg_idle_create(broker->loop, link_on_again, link);
@@ -92,6 +99,7 @@ void mg_link_finish(struct mg_link *link)
     }
     link->is_open = false;
     link_close(link);
+    mg_buf_finish(&link->outbox);
     mg_timer_destroy(link->service);
     mg_timer_destroy(link->retry);
     if (link->again != NULL) mg_idle_destroy(link->again);
@@ -124,6 +132,7 @@ static void link_connect(void *arg)
     memcpy(job->queues, link->queues, sizeof(job->queues));
     job->queue_count = link->queue_count;
     job->is_confirming = link->is_confirming;
+    job->is_plain = strncmp(job->url, "amqp:", strlen("amqp:")) == 0;
     if (!mg_loop_offload(link->broker->loop, link_connect_work, link_connect_done, job)) {
         link_job_free(job);
         link_retry_later(link);
@@ -177,6 +186,7 @@ static void link_connect_done(void *arg)
             link->content = MG_CONTENT_NONE;
             link->answer_by_boot_ms = 0;
             link->send_budget = 0;
+            link->is_plain = job->is_plain;
             mg_watch_set(link->watch, MG_READABLE);
             mg_timer_start(link->service, SERVICE_PERIOD_MS, SERVICE_PERIOD_MS);
             mg_idle_arm(link->again); /* frames may have come during the last questions of the other thread */
@@ -227,7 +237,8 @@ static void link_close(struct mg_link *link)
     if (link->service != NULL) mg_timer_stop(link->service);
     mg_amqp_destroy(link->connection);
     link->connection = NULL;
-    link->wants_room = false;
+    link->wants_room = link->is_corked = false;
+    mg_buf_clear(&link->outbox);
 }
 
 /* ---- reading ---- */
@@ -393,6 +404,7 @@ bool mg_link_has_room(struct mg_link *link, size_t size)
     if (!link->is_open) return false;
     size_t need = size + SEND_OVERHEAD_BYTES * (1 + size / RECORD_BYTES);
     if (need > link->send_budget) {
+        if (!link_empty_outbox(link)) return false; /* or it would not be counted */
         uint32_t memory[SK_MEMINFO_VARS] = {0};
         socklen_t length = sizeof(memory);
         link->send_budget = 0;
@@ -413,18 +425,22 @@ bool mg_link_has_room(struct mg_link *link, size_t size)
 
 bool mg_link_send(struct mg_link *link, amqp_method_number_t method, void *decoded)
 {
-    if (!link->is_open) return false;
-    int status = amqp_send_method(link->connection, MG_AMQP_CHANNEL, method, decoded);
-    if (status == AMQP_STATUS_OK) return true;
-    struct mg_err why;
-    mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s",
-                 mg_amqp_failure_text(link->connection, status, &why));
-    return false;
+    amqp_frame_t frame = {.frame_type = AMQP_FRAME_METHOD, .channel = MG_AMQP_CHANNEL};
+    frame.payload.method = (amqp_method_t){.id = method, .decoded = decoded};
+    return mg_link_send_frame(link, &frame);
 }
 
 bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
 {
     if (!link->is_open) return false;
+    if (link->is_plain) {
+        if (!mg_frame_append(&link->outbox, frame)) {
+            mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: no memory for a frame");
+            return false;
+        }
+        bool is_held_back = link->is_corked && link->outbox.len < OUTBOX_BYTES;
+        return is_held_back || link_empty_outbox(link);
+    }
     int status = amqp_send_frame(link->connection, frame);
     if (status == AMQP_STATUS_OK) return true;
     struct mg_err why;
@@ -433,9 +449,30 @@ bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
     return false;
 }
 
+/* What stands in it was asked room for, so the socket takes it whole: the library's heartbeats never come
+ * between two pieces of it. */
+static bool link_empty_outbox(struct mg_link *link)
+{
+    if (link->outbox.len == 0) return true;
+    ssize_t sent = send(amqp_get_sockfd(link->connection), link->outbox.data, link->outbox.len,
+                        MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent == (ssize_t)link->outbox.len) {
+        mg_buf_clear(&link->outbox);
+        return true;
+    }
+    mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s",
+                 sent < 0 ? strerror(errno) : "the socket took less than it had room for");
+    return false;
+}
+
 void mg_link_cork(struct mg_link *link, bool is_corked)
 {
     if (!link->is_open) return;
+    link->is_corked = is_corked;
+    if (link->is_plain) {
+        if (!is_corked) (void)link_empty_outbox(link);
+        return;
+    }
     int value = is_corked;
     /* Only a matter of speed: without it, each frame is a packet. */
     (void)setsockopt(amqp_get_sockfd(link->connection), IPPROTO_TCP, TCP_CORK, &value, sizeof(value));

@@ -64,6 +64,9 @@ struct mg_link {
     int64_t opened_boot_ms;
     int64_t answer_by_boot_ms; /* 0: no question is waiting for an answer */
     size_t send_budget;        /* bytes that the socket is known to take */
+    bool is_plain;             /* no TLS: what is held back goes out in one write */
+    bool is_corked;
+    struct mg_buf outbox; /* frames held back, of a plain connection */
 
     amqp_connection_state_t connection;
     struct mg_link_job *job; /* a connecting thread at work */
@@ -85,12 +88,14 @@ void mg_link_finish(struct mg_link *link); /* says good-bye if there is room for
  */
 void mg_link_drain(struct mg_link *link);
 
-/* True: `size` bytes may be sent now without blocking. False: `writable` will be called. */
+/* True: `size` bytes may be sent now without blocking. False: `writable` will be called, or the link has just
+ * been lost. */
 bool mg_link_has_room(struct mg_link *link, size_t size);
 /* Sends; the caller has asked for room. False: the link has just been lost. */
 bool mg_link_send(struct mg_link *link, amqp_method_number_t method, void *decoded);
 bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame);
-void mg_link_cork(struct mg_link *link, bool is_corked); /* holds back packets that are not full */
+/* Between true and false, what is sent is held back, so that it leaves together. */
+void mg_link_cork(struct mg_link *link, bool is_corked);
 
 /* A question was sent; unless mg_link_answered comes in time, the link is lost. */
 void mg_link_asked(struct mg_link *link);
