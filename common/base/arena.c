@@ -1,6 +1,6 @@
 /*
- * The arena of buf.h: memory that lives exactly as long as one batch. Blocks come zeroed from calloc and are
- * never used twice, so nothing of one batch can be read in the next.
+ * The arena of buf.h: memory that lives exactly as long as one batch. Each piece is zeroed or written when it
+ * is handed out, so nothing of one batch can be read in the next, and what is never handed out costs nothing.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,7 +42,8 @@ void mg_arena_destroy(struct mg_arena *arena)
     free(arena);
 }
 
-void *mg_arena_alloc(struct mg_arena *arena, size_t size)
+/* A piece with whatever was there before. */
+static char *take(struct mg_arena *arena, size_t size)
 {
     if (size == 0) size = 1; /* every piece has an address of its own */
     if (size > SIZE_MAX - sizeof(struct block) - ALIGNMENT) return NULL;
@@ -52,9 +53,9 @@ void *mg_arena_alloc(struct mg_arena *arena, size_t size)
     struct block *block = arena->blocks;
     if (!block || size > block->size - block->used) {
         size_t block_size = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-        block = calloc(1, sizeof *block + block_size);
+        block = malloc(sizeof *block + block_size);
         if (!block) return NULL;
-        block->size = block_size;
+        *block = (struct block){.size = block_size};
         if (arena->blocks && block_size > BLOCK_SIZE) { /* full at once: the one with room stays in front */
             block->next = arena->blocks->next;
             arena->blocks->next = block;
@@ -63,26 +64,32 @@ void *mg_arena_alloc(struct mg_arena *arena, size_t size)
             arena->blocks = block;
         }
     }
-    void *piece = block->bytes + block->used;
+    char *piece = block->bytes + block->used;
     block->used += size;
     arena->used += size;
     return piece;
 }
 
+void *mg_arena_alloc(struct mg_arena *arena, size_t size)
+{
+    void *piece = take(arena, size);
+    if (piece) memset(piece, 0, size);
+    return piece;
+}
+
 struct mg_slice mg_arena_copy(struct mg_arena *arena, struct mg_slice slice)
 {
-    if (!slice.data || slice.len == SIZE_MAX) return (struct mg_slice){NULL, 0};
-    char *copy = mg_arena_alloc(arena, slice.len + 1);
-    if (!copy) return (struct mg_slice){NULL, 0};
-    if (slice.len > 0) memcpy(copy, slice.data, slice.len);
-    return (struct mg_slice){copy, slice.len};
+    char *copy = mg_arena_text(arena, slice);
+    return copy ? (struct mg_slice){copy, slice.len} : (struct mg_slice){NULL, 0};
 }
 
 char *mg_arena_text(struct mg_arena *arena, struct mg_slice slice)
 {
     if (!slice.data || slice.len == SIZE_MAX) return NULL;
-    char *copy = mg_arena_alloc(arena, slice.len + 1);
-    if (copy && slice.len > 0) memcpy(copy, slice.data, slice.len);
+    char *copy = take(arena, slice.len + 1);
+    if (!copy) return NULL;
+    if (slice.len > 0) memcpy(copy, slice.data, slice.len);
+    copy[slice.len] = '\0';
     return copy;
 }
 
@@ -94,7 +101,7 @@ char *mg_arena_printf(struct mg_arena *arena, const char *format, ...)
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (len < 0) return NULL;
-    char *text = mg_arena_alloc(arena, (size_t)len + 1);
+    char *text = take(arena, (size_t)len + 1);
     if (!text) return NULL;
     va_start(args, format);
     (void)vsnprintf(text, (size_t)len + 1, format, args); /* measured above */

@@ -93,6 +93,20 @@ void mg_buf_append_slice(struct mg_buf *buf, struct mg_slice slice)
     mg_buf_append(buf, slice.data, slice.len);
 }
 
+void mg_buf_append_integer(struct mg_buf *buf, int64_t number)
+{
+    char digits[20]; /* of the least one, and its sign */
+    char *at = digits + sizeof digits;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0) *--at = '-';
+    mg_buf_append(buf, at, (size_t)(digits + sizeof digits - at));
+}
+
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...)
 {
     va_list args;
@@ -147,7 +161,7 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
     if (buf->failed) return;
     mg_buf_append(buf, "\"", 1);
     for (size_t i = 0; i < text.len && !buf->failed;) {
-        size_t sequence = mg_utf8_len(text.data + i, text.len - i);
+        size_t sequence = bytes[i] < 0x80 ? 1 : mg_utf8_len(text.data + i, text.len - i);
         bool is_plain = sequence > 1 || (sequence == 1 && bytes[i] >= 0x20 && bytes[i] != '"' &&
                                          bytes[i] != '\\' && bytes[i] != 0x7f);
         if (is_plain) {

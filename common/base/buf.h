@@ -45,6 +45,7 @@ void mg_buf_clear(struct mg_buf *buf); /* keeps the memory, resets `failed` */
 void mg_buf_append(struct mg_buf *buf, const void *data, size_t len);
 void mg_buf_append_text(struct mg_buf *buf, const char *text);
 void mg_buf_append_slice(struct mg_buf *buf, struct mg_slice slice);
+void mg_buf_append_integer(struct mg_buf *buf, int64_t number); /* decimal */
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...) MG_PRINTF(2, 3);
 /* A JSON string with its quotes; control characters, quotes and backslashes escaped (RFC 8259 §7). */
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text);

@@ -23,6 +23,17 @@ static const struct {
 } UNITS[] = {{"d", 24 * 3600 * 1000}, {"h", 3600 * 1000}, {"m", 60 * 1000}, {"s", 1000}, {"ms", 1}};
 #define UNIT_COUNT (sizeof UNITS / sizeof UNITS[0])
 
+/* `number` as so many decimal digits and what follows them; returns the place behind. */
+static char *put_digits(char *at, int number, int digits, char behind)
+{
+    for (int i = digits - 1; i >= 0; i--) {
+        at[i] = (char)('0' + number % 10);
+        number /= 10;
+    }
+    at[digits] = behind;
+    return at + digits + 1;
+}
+
 void mg_time_format(int64_t wall_ms, char ret_text[MG_TIME_TEXT_SIZE])
 {
     if (wall_ms < TIME_MIN_MS) wall_ms = TIME_MIN_MS;
@@ -33,13 +44,14 @@ void mg_time_format(int64_t wall_ms, char ret_text[MG_TIME_TEXT_SIZE])
 
     struct tm tm = {0};
     (void)gmtime_r(&seconds, &tm); /* cannot fail within the years allowed above */
-    size_t len = strftime(ret_text, MG_TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (tm.tm_year + 1900 < 1000) /* glibc's %Y writes no leading zeros */
-        len = (size_t)snprintf(ret_text, MG_TIME_TEXT_SIZE, "%04u-%02u-%02uT%02u:%02u:%02u",
-                               (unsigned)(tm.tm_year + 1900) % 10000u, (unsigned)(tm.tm_mon + 1) % 100u,
-                               (unsigned)tm.tm_mday % 100u, (unsigned)tm.tm_hour % 100u,
-                               (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u);
-    (void)snprintf(ret_text + len, MG_TIME_TEXT_SIZE - len, ".%03uZ", (unsigned)ms % 1000u);
+    char *at = put_digits(ret_text, tm.tm_year + 1900, 4, '-');
+    at = put_digits(at, tm.tm_mon + 1, 2, '-');
+    at = put_digits(at, tm.tm_mday, 2, 'T');
+    at = put_digits(at, tm.tm_hour, 2, ':');
+    at = put_digits(at, tm.tm_min, 2, ':');
+    at = put_digits(at, tm.tm_sec, 2, '.');
+    at = put_digits(at, (int)ms, 3, 'Z');
+    *at = '\0';
 }
 
 int64_t mg_duration_parse(const char *text)

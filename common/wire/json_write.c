@@ -1,7 +1,6 @@
 /* Members of one object, in the order in which they are put. Names are ours and need no escaping. */
 #include "wire/json_write.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,7 +18,9 @@ void mg_json_end(struct mg_json_out *out)
 
 void mg_json_put_name(struct mg_json_out *out, const char *name)
 {
-    mg_buf_printf(out->buf, "%s\"%s\":", out->has_members ? "," : "", name);
+    mg_buf_append_text(out->buf, out->has_members ? ",\"" : "\"");
+    mg_buf_append_text(out->buf, name);
+    mg_buf_append_text(out->buf, "\":");
     out->has_members = true;
 }
 
@@ -31,7 +32,7 @@ void mg_json_put_text(struct mg_json_out *out, const char *name, const char *tex
     mg_json_put_name(out, name);
     mg_buf_init(&valid, 3 * len + 1); /* each byte may become U+FFFD, three bytes */
     for (size_t i = 0; i < len;) {
-        size_t n = mg_utf8_len(text + i, len - i);
+        size_t n = (unsigned char)text[i] < 0x80 ? 1 : mg_utf8_len(text + i, len - i);
         if (n == 0) {
             if (i > begin) mg_buf_append(&valid, text + begin, i - begin);
             mg_buf_append_text(&valid, "\xef\xbf\xbd");
@@ -57,7 +58,7 @@ void mg_json_put_text_if(struct mg_json_out *out, const char *name, const char *
 void mg_json_put_integer(struct mg_json_out *out, const char *name, int64_t number)
 {
     mg_json_put_name(out, name);
-    mg_buf_printf(out->buf, "%" PRId64, number);
+    mg_buf_append_integer(out->buf, number);
 }
 
 void mg_json_put_bool(struct mg_json_out *out, const char *name, bool value)

@@ -153,6 +153,23 @@ START_TEST(a_json_string_that_does_not_fit_leaves_nothing)
 }
 END_TEST
 
+/* Catches: a sign lost, and the least number, whose amount fits no int64_t. */
+START_TEST(integers_are_written_in_decimal)
+{
+    struct mg_buf buf;
+    mg_buf_init(&buf, 100);
+    mg_buf_append_integer(&buf, 0);
+    mg_buf_append_text(&buf, " ");
+    mg_buf_append_integer(&buf, -1020);
+    mg_buf_append_text(&buf, " ");
+    mg_buf_append_integer(&buf, INT64_MAX);
+    mg_buf_append_text(&buf, " ");
+    mg_buf_append_integer(&buf, INT64_MIN);
+    ck_assert_str_eq(buf.data, "0 -1020 9223372036854775807 -9223372036854775808");
+    mg_buf_finish(&buf);
+}
+END_TEST
+
 /* Catches: memory with somebody else's bytes in it, misaligned memory, and pieces that overlap. */
 START_TEST(an_arena_gives_zeroed_aligned_pieces)
 {
@@ -236,6 +253,7 @@ int main(void)
     tcase_add_test(tests, an_append_of_nothing_still_ends_with_nul);
     tcase_add_loop_test(tests, json_strings_are_escaped, 0, sizeof JSON_CASES / sizeof JSON_CASES[0]);
     tcase_add_test(tests, a_json_string_that_does_not_fit_leaves_nothing);
+    tcase_add_test(tests, integers_are_written_in_decimal);
     tcase_add_test(tests, an_arena_gives_zeroed_aligned_pieces);
     tcase_add_test(tests, an_arena_ends_at_its_maximum);
     tcase_add_test(tests, an_arena_copies_texts);
