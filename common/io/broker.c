@@ -12,8 +12,6 @@
 #include "base/secret.h"
 #include "io/broker_parts.h"
 
-#define PREFETCH_MAX 2000 /* quorum queues give no consumer more (RabbitMQ consumer prefetch guide) */
-
 enum { TROUBLE_BLOCKED = MG_TROUBLE_SETUP + 1, TROUBLE_CANCELLED };
 
 static enum mg_class broker_copy_options(struct mg_broker *broker, const struct mg_broker_options *options,
@@ -89,10 +87,10 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
         has_memory && (broker->name = strdup(options->name == NULL ? "makegood" : options->name)) != NULL;
     for (int i = 0; i < options->consumer_count && has_memory; i++) {
         const struct mg_consumer *consumer = &options->consumers[i];
-        if (consumer->prefetch == 0 || consumer->prefetch > PREFETCH_MAX ||
+        if (consumer->prefetch == 0 || consumer->prefetch > MG_PREFETCH_MAX ||
             strlen(consumer->queue) > MG_AMQP_SHORT_MAX)
             return mg_err_set(err, MG_BAD_INPUT, "cannot consume from %.255s: prefetch should be 1 to %d",
-                              consumer->queue, PREFETCH_MAX);
+                              consumer->queue, MG_PREFETCH_MAX);
         broker->consumers[i] = (struct mg_consumer_slot){.queue = strdup(consumer->queue),
                                                          .prefetch = consumer->prefetch,
                                                          .is_wanted = true,

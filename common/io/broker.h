@@ -38,6 +38,8 @@ struct mg_delivery {
     void *user; /* free for the receiver */
 };
 
+#define MG_PREFETCH_MAX 2000 /* quorum queues give no consumer more (RabbitMQ consumer prefetch guide) */
+
 struct mg_consumer {
     const char *queue;
     uint16_t prefetch;

@@ -3,10 +3,16 @@
 
 #include <assert.h>
 
+#include "io/broker.h"
+
 /* A burst of a tenth of a second smooths the grain of timers and is no burst to the remote. */
 #define BURST_S 0.1
 /* The wait for a token at a rate next to nothing fits no integer; after so long one asks again. */
 #define WAIT_MAX_MS 60000
+
+/* A request whose reply waits for its confirm holds no slot. Some tens of ms: an eighth of calls that take
+ * some hundred, and more would make others wait here for calls that are slower still. */
+#define REPLYING_SHARE 8
 
 void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms)
 {
@@ -69,12 +75,12 @@ bool mg_limiter_next_is_high(struct mg_limiter *limiter, bool has_high, bool has
 
 uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter)
 {
-    int prefetch = limiter->concurrency;
+    int prefetch = limiter->concurrency + limiter->concurrency / REPLYING_SHARE;
     if (limiter->rate_per_s > 0 && limiter->rate_per_s < prefetch) {
         prefetch = (int)limiter->rate_per_s;
     }
     if (prefetch < 1) {
         return 1;
     }
-    return prefetch > UINT16_MAX ? UINT16_MAX : (uint16_t)prefetch;
+    return prefetch > MG_PREFETCH_MAX ? MG_PREFETCH_MAX : (uint16_t)prefetch;
 }

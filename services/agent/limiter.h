@@ -29,8 +29,8 @@ void mg_limiter_release(struct mg_limiter *limiter);
 /* Which line is next; at least one must have somebody waiting. */
 bool mg_limiter_next_is_high(struct mg_limiter *limiter, bool has_high, bool has_normal);
 
-/* How many messages to hold at once: one for each slot, but no more than a second of a limited rate, so that
- * what is held here is not better served by another instance. */
+/* How many messages to hold at once: one for each slot and some whose replies are on their way, but no more
+ * than a second of a limited rate, so that what is held here is not better served by another instance. */
 uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter);
 
 #endif

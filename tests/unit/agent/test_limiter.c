@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "io/broker.h"
 #include "limiter.h"
 
 static struct mg_limiter limiter;
@@ -88,7 +89,11 @@ END_TEST
 START_TEST(prefetch_matches_what_can_be_served_soon)
 {
     mg_limiter_init(&limiter, 64, 0, 0);
-    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 64);
+    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 72);
+    mg_limiter_init(&limiter, 1, 0, 0);
+    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 1);
+    mg_limiter_init(&limiter, 4096, 0, 0);
+    ck_assert_int_eq(mg_limiter_prefetch(&limiter), MG_PREFETCH_MAX);
     mg_limiter_init(&limiter, 64, 5, 0);
     ck_assert_int_eq(mg_limiter_prefetch(&limiter), 5);
     mg_limiter_init(&limiter, 64, 0.1, 0);
