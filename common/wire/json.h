@@ -1,7 +1,7 @@
 /*
  * Reading JSON from outside: the check that all of it passes, and slices. Payloads and results are kept and
- * passed on as the bytes that came (14.00 stays 14.00), so a value is a piece of the original text, and no tree
- * is ever built.
+ * passed on as the bytes that came (14.00 stays 14.00), so a value is a piece of the original text, and no
+ * tree is ever built.
  */
 #ifndef MG_WIRE_JSON_H
 #define MG_WIRE_JSON_H
