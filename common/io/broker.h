@@ -121,6 +121,8 @@ size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that 
 typedef void mg_queue_seen_fn(void *arg, const char *queue, int64_t ready_messages, int64_t consumers);
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;
+/* Asks about a watched queue now, for who cannot wait for its period; that goes on as before. */
+void mg_broker_look(struct mg_broker *broker, const char *queue);
 
 /* ---- for the operator's tool and for clients: a private queue, and reading a queue message by message ----
  */

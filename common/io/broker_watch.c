@@ -94,6 +94,13 @@ static void watch_on_timer(void *arg)
     mg_broker_leave(broker);
 }
 
+void mg_broker_look(struct mg_broker *broker, const char *queue)
+{
+    for (struct mg_watched *watched = broker->watches.all; watched != NULL; watched = watched->next) {
+        if (strcmp(watched->queue, queue) == 0) watch_on_timer(watched);
+    }
+}
+
 static void watch_next(struct mg_broker *broker)
 {
     struct mg_watch_part *part = &broker->watches;

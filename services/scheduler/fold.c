@@ -325,7 +325,7 @@ static void context_make(const struct mg_batch *batch, const struct mg_fold *fol
     ret_context->park_ms = scheduler->options->park_ms;
     ret_context->wants_step_status = fold->record->wants_step_status;
     for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
-        ret_context->gate[i] = mg_gate_reason(scheduler, fold->workflow->gates[i], fold->record->is_high);
+        ret_context->gate[i] = mg_gate_reason(fold->workflow->gates[i], fold->record->is_high);
     }
 }
 

@@ -1,7 +1,11 @@
 /*
  * May a request for a service go out now (law 7)? No, if agents say that its breaker is open or that they are
- * not ready, if nobody consumes its queue, or if enough requests wait there already. What is seen is a
- * quarter of a second old, so windows are soft: they keep a queue short, they do not count exactly.
+ * not ready, if nobody consumes its queue, or if enough requests wait there already.
+ *
+ * How many wait is what was seen plus all that was published since; what was consumed since, and by whom,
+ * only the broker knows. So the queue is looked at every quarter of a second, and at once when what is not
+ * known makes up half of the room: a busy service is not held back by requests that are long gone. Between
+ * two looks windows are soft: they keep a queue short, they do not count exactly.
  *
  * A step held back here is parked and costs nothing; the supervisor asks for it again.
  */
@@ -9,12 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "scheduler.h"
 
 #define MG_GATES_MAX 256 /* services named by all workflows in use; two watched queues each */
 #define MG_GATE_PERIOD_MS                                                                                    \
     250 /* as often as the supervisor sweeps: sooner, nobody would ask for a parked step */
+/* A queue that is really full is not asked about more often: a hundred questions a second cost nothing yet.
+ */
+#define MG_GATE_LOOK_MS 10
+/* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
+ * would be parked. */
+#define MG_GATE_BEGUN_SHARE 4
 
 static bool has_missing_queue(const struct mg_gate *gate)
 {
@@ -37,6 +48,7 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
     if (has_missing_queue(gate) != was_missing) { /* before a request is lost on it, if it can be */
         mg_gate_published(gate, was_missing);
     }
+    mg_scheduler_wake(gate->scheduler); /* intake may have waited for this */
 }
 
 struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
@@ -69,17 +81,26 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
     return gate;
 }
 
-static bool queue_is_full(const struct mg_scheduler *scheduler, const struct mg_gate_queue *queue)
+/* Whether a queue holds `window` or more, as far as is known. */
+static bool queue_holds(struct mg_gate *gate, struct mg_gate_queue *queue, int64_t window)
 {
-    return queue->is_seen && queue->ready + queue->since >= scheduler->options->window;
+    if (!queue->is_seen) {
+        return false;
+    }
+    int64_t now_ms = queue->since * 2 >= window - queue->ready ? mg_clock_boot_ms() : 0;
+    if (now_ms >= queue->looked_at_boot_ms + MG_GATE_LOOK_MS) {
+        queue->looked_at_boot_ms = now_ms;
+        mg_broker_look(gate->scheduler->broker, queue->name);
+    }
+    return queue->ready + queue->since >= window;
 }
 
-enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct mg_gate *gate, bool is_high)
+enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
 {
     if (gate == NULL) {
         return MG_REASON_NONE;
     }
-    const struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
+    struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
     if (gate->reported !=
         MG_REASON_NONE) { /* an open breaker stops consuming: tell the cause, not the symptom */
         return gate->reported;
@@ -87,7 +108,15 @@ enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct
     if (queue->is_seen && queue->consumers <= 0) {
         return MG_REASON_NO_CONSUMER;
     }
-    return queue_is_full(scheduler, queue) ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
+    bool is_full = queue_holds(gate, queue, gate->scheduler->options->window);
+    return is_full ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
+}
+
+void mg_gate_take(struct mg_gate *gate, bool is_high)
+{
+    if (gate != NULL) {
+        gate->queues[is_high ? 1 : 0].since++;
+    }
 }
 
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count)
@@ -111,9 +140,11 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
  * the reason to take fewer new orders. */
 bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 {
-    for (const struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
-        const struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
-        if (queue->consumers > 0 && gate->reported == MG_REASON_NONE && queue_is_full(scheduler, queue)) {
+    int64_t window = scheduler->options->window;
+    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+        struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
+        if (queue->consumers > 0 && gate->reported == MG_REASON_NONE &&
+            queue_holds(gate, queue, window - window / MG_GATE_BEGUN_SHARE)) {
             return true;
         }
     }

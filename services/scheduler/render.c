@@ -39,14 +39,6 @@ static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, stru
     return true;
 }
 
-/* Room for one more in the window is taken now, so that the next order of the batch sees it. */
-static void window_take(struct mg_gate *gate, bool is_high)
-{
-    if (gate != NULL) {
-        gate->queues[is_high ? 1 : 0].since++;
-    }
-}
-
 static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_request *request, int step,
                         bool is_again)
 {
@@ -72,7 +64,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
     send->gate = fold->workflow->gates[step];
     send->step = step;
     send->is_again = is_again;
-    window_take(send->gate, record->is_high);
+    mg_gate_take(send->gate, record->is_high);
     mg_send_list_add(&fold->sends, send);
     return true;
 }

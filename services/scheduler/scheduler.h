@@ -144,7 +144,8 @@ struct mg_send_spec {
 struct mg_gate_queue {
     char name[MG_QUEUE_NAME_SIZE];
     bool is_seen;
-    int64_t ready, consumers, since; /* since: published after it was last looked at */
+    int64_t ready, consumers, since; /* since: published after it was last seen */
+    int64_t looked_at_boot_ms;       /* beside its period */
 };
 
 struct mg_gate {
@@ -322,10 +323,13 @@ void mg_reports_finish(struct mg_scheduler *scheduler);
 
 struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler,
                             const char *service); /* NULL: no memory, too many */
-enum mg_reason mg_gate_reason(const struct mg_scheduler *scheduler, const struct mg_gate *gate, bool is_high);
+enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
+/* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
+ */
+void mg_gate_take(struct mg_gate *gate, bool is_high);
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
-                      bool is_high); /* a served queue has all it may hold */
+                      bool is_high); /* a served queue has all that new orders may give it */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 void mg_gates_finish(struct mg_scheduler *scheduler);
 

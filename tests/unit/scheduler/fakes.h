@@ -61,6 +61,7 @@ struct fake_broker {
     size_t room;
     int acked, rejected, requeued, paused;
     int64_t queue_ready, queue_consumers; /* what a watched queue shows; consumers -2: nothing is seen */
+    int looks;                            /* asked for beside the watch's period */
 };
 extern struct fake_broker fake_broker;
 

@@ -278,17 +278,55 @@ START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store_order("o2")->order.steps[0].reason, MG_REASON_NO_CONSUMER);
     ck_assert_int_eq((int)fake_store_order("o2")->order.steps[0].attempt, 0);
+}
+END_TEST
+
+/* Would catch: new orders that take the room which orders that have begun need next. */
+START_TEST(intake_rests_while_a_window_is_nearly_full)
+{
+    stage_submit("o1", false); /* its workflow makes the queues watched */
+    stage_settle();
     fake_broker.queue_consumers = 2;
-    fake_broker.queue_ready = 100;
+    fake_broker.queue_ready = 75; /* of 100 */
     fake_broker_seen();
-    stage_submit("o3", false); /* the window is full: intake rests */
+    stage_submit("o2", false);
     stage_settle();
-    ck_assert_ptr_null(fake_store_order("o3"));
-    fake_broker.queue_ready = 99;
+    ck_assert_ptr_null(fake_store_order("o2"));
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
+    fake_broker.queue_ready = 74;
     fake_broker_seen();
-    fake_loop_advance(MG_TICK_MS);
     stage_settle();
-    ck_assert_int_eq(stage_step("o3", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_RUNNING);
+}
+END_TEST
+
+/* Would catch: a busy service held back by requests that it has long taken. */
+START_TEST(a_window_is_looked_at_when_it_may_be_full)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_broker.queue_consumers = 2;
+    fake_broker.queue_ready = 70; /* of 100, of which intake may have 75 */
+    fake_broker_seen();
+    stage_submit("o2", false);
+    stage_submit("o3", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.looks, 0);
+    static const char *const FILL[] = {"o4", "o5", "o6"};
+    for (size_t i = 0; i < sizeof(FILL) / sizeof(FILL[0]); i++) {
+        stage_submit(FILL[i], false);
+        stage_settle();
+    }
+    stage_submit("o7", false);
+    stage_settle();
+    ck_assert_int_gt(fake_broker.looks, 0);
+    ck_assert_ptr_null(fake_store_order("o7")); /* as far as is known, five more wait there */
+    fake_broker_seen();                         /* all of them have been taken */
+    stage_settle();
+    ck_assert_int_eq(stage_step("o7", 0), MG_STEP_RUNNING);
+    ck_assert_int_lt(fake_broker.looks, 20); /* and nobody asks on and on */
 }
 END_TEST
 
@@ -416,6 +454,8 @@ int main(void)
     tcase_add_test(messages, a_word_from_the_agents_of_another_service_counts_for_nothing);
     tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
     tcase_add_test(messages, a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned);
+    tcase_add_test(messages, intake_rests_while_a_window_is_nearly_full);
+    tcase_add_test(messages, a_window_is_looked_at_when_it_may_be_full);
     tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
