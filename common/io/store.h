@@ -79,7 +79,6 @@ struct mg_step_record {
 /* An order whole: the core's aggregate and what goes with it. Slices belong to the arena of the batch. */
 struct mg_order_record {
     char order_id[MG_ORDER_ID_MAX + 1];
-    struct mg_order order;
     char workflow[MG_NAME_MAX + 1];
     int64_t workflow_version;
     int64_t revision; /* of the payload; 1 as submitted, higher when an operator repaired it */
@@ -88,10 +87,10 @@ struct mg_order_record {
     struct mg_slice reply_to, correlation_id; /* where statuses go; reply_to absent: nobody asked */
     struct mg_slice traceparent;
     bool is_high, wants_step_status;
+    struct mg_order order;
     /* By step index of its workflow version. Only rows that exist are filled by a load: a step's row is born
      * at its first change; the others are zero, which is MG_STEP_PENDING. */
-    char step_names[MG_STEPS_MAX][MG_NAME_MAX + 1];
-    char services[MG_STEPS_MAX][MG_NAME_MAX + 1];
+    const char *step_names[MG_STEPS_MAX], *services[MG_STEPS_MAX];
     struct mg_step_record steps[MG_STEPS_MAX];
 };
 

@@ -150,8 +150,8 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
         return mg_err_set(err, MG_STALE, "could not read order \"%s\": a newer version wrote it",
                           record->order_id);
     }
-    mg_rows_copy(rows, row, S_STEP, record->step_names[index], sizeof record->step_names[index]);
-    mg_rows_copy(rows, row, S_SERVICE, record->services[index], sizeof record->services[index]);
+    record->step_names[index] = mg_arena_text(arena, mg_rows_value(rows, row, S_STEP));
+    record->services[index] = mg_arena_text(arena, mg_rows_value(rows, row, S_SERVICE));
     step->is_maybe = mg_rows_bool(rows, row, S_MAYBE);
     step->is_undo_dispatched = mg_rows_bool(rows, row, S_UNDO_DISPATCHED);
     step->is_refused = mg_rows_bool(rows, row, S_REFUSED);
@@ -166,7 +166,8 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     step->finish_by_ms = mg_rows_int(rows, row, S_FINISH_BY);
     more->has_do_digest = mg_rows_bytes(rows, row, S_DO_DIGEST, more->do_digest, MG_SHA256_SIZE);
     more->has_undo_digest = mg_rows_bytes(rows, row, S_UNDO_DIGEST, more->undo_digest, MG_SHA256_SIZE);
-    if (!take(arena, rows, row, S_CAUSE, &more->cause) || !take(arena, rows, row, S_RESULT, &more->result) ||
+    if (record->step_names[index] == NULL || record->services[index] == NULL ||
+        !take(arena, rows, row, S_CAUSE, &more->cause) || !take(arena, rows, row, S_RESULT, &more->result) ||
         !take(arena, rows, row, S_ERROR_CODE, &more->error_code) ||
         !take(arena, rows, row, S_ERROR_TEXT, &more->error_text)) {
         return mg_err_set(err, MG_TRANSIENT, "could not read order \"%s\": the batch's memory is full",

@@ -31,7 +31,6 @@
 #define MG_NEWEST_AGE_MS 1000
 
 static void batch_decide(struct mg_batch *batch);
-static void batch_resolve(struct mg_batch *batch);
 
 void mg_batch_destroy(struct mg_batch *batch)
 {
@@ -43,6 +42,7 @@ void mg_batch_destroy(struct mg_batch *batch)
     }
     for (int i = 0; i < batch->fold_count; i++) {
         mg_send_list_drop(&batch->folds[i]->sends);
+        free(batch->folds[i]->cached);
     }
     mg_buf_finish(&batch->scratch);
     mg_arena_destroy(batch->arena);
@@ -61,8 +61,7 @@ static void batch_end(struct mg_batch *batch)
     mg_scheduler_wake(scheduler);
 }
 
-/* Nothing is known of what was asked of the store: everything is run again, later. */
-static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
+void mg_batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
     mg_log(scheduler->failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for many in a row */
@@ -96,7 +95,7 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
 {
     struct mg_scheduler *scheduler = batch->scheduler;
     if (fold->write == NULL && !fold->has_failed) {
-        return FOLD_STORED;
+        return fold->is_guessed ? FOLD_AGAIN : FOLD_STORED;
     }
     enum mg_write_result result = fold->has_failed ? MG_WRITE_POISONED : fold->write->result;
     switch (result) {
@@ -124,6 +123,7 @@ static enum fold_outcome item_outcome(struct mg_item *item, enum fold_outcome ou
     const struct mg_fold *fold = item->fold;
     bool is_spoilt = fold->has_failed || (fold->write != NULL && fold->write->result == MG_WRITE_POISONED);
     item->work->is_alone = item->work->is_alone || is_spoilt;
+    item->work->is_guess_wrong = true;
     return ++item->work->conflicts <= MG_CONFLICTS_MAX ? FOLD_AGAIN : FOLD_POISONED;
 }
 
@@ -152,6 +152,10 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_fold *fold = batch->folds[i];
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
+            bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
+            if (is_open) {
+                mg_cache_put(&scheduler->cache, fold->record);
+            }
             sends_prune(fold);
             mg_outbox_add(scheduler, &fold->sends);
         }
@@ -180,7 +184,7 @@ static void on_committed(void *arg, const struct mg_err *err)
 {
     struct mg_batch *batch = arg;
     if (err != NULL) {
-        batch_retry(batch, err);
+        mg_batch_retry(batch, err);
     } else {
         batch_settle(batch);
     }
@@ -201,6 +205,9 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
          */
         item->end = mg_command_comes_again(item) ? MG_END_ACK : MG_END_LEAVE;
         return;
+    }
+    if (item->fold->is_guessed && record == NULL && item->workflow == NULL) {
+        return; /* who has no workflow is refused, if it is not there already: that must be known */
     }
     switch (item->work->lane) {
     case MG_LANE_REPLIES:
@@ -265,8 +272,8 @@ bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_
     const struct mg_workflow *workflow = fold->workflow->workflow;
     record->order.step_count = workflow->plan.step_count;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        memcpy(record->step_names[i], workflow->steps[i].name, sizeof(record->step_names[i]));
-        memcpy(record->services[i], workflow->steps[i].service, sizeof(record->services[i]));
+        record->step_names[i] = workflow->steps[i].name;
+        record->services[i] = workflow->steps[i].service;
     }
     fold->before = mg_arena_alloc(batch->arena, sizeof(*fold->before));
     if (fold->before == NULL) {
@@ -338,14 +345,14 @@ static void on_workflow(void *arg, struct mg_want *want, const struct mg_err *er
         return;
     }
     if (batch->has_failed) {
-        batch_retry(batch, &batch->failure);
+        mg_batch_retry(batch, &batch->failure);
     } else {
         items_resolve(batch, false);
         batch_decide(batch);
     }
 }
 
-static void batch_resolve(struct mg_batch *batch)
+void mg_batch_resolve(struct mg_batch *batch)
 {
     items_resolve(batch, true);
     batch->waiting = batch->want_count;
@@ -356,117 +363,6 @@ static void batch_resolve(struct mg_batch *batch)
     if (batch->want_count == 0) {
         batch_decide(batch);
     }
-}
-
-static struct mg_fold *fold_of(struct mg_batch *batch, const char *order_id)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (const char *at = order_id; *at != '\0'; at++) {
-        hash = (hash ^ (uint8_t)*at) * 16777619u;
-    }
-    struct mg_fold **head = &batch->heads[hash % MG_FOLD_HEADS];
-    for (struct mg_fold *fold = *head; fold != NULL; fold = fold->next) {
-        if (strcmp(fold->order_id, order_id) == 0) {
-            return fold;
-        }
-    }
-    struct mg_fold *fold = mg_arena_alloc(batch->arena, sizeof(*fold));
-    if (fold != NULL) {
-        fold->order_id = order_id;
-        fold->next = *head;
-        *head = fold;
-        batch->folds[batch->fold_count++] = fold;
-    }
-    return fold;
-}
-
-static void on_loaded(void *arg, const struct mg_load_answer *answer, const struct mg_err *err)
-{
-    struct mg_batch *batch = arg;
-    struct mg_scheduler *scheduler = batch->scheduler;
-    struct mg_err no_memory;
-    if (err == NULL) {
-        size_t count = (size_t)batch->item_count;
-        batch->folds = mg_arena_alloc(batch->arena, count * sizeof(struct mg_fold *));
-        batch->wants = mg_arena_alloc(batch->arena, count * sizeof(*batch->wants));
-        if (batch->folds == NULL || batch->wants == NULL) {
-            (void)mg_err_set(&no_memory, MG_TRANSIENT, "no memory");
-            err = &no_memory;
-        }
-    }
-    for (int i = 0; err == NULL && i < batch->item_count; i++) {
-        struct mg_item *item = &batch->items[i];
-        item->fold = fold_of(batch, item->order_id);
-        if (item->fold == NULL) {
-            (void)mg_err_set(&no_memory, MG_TRANSIENT, "no memory");
-            err = &no_memory;
-            break;
-        }
-        item->fold->record = answer->orders[i].record;
-        item->fold->is_unreadable = item->fold->is_unreadable || answer->orders[i].is_unreadable;
-        item->fold->item_count++;
-        item->event = answer->orders[i].event;
-    }
-    if (err != NULL) {
-        batch_retry(batch, err);
-        return;
-    }
-    batch->now_ms = answer->now_ms;
-    scheduler->db_offset_ms = answer->now_ms - mg_clock_boot_ms();
-    mg_gates_report(scheduler, answer->services, answer->service_count);
-    batch_resolve(batch);
-}
-
-/* ---- reading ---- */
-
-static bool item_read(struct mg_batch *batch, struct mg_item *item)
-{
-    switch (item->work->lane) {
-    case MG_LANE_REPLIES:
-        return mg_settle_read(batch, item);
-    case MG_LANE_COMMANDS:
-        return mg_command_read(batch, item);
-    case MG_LANE_HIGH:
-    case MG_LANE_NORMAL:
-        return mg_intake_read(batch, item);
-    case MG_LANE_INTERNAL:
-        return mg_unpublishable_read(batch, item);
-    case MG_LANE_COUNT:
-        break;
-    }
-    return false;
-}
-
-static void batch_read(struct mg_batch *batch)
-{
-    for (int i = 0; i < batch->work_count; i++) {
-        struct mg_item *item = &batch->items[batch->item_count];
-        memset(item, 0, sizeof(*item));
-        item->work = batch->works[i];
-        item->first_event = -1;
-        if (item_read(batch, item)) {
-            batch->item_count++;
-        }
-    }
-}
-
-static void batch_load(struct mg_batch *batch)
-{
-    struct mg_load *loads = mg_arena_alloc(batch->arena, (size_t)batch->item_count * sizeof(*loads));
-    bool has_failed = loads == NULL;
-    for (int i = 0; i < batch->item_count && !has_failed; i++) {
-        const struct mg_item *item = &batch->items[i];
-        has_failed = item->cause.data == NULL;
-        loads[i].order_id = item->order_id;
-        loads[i].cause = item->wants_event ? item->cause : (struct mg_slice){NULL, 0};
-    }
-    if (has_failed) {
-        struct mg_err err;
-        (void)mg_err_set(&err, MG_TRANSIENT, "no memory");
-        batch_retry(batch, &err);
-        return;
-    }
-    mg_store_load(batch->scheduler->store, batch->arena, loads, batch->item_count, on_loaded, batch);
 }
 
 /* What the store did not take may have been too much at once (large payloads, a slow disk): half of it is
@@ -509,9 +405,9 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     batch->started_us = mg_clock_boot_us();
     scheduler->batch = batch;
     scheduler->batch_number++;
-    batch_read(batch);
+    mg_batch_read(batch);
     if (batch->item_count > 0) {
-        batch_load(batch);
+        mg_batch_load(batch);
     } else {
         batch_end(batch);
     }

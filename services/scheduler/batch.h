@@ -22,6 +22,7 @@ struct mg_item {
     bool wants_event;              /* load what this cause made before */
     struct mg_event_record *event; /* and here it is; NULL: nothing */
     struct mg_fold *fold;
+    int load;                           /* index of its question; -1: the fold's order is guessed */
     struct mg_want *want;               /* the workflow it needs, if it had to be fetched */
     struct mg_workflow_entry *workflow; /* of a submission */
 
@@ -43,6 +44,8 @@ struct mg_fold {
     struct mg_fold *next; /* of the same hash */
     const char *order_id;
     struct mg_order_record *record; /* NULL: there is no such order */
+    bool is_guessed;                /* not read: it may be otherwise, which only a write finds out */
+    struct mg_cached *cached;       /* what it was guessed from; holds the record's texts; owned */
     struct mg_order *before;
     struct mg_workflow_entry *workflow;
     uint64_t expected_version;
@@ -72,6 +75,7 @@ struct mg_batch {
     struct mg_fold *heads[MG_FOLD_HEADS];
     struct mg_fold **folds;
     int fold_count;
+    struct mg_load *loads;
     struct mg_want *wants;
     int want_count, waiting;
     bool has_failed;
@@ -82,6 +86,15 @@ struct mg_batch {
     struct mg_decision decision; /* of the cause in hand */
     struct mg_buf scratch;
 };
+
+/* ---- batch.c, load.c ---- */
+
+void mg_batch_read(struct mg_batch *batch); /* works to items */
+/* Gives each fold its order, then goes on with mg_batch_resolve or mg_batch_retry. */
+void mg_batch_load(struct mg_batch *batch);
+void mg_batch_resolve(struct mg_batch *batch); /* finds the workflows, decides, commits */
+/* Nothing is known of what was asked of the store: everything is run again, later. */
+void mg_batch_retry(struct mg_batch *batch, const struct mg_err *err);
 
 /* What the event row tells beside the transitions. */
 struct mg_story {

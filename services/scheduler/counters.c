@@ -65,6 +65,8 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
     counters->batch_causes = counter(metrics, "makegood_batch_causes_total", "causes taken in batches");
     counters->conflicts =
         counter(metrics, "makegood_conflicts_total", "orders decided again after another instance");
+    counters->guessed =
+        counter(metrics, "makegood_guessed_total", "orders decided without reading them first");
     counters->stale = counter(metrics, "makegood_stale_total", "causes that came too late to matter");
     counters->duplicates =
         counter(metrics, "makegood_duplicates_total", "causes that changed nothing, being repeats");

@@ -181,7 +181,7 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     struct mg_status_message status = {.seq = effect->seq, .status = effect->status, .at_ms = batch->now_ms};
     memcpy(status.order_id, record->order_id, sizeof(status.order_id));
     if (effect->step >= 0) {
-        memcpy(status.step, record->step_names[effect->step], sizeof(status.step));
+        snprintf(status.step, sizeof(status.step), "%s", record->step_names[effect->step]);
     }
     if (effect->reason != MG_REASON_NONE) {
         snprintf(status.reason, sizeof(status.reason), "%s: %s", mg_reason_name(effect->reason),

@@ -129,6 +129,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
 {
     struct mg_scheduler *scheduler = arg;
     scheduler->is_store_up = is_up;
+    mg_cache_clear(&scheduler->cache);
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     mg_scheduler_wake(scheduler);
@@ -256,6 +257,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     if (scheduler->broker != NULL) {
         mg_broker_destroy(scheduler->broker);
     }
+    mg_cache_clear(&scheduler->cache);
     mg_workflows_finish(scheduler);
     mg_gates_finish(scheduler);
     mg_buf_finish(&scheduler->scratch);

@@ -63,6 +63,7 @@ struct mg_work {
     struct mg_delivery *delivery; /* NULL in the internal lane */
     bool is_again;                /* law 3: it may have been committed before */
     bool is_alone;                /* may spoil its neighbours: a batch of its own */
+    bool is_guess_wrong;          /* its order is read before it is decided again */
     bool is_settled;
     enum mg_end end;          /* what becomes of the delivery when nothing is pending any more */
     int pending;              /* confirms, marks and follow-ups that must come before the ack */
@@ -190,6 +191,15 @@ struct mg_definition {
     char *file;
 };
 
+/* Orders as this process wrote them last, see cache.c. */
+#define MG_CACHE_HEADS 4096 /* a power of two; some thousand orders are in it */
+struct mg_cached;
+struct mg_cache {
+    struct mg_cached *heads[MG_CACHE_HEADS];
+    struct mg_cached *oldest, *newest;
+    size_t bytes;
+};
+
 struct mg_batch;
 struct mg_owed_mark;
 struct mg_agent_report;
@@ -200,7 +210,7 @@ struct mg_counters {
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];
     struct mg_metric *batch_seconds, *batch_causes, *conflicts, *stale, *duplicates, *again, *rejected,
-        *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
+        *guessed, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
 };
 
 struct mg_scheduler {
@@ -226,7 +236,9 @@ struct mg_scheduler {
     uint32_t failures; /* rounds in a row that the store did not take */
     struct mg_batch *batch;
     uint64_t batch_number;
-    int64_t db_offset_ms; /* database's clock less boot clock, as last seen */
+    int64_t db_offset_ms;    /* database's clock less boot clock, as last seen */
+    int64_t seen_at_boot_ms; /* when that was; 0: never */
+    struct mg_cache cache;
 
     /* outbox */
     struct mg_send_list unsent, sent;
@@ -345,6 +357,18 @@ struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, cons
                                             int64_t max_age_ms);
 void mg_workflows_fetch(struct mg_want *want);
 void mg_workflows_finish(struct mg_scheduler *scheduler);
+
+/* ---- cache.c ---- */
+
+/* One block of memory, to be freed with free(). NULL: this process did not write it, or not lately. */
+struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id);
+/* The record in `arena`, its texts in `cached`; NULL: no memory. Of its steps' names and services nothing is
+ * kept: they are the workflow's. */
+struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct mg_arena *arena);
+/* Keeps a copy of what has just been written; the order must not be in the cache. */
+void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record);
+void mg_cache_clear(struct mg_cache *cache);
+uint32_t mg_order_hash(const char *order_id);
 
 /* ---- batch.c ---- */
 

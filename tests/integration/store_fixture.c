@@ -306,8 +306,8 @@ void order_make(struct mg_order_record *record, const char *order_id)
     record->payload = mg_slice_of("{\"price\":14.00}");
     record->order.version = 1;
     record->order.step_count = 1;
-    snprintf(record->step_names[0], sizeof record->step_names[0], "reserve");
-    snprintf(record->services[0], sizeof record->services[0], "inventory");
+    record->step_names[0] = "reserve";
+    record->services[0] = "inventory";
 }
 
 struct mg_order_write write_make(const struct mg_order_record *record, uint64_t expected_version,

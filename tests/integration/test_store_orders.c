@@ -55,8 +55,11 @@ static void fill_step(struct mg_order_record *record, int index)
     if (more->has_undo_digest) memset(more->undo_digest, 0x01, sizeof more->undo_digest);
     more->error_code = mg_slice_of("http_503");
     more->error_text = mg_slice_of("");
-    snprintf(record->step_names[index], sizeof record->step_names[index], "step-%d", index);
-    snprintf(record->services[index], sizeof record->services[index], "service-%d", index);
+    static char step_names[MG_STEPS_MAX][16], services[MG_STEPS_MAX][16];
+    snprintf(step_names[index], sizeof step_names[index], "step-%d", index);
+    snprintf(services[index], sizeof services[index], "service-%d", index);
+    record->step_names[index] = step_names[index];
+    record->services[index] = services[index];
 }
 
 static void assert_same_step(const struct mg_step *a, const struct mg_step *b)

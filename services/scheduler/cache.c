@@ -1,0 +1,164 @@
+/*
+ * Orders as this process wrote them last, so that a reply to one need not read it again. What is kept is a
+ * guess: another instance may have written since. So it serves only decisions that are written, since the
+ * guard of the write finds out (law 4); whoever decides on it and has nothing to write, or is too late,
+ * reads.
+ *
+ * An order that is taken out is its batch's, and what the batch has written comes back: so nothing is kept of
+ * which a write is under way, or of which nobody knows whether it was written. All goes with the session that
+ * wrote it: a store that another has taken over may have lost its tail and grown a new one.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler.h"
+
+/* Some thousand orders of a few KiB, as many as are under way at full load. What is above is read again. */
+#define MG_CACHE_MAX_BYTES (16u * 1024 * 1024)
+
+/* `bytes`: a record as far as its `order`, its order and its steps' records as far as it has steps, and the
+ * texts of all its slices, a NUL each. */
+struct mg_cached {
+    struct mg_cached *next;          /* of the same hash */
+    struct mg_cached *older, *newer; /* by when they were written */
+    size_t size;
+    char order_id[MG_ORDER_ID_MAX + 1];
+    _Alignas(max_align_t) char bytes[];
+};
+
+#define HEAD_SIZE offsetof(struct mg_order_record, order)
+static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the head as it is");
+
+static size_t order_size(int step_count)
+{
+    return offsetof(struct mg_order, steps) + (size_t)step_count * sizeof(struct mg_step);
+}
+
+/* The slices of a record, one after the other; NULL: there are no more. */
+static struct mg_slice *text_at(struct mg_order_record *record, int index)
+{
+    struct mg_slice *const of_order[] = {&record->payload, &record->reply_to, &record->correlation_id,
+                                         &record->traceparent};
+    const int of_order_count = sizeof(of_order) / sizeof(of_order[0]);
+    if (index < of_order_count) {
+        return of_order[index];
+    }
+    int step = (index - of_order_count) / 4;
+    if (step >= record->order.step_count) {
+        return NULL;
+    }
+    struct mg_step_record *more = &record->steps[step];
+    struct mg_slice *const of_step[] = {&more->cause, &more->result, &more->error_code, &more->error_text};
+    return of_step[(index - of_order_count) % 4];
+}
+
+uint32_t mg_order_hash(const char *order_id)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *at = order_id; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * 16777619u;
+    }
+    return hash;
+}
+
+/* Where the entry of an order hangs, or would. */
+static struct mg_cached **place_of(struct mg_cache *cache, const char *order_id)
+{
+    struct mg_cached **at = &cache->heads[mg_order_hash(order_id) % MG_CACHE_HEADS];
+    while (*at != NULL && strcmp((*at)->order_id, order_id) != 0) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id)
+{
+    struct mg_cached **place = place_of(cache, order_id), *cached = *place;
+    if (cached == NULL) {
+        return NULL;
+    }
+    *place = cached->next;
+    *(cached->older != NULL ? &cached->older->newer : &cache->oldest) = cached->newer;
+    *(cached->newer != NULL ? &cached->newer->older : &cache->newest) = cached->older;
+    cache->bytes -= cached->size;
+    return cached;
+}
+
+struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct mg_arena *arena)
+{
+    struct mg_order_record *record = mg_arena_alloc(arena, sizeof(*record));
+    if (record == NULL) {
+        return NULL;
+    }
+    const char *at = cached->bytes;
+    memcpy(record, at, HEAD_SIZE);
+    at += HEAD_SIZE;
+    memcpy(&record->order, at, offsetof(struct mg_order, steps)); /* says how many steps follow */
+    memcpy(&record->order, at, order_size(record->order.step_count));
+    at += order_size(record->order.step_count);
+    size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
+    memcpy(record->steps, at, steps_size);
+    at += steps_size;
+    struct mg_slice *text;
+    for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
+        if (text->data != NULL) {
+            text->data = at;
+            at += text->len + 1;
+        }
+    }
+    return record;
+}
+
+static void newest_add(struct mg_cache *cache, struct mg_cached *cached)
+{
+    struct mg_cached **head = &cache->heads[mg_order_hash(cached->order_id) % MG_CACHE_HEADS];
+    cached->next = *head;
+    *head = cached;
+    cached->older = cache->newest;
+    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = cached;
+    cache->newest = cached;
+    cache->bytes += cached->size;
+}
+
+void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
+{
+    size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
+    size_t size = sizeof(struct mg_cached) + HEAD_SIZE + order_size(record->order.step_count) + steps_size;
+    const struct mg_slice *text;
+    for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
+        size += text->data != NULL ? text->len + 1 : 0;
+    }
+    struct mg_cached *cached = size <= MG_CACHE_MAX_BYTES ? malloc(size) : NULL;
+    if (cached == NULL) { /* it will be read */
+        return;
+    }
+    *cached = (struct mg_cached){.size = size};
+    memcpy(cached->order_id, record->order_id, sizeof(cached->order_id));
+    char *at = cached->bytes;
+    memcpy(at, record, HEAD_SIZE);
+    at += HEAD_SIZE;
+    memcpy(at, &record->order, order_size(record->order.step_count));
+    at += order_size(record->order.step_count);
+    memcpy(at, record->steps, steps_size);
+    at += steps_size;
+    for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
+        if (text->data != NULL) {
+            memcpy(at, text->data, text->len);
+            at[text->len] = '\0';
+            at += text->len + 1;
+        }
+    }
+    while (cache->bytes + size > MG_CACHE_MAX_BYTES) {
+        free(mg_cache_take(cache, cache->oldest->order_id));
+    }
+    newest_add(cache, cached);
+}
+
+void mg_cache_clear(struct mg_cache *cache)
+{
+    while (cache->oldest != NULL) {
+        free(mg_cache_take(cache, cache->oldest->order_id));
+    }
+}

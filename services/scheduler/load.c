@@ -1,0 +1,214 @@
+/*
+ * From deliveries to orders: each is read into an item, items of one order come together in a fold, and the
+ * fold gets its order. A new order is taken for new and a reply for one to the order as it was written last,
+ * without asking: what is guessed wrong is found when it is written (law 4) and then asked for, as is all
+ * that must be known for sure.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "batch.h"
+
+/* Clock and gates, which come with every read, are read for their own sake when they are older. Agents report
+ * every few seconds; and in this time no two clocks part by a millisecond. */
+#define MG_SEEN_AGE_MS 250
+
+/* ---- reading ---- */
+
+static bool item_read(struct mg_batch *batch, struct mg_item *item)
+{
+    switch (item->work->lane) {
+    case MG_LANE_REPLIES:
+        return mg_settle_read(batch, item);
+    case MG_LANE_COMMANDS:
+        return mg_command_read(batch, item);
+    case MG_LANE_HIGH:
+    case MG_LANE_NORMAL:
+        return mg_intake_read(batch, item);
+    case MG_LANE_INTERNAL:
+        return mg_unpublishable_read(batch, item);
+    case MG_LANE_COUNT:
+        break;
+    }
+    return false;
+}
+
+void mg_batch_read(struct mg_batch *batch)
+{
+    for (int i = 0; i < batch->work_count; i++) {
+        struct mg_item *item = &batch->items[batch->item_count];
+        memset(item, 0, sizeof(*item));
+        item->work = batch->works[i];
+        item->first_event = -1;
+        if (item_read(batch, item)) {
+            batch->item_count++;
+        }
+    }
+}
+
+static struct mg_fold *fold_of(struct mg_batch *batch, const char *order_id)
+{
+    struct mg_fold **head = &batch->heads[mg_order_hash(order_id) % MG_FOLD_HEADS];
+    for (struct mg_fold *fold = *head; fold != NULL; fold = fold->next) {
+        if (strcmp(fold->order_id, order_id) == 0) {
+            return fold;
+        }
+    }
+    struct mg_fold *fold = mg_arena_alloc(batch->arena, sizeof(*fold));
+    if (fold != NULL) {
+        fold->order_id = order_id;
+        fold->next = *head;
+        *head = fold;
+        batch->folds[batch->fold_count++] = fold;
+    }
+    return fold;
+}
+
+static bool folds_make(struct mg_batch *batch)
+{
+    size_t count = (size_t)batch->item_count;
+    batch->folds = mg_arena_alloc(batch->arena, count * sizeof(struct mg_fold *));
+    batch->wants = mg_arena_alloc(batch->arena, count * sizeof(*batch->wants));
+    batch->loads = mg_arena_alloc(batch->arena, count * sizeof(*batch->loads));
+    if (batch->folds == NULL || batch->wants == NULL || batch->loads == NULL) {
+        return false;
+    }
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        item->fold = item->cause.data != NULL ? fold_of(batch, item->order_id) : NULL;
+        if (item->fold == NULL) {
+            return false;
+        }
+        item->fold->item_count++;
+    }
+    return true;
+}
+
+/* ---- guessing ---- */
+
+/* The order as this process wrote it last. False: it did not, or all that goes with it is not here. */
+static bool fold_recall(struct mg_batch *batch, struct mg_fold *fold)
+{
+    fold->cached = mg_cache_take(&batch->scheduler->cache, fold->order_id);
+    struct mg_order_record *record =
+        fold->cached != NULL ? mg_cached_record(fold->cached, batch->arena) : NULL;
+    if (record == NULL) {
+        return false;
+    }
+    fold->workflow = mg_workflows_find(batch->scheduler, record->workflow, record->workflow_version, 0);
+    return fold->workflow != NULL && mg_fold_bind(batch, fold, record);
+}
+
+/* A reply to anything but the running attempt means that another instance has written since, or that it
+ * changes nothing: both must be known for sure. */
+static bool is_awaited(const struct mg_item *item)
+{
+    const struct mg_fold *fold = item->fold;
+    int index = mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(item->reply->step));
+    const struct mg_step *step = index >= 0 ? &fold->record->order.steps[index] : NULL;
+    return step != NULL && (step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING) &&
+           step->attempt == item->reply->attempt && step->kind == item->reply->kind;
+}
+
+static bool may_guess(const struct mg_item *item)
+{
+    if (item->wants_event || item->work->is_guess_wrong) {
+        return false;
+    }
+    switch (item->work->lane) {
+    case MG_LANE_REPLIES:
+        return item->fold->record != NULL && is_awaited(item);
+    case MG_LANE_HIGH:
+    case MG_LANE_NORMAL:
+        return item->fold->cached == NULL;
+    case MG_LANE_COMMANDS:
+    case MG_LANE_INTERNAL:
+    case MG_LANE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void folds_guess(struct mg_batch *batch)
+{
+    for (int i = 0; i < batch->fold_count; i++) {
+        batch->folds[i]->is_guessed = true;
+        (void)fold_recall(batch, batch->folds[i]); /* without a record it can only be new */
+    }
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        item->fold->is_guessed = item->fold->is_guessed && may_guess(item);
+    }
+    for (int i = 0; i < batch->fold_count; i++) {
+        struct mg_fold *fold = batch->folds[i];
+        if (fold->is_guessed) {
+            mg_metric_add(batch->scheduler->counters.guessed, 1);
+        } else {
+            fold->record = NULL;
+            fold->workflow = NULL;
+        }
+    }
+}
+
+/* ---- asking ---- */
+
+static void on_loaded(void *arg, const struct mg_load_answer *answer, const struct mg_err *err)
+{
+    struct mg_batch *batch = arg;
+    struct mg_scheduler *scheduler = batch->scheduler;
+    if (err != NULL) {
+        mg_batch_retry(batch, err);
+        return;
+    }
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        if (item->load >= 0) {
+            const struct mg_loaded *loaded = &answer->orders[item->load];
+            item->fold->record = loaded->record;
+            item->fold->is_unreadable = item->fold->is_unreadable || loaded->is_unreadable;
+            item->event = loaded->event;
+        }
+    }
+    batch->now_ms = answer->now_ms;
+    scheduler->seen_at_boot_ms = mg_clock_boot_ms();
+    scheduler->db_offset_ms = answer->now_ms - scheduler->seen_at_boot_ms;
+    mg_gates_report(scheduler, answer->services, answer->service_count);
+    mg_batch_resolve(batch);
+}
+
+static int loads_make(struct mg_batch *batch)
+{
+    int count = 0;
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        item->load = item->fold->is_guessed ? -1 : count;
+        if (!item->fold->is_guessed) {
+            batch->loads[count++] =
+                (struct mg_load){.order_id = item->order_id,
+                                 .cause = item->wants_event ? item->cause : (struct mg_slice){NULL, 0}};
+        }
+    }
+    return count;
+}
+
+void mg_batch_load(struct mg_batch *batch)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    if (!folds_make(batch)) {
+        struct mg_err err;
+        (void)mg_err_set(&err, MG_TRANSIENT, "no memory");
+        mg_batch_retry(batch, &err);
+        return;
+    }
+    folds_guess(batch);
+    int count = loads_make(batch);
+    bool is_seen =
+        scheduler->seen_at_boot_ms != 0 && mg_clock_boot_ms() - scheduler->seen_at_boot_ms <= MG_SEEN_AGE_MS;
+    if (count == 0 && is_seen) {
+        batch->now_ms = mg_scheduler_db_now_ms(scheduler);
+        mg_batch_resolve(batch);
+    } else {
+        mg_store_load(scheduler->store, batch->arena, batch->loads, count, on_loaded, batch);
+    }
+}

@@ -1,0 +1,238 @@
+/*
+ * Orders that are decided without reading them: that it is done, that what is kept is the order as it was
+ * written, and that a guess which is wrong changes nothing and is found out. Each test says which failure it
+ * would catch.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+static void reply(const char *order_id, const char *step, uint32_t attempt)
+{
+    stage_reply(&(struct stage_reply){.order_id = order_id, .step = step, .attempt = attempt});
+}
+
+/* Would catch: a read for each cause, which costs a round trip and half of what the write does. */
+START_TEST(an_order_of_ones_own_is_not_read)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int loads = fake_store.loads;
+    stage_submit("o2", false);
+    reply("o1", "reserve", 1);
+    stage_settle();
+    reply("o1", "charge", 1);
+    reply("o2", "reserve", 1);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"ref\":7.50"));
+    ck_assert_int_eq(fake_store.loads, loads);
+    ck_assert_ptr_null(mg_cache_take(&stage_scheduler->cache, "o1")); /* it has ended: nobody asks again */
+}
+END_TEST
+
+/* Would catch: a decision on what another instance has changed since. */
+START_TEST(what_another_has_written_since_is_found_out)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_store_bump("o1");
+    int loads = fake_store.loads, commits = fake_store.commits;
+    reply("o1", "reserve", 1);
+    stage_settle();
+    ck_assert_int_eq(fake_store.commits, commits + 2); /* the first one lost to the guard */
+    ck_assert_int_eq(fake_store.loads, loads + 1);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_uint_eq(fake_store_order("o1")->order.version, 3);
+    ck_assert_int_eq(fake_broker_count("request"), 2); /* and nothing of it left */
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
+/* Would catch: a reply dropped as stale, or taken for a lost tail, because of what is remembered. */
+START_TEST(a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int loads = fake_store.loads, commits = fake_store.commits;
+    reply("o1", "reserve", 1);
+    reply("o1", "reserve", 1); /* in the same batch: the first is decided, the second repeats it */
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads);
+    ck_assert_int_eq(fake_store.commits, commits + 1);
+    reply("o1", "reserve", 1);
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads + 1);
+    ck_assert_int_eq(fake_store.commits, commits + 1);
+    ck_assert_int_eq(fake_broker.acked, 4);
+}
+END_TEST
+
+/* Would catch: an order made twice, or a client that is not answered, because it was taken for new. */
+START_TEST(an_order_that_is_not_new_is_found_out)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    mg_cache_clear(&stage_scheduler->cache); /* as in another instance */
+    int statuses = fake_broker_count("status");
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
+    ck_assert_int_eq(fake_broker_count("request"), 1);
+    stage_submit_from("o1", "[15.00]", "client", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("submission"), 1); /* refused, once */
+    ck_assert_int_eq(fake_broker.acked, 3);
+}
+END_TEST
+
+/* Would catch: a refusal by guess, of an order that is there and whose workflow was given another name. */
+START_TEST(a_workflow_that_is_unknown_is_refused_once)
+{
+    stage_submit("o0", false);
+    stage_settle();
+    int loads = fake_store.loads;
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"three\",\"payload\":{}}",
+                                .message_id = "o1"});
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads + 1);
+    ck_assert_int_eq(fake_broker_count("submission"), 1);
+}
+END_TEST
+
+/* Would catch: a guess on what may not have been written, or on what a store held that another has replaced.
+ */
+START_TEST(nothing_is_remembered_of_a_session_that_is_lost)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int loads = fake_store.loads;
+    fake_store.options.on_state(fake_store.options.arg, false, "away");
+    fake_store.options.on_state(fake_store.options.arg, true, "");
+    reply("o1", "reserve", 1);
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads + 1);
+    fake_store.next_commit = FAKE_COMMIT_UNKNOWN_DONE;
+    reply("o1", "charge", 1);
+    stage_settle();
+    fake_loop_advance(6000); /* past the backoff */
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads + 2);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    ck_assert_int_eq(fake_store_event_count("o1"), 3);
+}
+END_TEST
+
+static void assert_same_text(struct mg_slice a, struct mg_slice b)
+{
+    ck_assert_int_eq(a.data == NULL, b.data == NULL);
+    ck_assert(mg_slice_equal(a, b) || a.data == NULL);
+}
+
+/* Would catch: a member of an order that is forgotten when it is kept, or a text cut or taken for another. */
+START_TEST(what_is_kept_is_the_whole_order)
+{
+    struct mg_arena *arena = mg_arena_create(1024 * 1024);
+    struct mg_order_record *record = mg_arena_alloc(arena, sizeof(*record));
+    struct mg_cache cache;
+    memset(&cache, 0, sizeof(cache));
+    memset(record, 0x5a, sizeof(*record)); /* whatever it has is to come back */
+    strcpy(record->order_id, "o1");
+    record->order.step_count = 3;
+    record->payload = mg_slice_of("{\"items\":[14.00]}");
+    record->reply_to = (struct mg_slice){NULL, 0};
+    record->correlation_id = mg_slice_of("");
+    record->traceparent = mg_slice_of("00-trace");
+    for (int i = 0; i < 3; i++) {
+        struct mg_step_record *step = &record->steps[i];
+        step->cause = mg_slice_of("o1.reserve.1.do");
+        step->result = i == 1 ? mg_slice_of("7.50") : (struct mg_slice){NULL, 0};
+        step->error_code = mg_slice_of("http_503");
+        step->error_text = (struct mg_slice){"a\0b", 3};
+    }
+    mg_cache_put(&cache, record);
+    ck_assert_ptr_null(mg_cache_take(&cache, "o2"));
+    struct mg_cached *cached = mg_cache_take(&cache, "o1");
+    const struct mg_order_record *kept = mg_cached_record(cached, arena);
+    ck_assert_mem_eq(kept, record, offsetof(struct mg_order_record, payload));
+    ck_assert_mem_eq(kept->digest, record->digest, sizeof(kept->digest));
+    ck_assert_mem_eq(&kept->is_high, &record->is_high, 1);
+    ck_assert_mem_eq(&kept->wants_step_status, &record->wants_step_status, 1);
+    ck_assert_mem_eq(&kept->order, &record->order,
+                     offsetof(struct mg_order, steps) + 3 * sizeof(struct mg_step));
+    assert_same_text(kept->payload, record->payload);
+    assert_same_text(kept->reply_to, record->reply_to);
+    assert_same_text(kept->correlation_id, record->correlation_id);
+    assert_same_text(kept->traceparent, record->traceparent);
+    for (int i = 0; i < 3; i++) {
+        const struct mg_step_record *a = &kept->steps[i], *b = &record->steps[i];
+        assert_same_text(a->cause, b->cause);
+        assert_same_text(a->result, b->result);
+        assert_same_text(a->error_code, b->error_code);
+        assert_same_text(a->error_text, b->error_text);
+        ck_assert_mem_eq(a->do_digest, b->do_digest, sizeof(a->do_digest));
+        ck_assert_mem_eq(a->undo_digest, b->undo_digest, sizeof(a->undo_digest));
+        ck_assert_mem_eq(&a->has_do_digest, &b->has_do_digest, 1);
+        ck_assert_mem_eq(&a->has_undo_digest, &b->has_undo_digest, 1);
+    }
+    free(cached);
+    ck_assert_uint_eq(cache.bytes, 0);
+    mg_arena_destroy(arena);
+}
+END_TEST
+
+/* Would catch: memory that grows with the orders that are open, or a chain that breaks when room is made. */
+START_TEST(what_is_kept_is_bounded)
+{
+    static char payload[256 * 1024];
+    struct mg_order_record *record = calloc(1, sizeof(*record));
+    struct mg_cache cache;
+    memset(&cache, 0, sizeof(cache));
+    record->payload = (struct mg_slice){payload, sizeof(payload)};
+    for (int i = 0; i < 1000; i++) {
+        snprintf(record->order_id, sizeof(record->order_id), "o%d", i);
+        mg_cache_put(&cache, record);
+    }
+    ck_assert_uint_le(cache.bytes, 16u * 1024 * 1024);
+    ck_assert_ptr_null(mg_cache_take(&cache, "o0"));
+    for (int i = 950; i < 1000; i += 2) {
+        snprintf(record->order_id, sizeof(record->order_id), "o%d", i);
+        struct mg_cached *cached = mg_cache_take(&cache, record->order_id);
+        ck_assert_ptr_nonnull(cached);
+        free(cached);
+    }
+    mg_cache_clear(&cache);
+    ck_assert_uint_eq(cache.bytes, 0);
+    ck_assert_ptr_null(cache.newest);
+    free(record);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler cache");
+    TCase *tests = tcase_create("cache");
+    tcase_set_timeout(tests, 30);
+    tcase_add_checked_fixture(tests, stage_start, stage_finish);
+    tcase_add_test(tests, an_order_of_ones_own_is_not_read);
+    tcase_add_test(tests, what_another_has_written_since_is_found_out);
+    tcase_add_test(tests, a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it);
+    tcase_add_test(tests, an_order_that_is_not_new_is_found_out);
+    tcase_add_test(tests, a_workflow_that_is_unknown_is_refused_once);
+    tcase_add_test(tests, nothing_is_remembered_of_a_session_that_is_lost);
+    tcase_add_test(tests, what_is_kept_is_the_whole_order);
+    tcase_add_test(tests, what_is_kept_is_bounded);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
