@@ -21,7 +21,7 @@
 
 enum mg_pg_type { MG_PG_TEXT, MG_PG_INT, MG_PG_BOOL, MG_PG_BYTES };
 
-#define MG_PG_PARAMS_MAX 80 /* the widest statement (commit) has some 70; PostgreSQL allows 65535 */
+#define MG_PG_PARAMS_MAX 32 /* the widest statement has 25; PostgreSQL allows 65535 */
 /* One parameter at most; a batch is far below. What is above cannot be sent and is refused before it fills
  * memory. */
 #define MG_PG_PARAM_BYTES_MAX (64u * 1024 * 1024)
@@ -89,7 +89,7 @@ enum mg_pg_fault {
     MG_PG_WRONG, /* the statement itself is refused: missing table or right, a bug */
 };
 
-#define MG_PG_STATEMENTS_MAX 4 /* in one call; none of ours has more */
+#define MG_PG_STATEMENTS_MAX 8 /* in one call; none of ours has more */
 
 struct mg_pg_answer {
     const struct mg_rows *rows[MG_PG_STATEMENTS_MAX]; /* one for each statement, if `err` is NULL */

@@ -87,6 +87,7 @@ struct mg_order_record {
     struct mg_slice reply_to, correlation_id; /* where statuses go; reply_to absent: nobody asked */
     struct mg_slice traceparent;
     bool is_high, wants_step_status;
+    uint64_t stored_steps; /* bits: steps that have a row, as of the load or of what the caller has written */
     struct mg_order order;
     /* By step index of its workflow version. Only rows that exist are filled by a load: a step's row is born
      * at its first change; the others are zero, which is MG_STEP_PENDING. */

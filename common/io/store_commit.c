@@ -1,11 +1,12 @@
 /*
- * Writing orders: one statement that inserts and updates any number of them, each guarded by its version, and
- * lets their steps, events, payloads and alerts follow only where the guard held (law 4). One statement is
- * one transaction: an order is stored whole or not at all.
+ * Writing orders, any number of them in one transaction, each guarded by its version (law 4): all are stored
+ * or none is.
  *
- * A row that PostgreSQL can never store would undo its neighbours, so a refused batch is halved until it
- * stands alone. A deadlock or a lost race for a lock is run again a few times. A lost session is not: nobody
- * knows what was committed, so the caller must load and decide anew, which the version makes safe.
+ * An order whose guard does not hold undoes its neighbours. Then it is asked which they are, their callers
+ * are told, and the others are written without them. A row that PostgreSQL can never store does the same
+ * without a guard to ask about, so a refused batch is halved until it stands alone. A deadlock or a lost race
+ * for a lock is run again a few times. A lost session is not: nobody knows what was committed, so the caller
+ * must load and decide anew, which the version makes safe.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -23,6 +24,16 @@
 /* Halving leaves at most one waiting half a level; 2^32 orders are not in one batch. */
 #define RANGES_MAX 34
 
+/* What a guard that does not hold brings: a statement's division by the rows that are missing, or the row of
+ * a new order that another has made. */
+#define NOT_ALL_ROWS "22012"
+#define ROW_EXISTS   "23505"
+
+static const struct mg_sql FIND_CONFLICTS = {
+    "find_conflicts",
+    "SELECT i.n FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS i(n, order_id, expected)"
+    " LEFT JOIN order_process p ON p.order_id = i.order_id WHERE coalesce(p.version, 0) <> i.expected"};
+
 struct range {
     int from, to; /* of `sorted`, half open */
 };
@@ -33,6 +44,7 @@ struct commit_job {
     int *sorted; /* indices of `writes` by order id */
     struct range ranges[RANGES_MAX];
     int range_count;
+    char refusal[sizeof((struct mg_order_write *)0)->text]; /* why the range in hand was last refused */
     uint32_t tries;
     struct mg_timer *retry;
     mg_store_done_fn *done;
@@ -58,12 +70,6 @@ static void answer(struct commit_job *job, const struct mg_err *err)
     mg_store_job_destroy(&job->base);
 }
 
-static void set_poisoned(struct mg_order_write *write, const struct mg_pg_answer *refusal)
-{
-    write->result = MG_WRITE_POISONED;
-    snprintf(write->text, sizeof write->text, "%.*s", (int)sizeof write->text - 1, refusal->err->text);
-}
-
 /* True: it can be tried again. */
 static bool retry_later(struct commit_job *job)
 {
@@ -73,6 +79,66 @@ static bool retry_later(struct commit_job *job)
     mg_timer_start(job->retry, mg_backoff_ms(RETRY_MIN_MS, RETRY_MAX_MS, job->tries, -1, mg_random_u64()), 0);
     job->tries++;
     return true;
+}
+
+/* Takes the range in hand apart: one of its orders is guilty, and nobody says which. */
+static void split(struct commit_job *job)
+{
+    struct range range = job->ranges[--job->range_count];
+    job->tries = 0;
+    if (range.to - range.from == 1) {
+        struct mg_order_write *write = &job->writes[job->sorted[range.from]];
+        write->result = MG_WRITE_POISONED;
+        memcpy(write->text, job->refusal, sizeof write->text);
+    } else {
+        int middle = range.from + (range.to - range.from) / 2;
+        assert(job->range_count + 2 <= RANGES_MAX);
+        job->ranges[job->range_count++] = (struct range){middle, range.to};
+        job->ranges[job->range_count++] = (struct range){range.from, middle};
+    }
+    run_next(job);
+}
+
+/* Those whose guard does not hold leave the range in hand; the others stay, in their order. */
+static void on_asked(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    struct range *range = &job->ranges[job->range_count - 1];
+    struct mg_err err;
+    if (reply->fault == MG_PG_RETRY && retry_later(job)) return;
+    if (reply->fault != MG_PG_NONE) {
+        answer(job, mg_store_error(reply, "read the versions of orders", &err));
+        return;
+    }
+    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++)
+        job->writes[mg_rows_int(reply->rows[0], row, 0)].result = MG_WRITE_CONFLICT;
+    int left = range->from;
+    for (int i = range->from; i < range->to; i++) {
+        if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) job->sorted[left++] = job->sorted[i];
+    }
+    if (left == range->to) { /* all guards hold: it was something else */
+        split(job);
+        return;
+    }
+    range->to = left;
+    if (left == range->from) job->range_count--;
+    run_next(job);
+}
+
+static void ask(struct commit_job *job)
+{
+    struct range range = job->ranges[job->range_count - 1];
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    int n = mg_pg_add_array(&params, MG_PG_INT), order_id = mg_pg_add_array(&params, MG_PG_TEXT),
+        expected = mg_pg_add_array(&params, MG_PG_INT);
+    for (int i = range.from; i < range.to; i++) {
+        const struct mg_order_write *write = &job->writes[job->sorted[i]];
+        mg_pg_push_int(&params, n, job->sorted[i]);
+        mg_pg_push_text(&params, order_id, mg_slice_of(write->record->order_id));
+        mg_pg_push_int(&params, expected, (int64_t)write->expected_version);
+    }
+    mg_store_send_one(job->base.store, &FIND_CONFLICTS, &params, on_asked, job);
 }
 
 static void on_written(void *arg, const struct mg_pg_answer *reply)
@@ -85,23 +151,22 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
         answer(job, mg_store_error(reply, "write orders", &err));
         return;
     }
-    job->range_count--;
-    job->tries = 0;
     if (reply->fault == MG_PG_NONE) {
         for (int i = range.from; i < range.to; i++)
-            job->writes[job->sorted[i]].result = MG_WRITE_CONFLICT;
-        for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-            job->writes[mg_rows_int(reply->rows[0], row, 0)].result = MG_WRITE_DONE;
-        }
-    } else if (range.to - range.from == 1) {
-        set_poisoned(&job->writes[job->sorted[range.from]], reply);
-    } else {
-        int middle = range.from + (range.to - range.from) / 2;
-        assert(job->range_count + 2 <= RANGES_MAX);
-        job->ranges[job->range_count++] = (struct range){middle, range.to};
-        job->ranges[job->range_count++] = (struct range){range.from, middle};
+            job->writes[job->sorted[i]].result = MG_WRITE_DONE;
+        job->range_count--;
+        job->tries = 0;
+        run_next(job);
+        return;
     }
-    run_next(job);
+    snprintf(job->refusal, sizeof job->refusal, "%.*s", (int)sizeof job->refusal - 1, reply->err->text);
+    bool may_be_conflict =
+        strcmp(reply->sqlstate, NOT_ALL_ROWS) == 0 || strcmp(reply->sqlstate, ROW_EXISTS) == 0;
+    if (may_be_conflict) {
+        ask(job);
+    } else {
+        split(job);
+    }
 }
 
 static void run_next(struct commit_job *job)
@@ -111,13 +176,11 @@ static void run_next(struct commit_job *job)
         return;
     }
     struct range range = job->ranges[job->range_count - 1];
-    struct mg_pg_params params;
-    mg_pg_params_init(&params);
-    mg_store_write_begin(&params);
-    for (int i = range.from; i < range.to; i++) {
-        mg_store_write_add(&params, job->sorted[i], &job->writes[job->sorted[i]]);
-    }
-    mg_store_send_one(job->base.store, &MG_STORE_WRITE_ORDERS, &params, on_written, job);
+    struct mg_store_write write;
+    mg_store_write_begin(&write);
+    for (int i = range.from; i < range.to; i++)
+        mg_store_write_add(&write, &job->writes[job->sorted[i]]);
+    mg_store_write_send(job->base.store, &write, on_written, job);
 }
 
 static void on_retry(void *arg)
@@ -160,6 +223,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
     }
     for (int i = 0; i < count; i++) {
         job->sorted[i] = i;
+        writes[i].result = MG_WRITE_DONE;
         writes[i].text[0] = '\0';
     }
     /* Every writer takes the rows in this order, so that two batches cannot wait for each other. */

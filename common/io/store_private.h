@@ -55,10 +55,16 @@ const struct mg_err *mg_store_error(const struct mg_pg_answer *answer, const cha
 
 /* ---- orders as rows (store_write.c, store_rows.c) ---- */
 
-/* Answers with `n` of each order that was written. */
-extern const struct mg_sql MG_STORE_WRITE_ORDERS;
-void mg_store_write_begin(struct mg_pg_params *params);
-void mg_store_write_add(struct mg_pg_params *params, int n, const struct mg_order_write *write);
+/* The rows of any number of orders, by statement. */
+#define MG_STORE_WRITE_STATEMENTS 8
+struct mg_store_write {
+    struct mg_pg_params params[MG_STORE_WRITE_STATEMENTS];
+    int64_t row_counts[MG_STORE_WRITE_STATEMENTS];
+};
+void mg_store_write_begin(struct mg_store_write *write);
+void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from);
+/* Sends what was added and finishes it: all of it is written, or nothing is and the answer says why. */
+void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, mg_pg_fn *fn, void *arg);
 
 /* Asked with two arrays, n and order_id; fills `orders[n].record` of each order that there is. */
 extern const struct mg_sql MG_STORE_LOAD_ORDERS;

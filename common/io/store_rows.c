@@ -143,6 +143,7 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     }
     struct mg_step *step = &record->order.steps[index];
     struct mg_step_record *more = &record->steps[index];
+    record->stored_steps |= UINT64_C(1) << index;
     if (index >= record->order.step_count) record->order.step_count = (int)index + 1;
     if (!TAKE_WORD(mg_step_state_parse, rows, row, S_STATE, &step->state) ||
         !TAKE_WORD(mg_kind_parse, rows, row, S_KIND, &step->kind) ||

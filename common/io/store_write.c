@@ -1,178 +1,229 @@
 /*
- * The statement that writes orders: it inserts and updates any number of them, each guarded by its version,
- * and lets their steps, events, payloads and alerts follow only where the guard held (law 4). One statement
- * is one transaction: an order is stored whole or not at all. Nothing is sent from here.
+ * The statements that write orders: plain inserts and updates over arrays, in one pipeline and one
+ * transaction, only those that have rows. Each order is guarded by its version (law 4); where one guard does
+ * not hold, the statement divides by zero and nothing of the transaction stands. Nothing is decided here:
+ * store_commit.c finds out whose guard it was.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "io/store_private.h"
 
 /*
- * The columns of the four inputs, as X(number of the parameter, name, SQL type, wire type). Each input is a
- * bundle of arrays; `n` is the index of the order in the caller's batch and ties them together.
+ * The columns of the inputs, as X(number of the parameter, name, SQL type, wire type, conversion). Each input
+ * is a bundle of arrays; the first, which is not in these lists, holds the order's id, of steps the second
+ * and third hold the step and its state.
  */
 #define ORDER_COLUMNS(X)                                                                                     \
-    X(2, order_id, text, TEXT)                                                                               \
-    X(3, expected, bigint, INT)                                                                              \
-    X(4, process_state, text, TEXT)                                                                          \
-    X(5, goal, text, TEXT)                                                                                   \
-    X(6, reason, text, TEXT)                                                                                 \
-    X(7, version, bigint, INT)                                                                               \
-    X(8, seq, bigint, INT)                                                                                   \
-    X(9, generation, bigint, INT)                                                                            \
-    X(10, failure_count, bigint, INT)                                                                        \
-    X(11, locked_by, text, TEXT)                                                                             \
-    X(12, complete_by, bigint, INT)                                                                          \
-    X(13, wake_at, bigint, INT)                                                                              \
-    X(14, revision, bigint, INT)                                                                             \
-    X(15, reply_to, text, TEXT)                                                                              \
-    X(16, correlation_id, text, TEXT)                                                                        \
-    X(17, traceparent, text, TEXT)                                                                           \
-    X(18, wants_step_status, boolean, BOOL)                                                                  \
-    X(19, workflow, text, TEXT)                                                                              \
-    X(20, workflow_version, bigint, INT)                                                                     \
-    X(21, is_high, boolean, BOOL)                                                                            \
-    X(22, payload, text, TEXT)                                                                               \
-    X(23, digest, bytea, BYTES)
+    X(2, process_state, text, TEXT, PLAIN)                                                                   \
+    X(3, goal, text, TEXT, PLAIN)                                                                            \
+    X(4, reason, text, TEXT, PLAIN)                                                                          \
+    X(5, version, bigint, INT, PLAIN)                                                                        \
+    X(6, seq, bigint, INT, PLAIN)                                                                            \
+    X(7, generation, bigint, INT, PLAIN)                                                                     \
+    X(8, failure_count, bigint, INT, PLAIN)                                                                  \
+    X(9, locked_by, text, TEXT, PLAIN)                                                                       \
+    X(10, complete_by, bigint, INT, TIME)                                                                    \
+    X(11, wake_at, bigint, INT, TIME)                                                                        \
+    X(12, revision, bigint, INT, PLAIN)                                                                      \
+    X(13, reply_to, text, TEXT, PLAIN)                                                                       \
+    X(14, correlation_id, text, TEXT, PLAIN)                                                                 \
+    X(15, traceparent, text, TEXT, PLAIN)                                                                    \
+    X(16, wants_step_status, boolean, BOOL, PLAIN)
+/* Of an order that is there: what it must still be. */
+#define GUARD_COLUMNS(X) X(17, expected, bigint, INT, PLAIN)
+/* Of a new one: what it will always be. */
+#define BIRTH_COLUMNS(X)                                                                                     \
+    X(17, workflow, text, TEXT, PLAIN)                                                                       \
+    X(18, workflow_version, bigint, INT, PLAIN)                                                              \
+    X(19, is_high, boolean, BOOL, PLAIN)
+
+#define PAYLOAD_COLUMNS(X)                                                                                   \
+    X(2, revision, bigint, INT, PLAIN)                                                                       \
+    X(3, workflow, text, TEXT, PLAIN)                                                                        \
+    X(4, workflow_version, bigint, INT, PLAIN)                                                               \
+    X(5, payload, text, TEXT, PLAIN)                                                                         \
+    X(6, digest, bytea, BYTES, PLAIN)                                                                        \
+    X(7, is_high, boolean, BOOL, PLAIN)
 
 #define STEP_COLUMNS(X)                                                                                      \
-    X(25, step, text, TEXT, PLAIN)                                                                           \
-    X(26, position, bigint, INT, PLAIN)                                                                      \
-    X(27, service, text, TEXT, PLAIN)                                                                        \
-    X(28, state, text, TEXT, PLAIN)                                                                          \
-    X(29, kind, text, TEXT, PLAIN)                                                                           \
-    X(30, reason, text, TEXT, PLAIN)                                                                         \
-    X(31, maybe, boolean, BOOL, PLAIN)                                                                       \
-    X(32, is_undo_dispatched, boolean, BOOL, PLAIN)                                                          \
-    X(33, is_refused, boolean, BOOL, PLAIN)                                                                  \
-    X(34, is_accepted, boolean, BOOL, PLAIN)                                                                 \
-    X(35, attempt, bigint, INT, PLAIN)                                                                       \
-    X(36, failure_count, bigint, INT, PLAIN)                                                                 \
-    X(37, cool_down_count, bigint, INT, PLAIN)                                                               \
-    X(38, generation, bigint, INT, PLAIN)                                                                    \
-    X(39, complete_by, bigint, INT, TIME)                                                                    \
-    X(40, due_at, bigint, INT, TIME)                                                                         \
-    X(41, quiet_at, bigint, INT, TIME)                                                                       \
-    X(42, finish_by, bigint, INT, TIME)                                                                      \
-    X(43, cause, text, TEXT, PLAIN)                                                                          \
-    X(44, result, text, TEXT, PLAIN)                                                                         \
-    X(45, do_digest, bytea, BYTES, PLAIN)                                                                    \
-    X(46, undo_digest, bytea, BYTES, PLAIN)                                                                  \
-    X(47, error_code, text, TEXT, PLAIN)                                                                     \
-    X(48, error_text, text, TEXT, PLAIN)
+    X(4, kind, text, TEXT, PLAIN)                                                                            \
+    X(5, reason, text, TEXT, PLAIN)                                                                          \
+    X(6, maybe, boolean, BOOL, PLAIN)                                                                        \
+    X(7, is_undo_dispatched, boolean, BOOL, PLAIN)                                                           \
+    X(8, is_refused, boolean, BOOL, PLAIN)                                                                   \
+    X(9, is_accepted, boolean, BOOL, PLAIN)                                                                  \
+    X(10, attempt, bigint, INT, PLAIN)                                                                       \
+    X(11, failure_count, bigint, INT, PLAIN)                                                                 \
+    X(12, cool_down_count, bigint, INT, PLAIN)                                                               \
+    X(13, generation, bigint, INT, PLAIN)                                                                    \
+    X(14, complete_by, bigint, INT, TIME)                                                                    \
+    X(15, due_at, bigint, INT, TIME)                                                                         \
+    X(16, quiet_at, bigint, INT, TIME)                                                                       \
+    X(17, finish_by, bigint, INT, TIME)                                                                      \
+    X(18, cause, text, TEXT, PLAIN)                                                                          \
+    X(19, result, text, TEXT, PLAIN)                                                                         \
+    X(20, do_digest, bytea, BYTES, PLAIN)                                                                    \
+    X(21, undo_digest, bytea, BYTES, PLAIN)                                                                  \
+    X(22, error_code, text, TEXT, PLAIN)                                                                     \
+    X(23, error_text, text, TEXT, PLAIN)
+/* Of a step that has no row yet. */
+#define PLACE_COLUMNS(X)                                                                                     \
+    X(24, position, bigint, INT, PLAIN)                                                                      \
+    X(25, service, text, TEXT, PLAIN)
 
 #define EVENT_COLUMNS(X)                                                                                     \
-    X(50, version, bigint, INT, PLAIN)                                                                       \
-    X(51, cause_kind, text, TEXT, PLAIN)                                                                     \
-    X(52, cause, text, TEXT, PLAIN)                                                                          \
-    X(53, by_whom, text, TEXT, PLAIN)                                                                        \
-    X(54, step, text, TEXT, PLAIN)                                                                           \
-    X(55, attempt, bigint, INT, PLAIN)                                                                       \
-    X(56, reason, text, TEXT, PLAIN)                                                                         \
-    X(57, transitions, text, TEXT, JSON)                                                                     \
-    X(58, statuses, text, TEXT, JSON)                                                                        \
-    X(59, owed, boolean, BOOL, PLAIN)
+    X(2, version, bigint, INT, PLAIN)                                                                        \
+    X(3, cause_kind, text, TEXT, PLAIN)                                                                      \
+    X(4, cause, text, TEXT, PLAIN)                                                                           \
+    X(5, by_whom, text, TEXT, PLAIN)                                                                         \
+    X(6, step, text, TEXT, PLAIN)                                                                            \
+    X(7, attempt, bigint, INT, PLAIN)                                                                        \
+    X(8, reason, text, TEXT, PLAIN)                                                                          \
+    X(9, transitions, text, TEXT, JSON)                                                                      \
+    X(10, statuses, text, TEXT, JSON)                                                                        \
+    X(11, owed, boolean, BOOL, PLAIN)
 
 #define ALERT_COLUMNS(X)                                                                                     \
-    X(61, code, text, TEXT)                                                                                  \
-    X(62, subject, text, TEXT)                                                                               \
-    X(63, order_id, text, TEXT)                                                                              \
-    X(64, text, text, TEXT)                                                                                  \
-    X(65, is_closed, boolean, BOOL)
+    X(2, code, text, TEXT, PLAIN)                                                                            \
+    X(3, subject, text, TEXT, PLAIN)                                                                         \
+    X(4, text, text, TEXT, PLAIN)
 
 /* Indices of the parameters, from 0. */
-#define AS_ORDER_INDEX(number, name, ...) ORDER_##name = (number)-1,
-#define AS_STEP_INDEX(number, name, ...)  STEP_##name = (number)-1,
-#define AS_EVENT_INDEX(number, name, ...) EVENT_##name = (number)-1,
-#define AS_ALERT_INDEX(number, name, ...) ALERT_##name = (number)-1,
+#define AS_ORDER_INDEX(number, name, ...)   ORDER_##name = (number)-1,
+#define AS_PAYLOAD_INDEX(number, name, ...) PAYLOAD_##name = (number)-1,
+#define AS_STEP_INDEX(number, name, ...)    STEP_##name = (number)-1,
+#define AS_EVENT_INDEX(number, name, ...)   EVENT_##name = (number)-1,
+#define AS_ALERT_INDEX(number, name, ...)   ALERT_##name = (number)-1,
+enum { ORDER_COLUMNS(AS_ORDER_INDEX) GUARD_COLUMNS(AS_ORDER_INDEX) BIRTH_COLUMNS(AS_ORDER_INDEX) };
+enum { PAYLOAD_COLUMNS(AS_PAYLOAD_INDEX) };
+enum { STEP_step = 1, STEP_state, STEP_COLUMNS(AS_STEP_INDEX) PLACE_COLUMNS(AS_STEP_INDEX) };
+enum { EVENT_COLUMNS(AS_EVENT_INDEX) };
+enum { ALERT_COLUMNS(AS_ALERT_INDEX) };
+
+#define AS_TYPE(number, name, sql_type, wire_type, ...)    MG_PG_##wire_type,
+#define AS_PARAM(number, name, sql_type, ...)              ", $" #number "::" #sql_type "[]"
+#define AS_NAME(number, name, ...)                         ", " #name
+#define AS_VALUE(number, name, sql, wire, conversion)      ", " VALUE_##conversion(#name)
+#define AS_ASSIGNMENT(number, name, sql, wire, conversion) ", " #name " = " VALUE_##conversion(#name)
+#define VALUE_PLAIN(name)                                  "i." name
+#define VALUE_TIME(name)                                   MG_SQL_TIME("i." name)
+#define VALUE_JSON(name)                                   "i." name "::json"
+
+#define INPUT(columns) "unnest($1::text[]" columns(AS_PARAM) ") AS i(order_id" columns(AS_NAME) ")"
+#define STEP_INPUT(columns)                                                                                  \
+    "unnest($1::text[], $2::text[], $3::text[]" columns(AS_PARAM) ") AS i(order_id, step, state" columns(    \
+        AS_NAME) ")"
+/* Parameter `number`, the last, says how many rows there must be. */
+#define GUARDED(statement, number)                                                                           \
+    "WITH written AS (" statement " RETURNING 1) SELECT 1 / (count(*) = $" #number                           \
+    "::bigint)::int FROM written"
+
+#define OLD_ORDER_COLUMNS(X) ORDER_COLUMNS(X) GUARD_COLUMNS(X)
+#define NEW_ORDER_COLUMNS(X) ORDER_COLUMNS(X) BIRTH_COLUMNS(X)
+#define NEW_STEP_COLUMNS(X)  STEP_COLUMNS(X) PLACE_COLUMNS(X)
+
+/* In the order in which they are sent: what is guarded first. Alerts are closed before others are opened; the
+ * caller's last word on a (code, subject) is the only one here. */
 enum {
-    ORDER_n,
-    ORDER_COLUMNS(AS_ORDER_INDEX) STEP_n,
-    STEP_COLUMNS(AS_STEP_INDEX) EVENT_n,
-    EVENT_COLUMNS(AS_EVENT_INDEX) ALERT_n,
-    ALERT_COLUMNS(AS_ALERT_INDEX) PARAM_COUNT
+    INSERT_ORDERS,
+    UPDATE_ORDERS,
+    UPDATE_STEPS,
+    INSERT_STEPS,
+    INSERT_PAYLOADS,
+    INSERT_EVENTS,
+    CLOSE_ALERTS,
+    OPEN_ALERTS
 };
-
-#define AS_TYPE(number, name, sql_type, wire_type, ...) [(number)-1] = MG_PG_##wire_type,
-static const enum mg_pg_type PARAM_TYPES[PARAM_COUNT] = {[ORDER_n] = MG_PG_INT,
-                                                         ORDER_COLUMNS(AS_TYPE)[STEP_n] = MG_PG_INT,
-                                                         STEP_COLUMNS(AS_TYPE)[EVENT_n] = MG_PG_INT,
-                                                         EVENT_COLUMNS(AS_TYPE)[ALERT_n] = MG_PG_INT,
-                                                         ALERT_COLUMNS(AS_TYPE)};
-
-#define AS_PARAM(number, name, sql_type, ...)         ", $" #number "::" #sql_type "[]"
-#define AS_NAME(number, name, ...)                    ", " #name
-#define AS_VALUE(number, name, sql, wire, conversion) ", " VALUE_##conversion(#name)
-#define AS_ASSIGNMENT(number, name, ...)              ", " #name " = excluded." #name
-#define VALUE_PLAIN(name)                             "i." name
-#define VALUE_TIME(name)                              MG_SQL_TIME("i." name)
-#define VALUE_JSON(name)                              "i." name "::json"
-
-#define INPUT(n, columns) "unnest($" #n "::bigint[]" columns(AS_PARAM) ") AS i(n" columns(AS_NAME) ")"
+static_assert(OPEN_ALERTS + 1 == MG_STORE_WRITE_STATEMENTS, "as many as a write has parameters for");
 
 /*
  * `wake_at` is an index's key, so it is written only when it gets earlier or the order ends; the sweep pushes
- * it forward. A commit closes alerts before it opens others; the caller's last word on a (code, subject) is
- * the only one here.
+ * it forward.
  */
 /* clang-format off */
-const struct mg_sql MG_STORE_WRITE_ORDERS = {
-    "write_orders",
-    "WITH input AS MATERIALIZED (SELECT i.* FROM " INPUT(1, ORDER_COLUMNS) "),"
-    " updated AS ("
-    "  UPDATE order_process p SET process_state = i.process_state, goal = i.goal, reason = i.reason,"
-    "   version = i.version, seq = i.seq, generation = i.generation, failure_count = i.failure_count,"
-    "   locked_by = i.locked_by, complete_by = " MG_SQL_TIME("i.complete_by") ","
-    "   wake_at = CASE WHEN i.wake_at IS NULL OR p.wake_at IS NULL THEN " MG_SQL_TIME("i.wake_at")
-    "    ELSE least(p.wake_at, " MG_SQL_TIME("i.wake_at") ") END,"
-    "   revision = i.revision, reply_to = i.reply_to, correlation_id = i.correlation_id,"
-    "   traceparent = i.traceparent, wants_step_status = i.wants_step_status, updated_at = " MG_SQL_NOW
-    "  FROM input i WHERE p.order_id = i.order_id AND p.version = i.expected AND i.expected > 0"
-    "  RETURNING i.n),"
-    " inserted AS ("
-    "  INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
-    "   failure_count, locked_by, complete_by, wake_at, workflow, workflow_version, revision, reply_to,"
-    "   correlation_id, traceparent, is_high, wants_step_status)"
-    "  SELECT i.order_id, i.process_state, i.goal, i.reason, i.version, i.seq, i.generation, i.failure_count,"
-    "   i.locked_by, " MG_SQL_TIME("i.complete_by") ", " MG_SQL_TIME("i.wake_at") ","
-    "   i.workflow, i.workflow_version, i.revision, i.reply_to, i.correlation_id, i.traceparent, i.is_high,"
-    "   i.wants_step_status"
-    "  FROM input i WHERE i.expected = 0 ON CONFLICT (order_id) DO NOTHING RETURNING order_id),"
-    " written AS MATERIALIZED ("
-    "  SELECT i.n, i.order_id FROM input i WHERE i.n IN (SELECT n FROM updated)"
-    "  UNION ALL"
-    "  SELECT i.n, i.order_id FROM inserted JOIN input i USING (order_id)),"
-    " payloads AS ("
-    "  INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
-    "  SELECT i.order_id, i.revision, i.workflow, i.workflow_version, i.payload, i.digest, i.is_high"
-    "  FROM written w JOIN input i USING (n) WHERE i.payload IS NOT NULL),"
-    " steps AS ("
-    "  INSERT INTO order_step (order_id" STEP_COLUMNS(AS_NAME) ")"
-    "  SELECT w.order_id" STEP_COLUMNS(AS_VALUE) " FROM " INPUT(24, STEP_COLUMNS) " JOIN written w USING (n)"
-    "  ON CONFLICT (order_id, step) DO UPDATE SET order_id = excluded.order_id" STEP_COLUMNS(AS_ASSIGNMENT)
-    "),"
-    " events AS ("
-    "  INSERT INTO order_event (order_id" EVENT_COLUMNS(AS_NAME) ")"
-    "  SELECT w.order_id" EVENT_COLUMNS(AS_VALUE) " FROM " INPUT(49, EVENT_COLUMNS)
-    " JOIN written w USING (n)),"
-    " alerts AS MATERIALIZED (SELECT i.* FROM " INPUT(60, ALERT_COLUMNS) " JOIN written w USING (n)),"
-    " closed AS ("
-    "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM alerts i"
-    "  WHERE i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL),"
-    " opened AS ("
-    "  INSERT INTO operator_alert (code, subject, order_id, text)"
-    "  SELECT i.code, i.subject, i.order_id, i.text FROM alerts i WHERE NOT i.is_closed"
-    "  ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING)"
-    " SELECT n FROM written"};
+static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
+    [INSERT_ORDERS] = {
+        "insert_orders",
+        "INSERT INTO order_process (order_id" NEW_ORDER_COLUMNS(AS_NAME) ")"
+        " SELECT i.order_id" NEW_ORDER_COLUMNS(AS_VALUE) " FROM " INPUT(NEW_ORDER_COLUMNS)},
+    [UPDATE_ORDERS] = {
+        "update_orders",
+        GUARDED("UPDATE order_process p SET process_state = i.process_state, goal = i.goal, reason = i.reason,"
+        "  version = i.version, seq = i.seq, generation = i.generation, failure_count = i.failure_count,"
+        "  locked_by = i.locked_by, complete_by = " MG_SQL_TIME("i.complete_by") ","
+        "  wake_at = CASE WHEN i.wake_at IS NULL OR p.wake_at IS NULL THEN " MG_SQL_TIME("i.wake_at")
+        "   ELSE least(p.wake_at, " MG_SQL_TIME("i.wake_at") ") END,"
+        "  revision = i.revision, reply_to = i.reply_to, correlation_id = i.correlation_id,"
+        "  traceparent = i.traceparent, wants_step_status = i.wants_step_status, updated_at = " MG_SQL_NOW
+        " FROM " INPUT(OLD_ORDER_COLUMNS) " WHERE p.order_id = i.order_id AND p.version = i.expected", 18)},
+    [UPDATE_STEPS] = {
+        "update_steps",
+        GUARDED("UPDATE order_step s SET state = i.state" STEP_COLUMNS(AS_ASSIGNMENT) " FROM " STEP_INPUT(STEP_COLUMNS)
+        " WHERE s.order_id = i.order_id AND s.step = i.step", 24)},
+    [INSERT_STEPS] = {
+        "insert_steps",
+        "INSERT INTO order_step (order_id, step, state" NEW_STEP_COLUMNS(AS_NAME) ")"
+        " SELECT i.order_id, i.step, i.state" NEW_STEP_COLUMNS(AS_VALUE) " FROM " STEP_INPUT(NEW_STEP_COLUMNS)},
+    [INSERT_PAYLOADS] = {
+        "insert_payloads",
+        "INSERT INTO orders (order_id" PAYLOAD_COLUMNS(AS_NAME) ")"
+        " SELECT i.order_id" PAYLOAD_COLUMNS(AS_VALUE) " FROM " INPUT(PAYLOAD_COLUMNS)},
+    [INSERT_EVENTS] = {
+        "insert_events",
+        "INSERT INTO order_event (order_id" EVENT_COLUMNS(AS_NAME) ")"
+        " SELECT i.order_id" EVENT_COLUMNS(AS_VALUE) " FROM " INPUT(EVENT_COLUMNS)},
+    [CLOSE_ALERTS] = {
+        "close_alerts",
+        "UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM " INPUT(ALERT_COLUMNS)
+        " WHERE a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"},
+    [OPEN_ALERTS] = {
+        "open_alerts",
+        "INSERT INTO operator_alert (order_id" ALERT_COLUMNS(AS_NAME) ")"
+        " SELECT i.order_id" ALERT_COLUMNS(AS_VALUE) " FROM " INPUT(ALERT_COLUMNS)
+        " ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"},
+};
 /* clang-format on */
 
-void mg_store_write_begin(struct mg_pg_params *params)
+void mg_store_write_begin(struct mg_store_write *write)
 {
-    for (int i = 0; i < PARAM_COUNT; i++)
-        (void)mg_pg_add_array(params, PARAM_TYPES[i]);
+    static const enum mg_pg_type OLD_ORDERS[] = {MG_PG_TEXT, OLD_ORDER_COLUMNS(AS_TYPE)},
+                                 NEW_ORDERS[] = {MG_PG_TEXT, NEW_ORDER_COLUMNS(AS_TYPE)},
+                                 PAYLOADS[] = {MG_PG_TEXT, PAYLOAD_COLUMNS(AS_TYPE)},
+                                 OLD_STEPS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT, STEP_COLUMNS(AS_TYPE)},
+                                 NEW_STEPS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT,
+                                                NEW_STEP_COLUMNS(AS_TYPE)},
+                                 EVENTS[] = {MG_PG_TEXT, EVENT_COLUMNS(AS_TYPE)},
+                                 ALERTS[] = {MG_PG_TEXT, ALERT_COLUMNS(AS_TYPE)};
+#define TYPES(array)                                                                                         \
+    {                                                                                                        \
+        array, sizeof(array) / sizeof(array[0])                                                              \
+    }
+    static const struct {
+        const enum mg_pg_type *types;
+        size_t count;
+    } INPUTS[MG_STORE_WRITE_STATEMENTS] = {
+        [INSERT_ORDERS] = TYPES(NEW_ORDERS), [UPDATE_ORDERS] = TYPES(OLD_ORDERS),
+        [UPDATE_STEPS] = TYPES(OLD_STEPS),   [INSERT_STEPS] = TYPES(NEW_STEPS),
+        [INSERT_PAYLOADS] = TYPES(PAYLOADS), [INSERT_EVENTS] = TYPES(EVENTS),
+        [CLOSE_ALERTS] = TYPES(ALERTS),      [OPEN_ALERTS] = TYPES(ALERTS)};
+    for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
+        write->row_counts[i] = 0;
+        mg_pg_params_init(&write->params[i]);
+        for (size_t j = 0; j < INPUTS[i].count; j++)
+            (void)mg_pg_add_array(&write->params[i], INPUTS[i].types[j]);
+    }
 }
 
 /* ---- the values ---- */
+
+/* The input of one statement, with one row more that begins with the order's id. */
+static struct mg_pg_params *row_begin(struct mg_store_write *write, int statement, const char *order_id)
+{
+    write->row_counts[statement]++;
+    mg_pg_push_text(&write->params[statement], 0, mg_slice_of(order_id));
+    return &write->params[statement];
+}
 
 static struct mg_slice word(const char *text)
 {
@@ -189,14 +240,12 @@ static struct mg_slice digest(const uint8_t *bytes, bool is_there)
     return is_there ? (struct mg_slice){(const char *)bytes, MG_SHA256_SIZE} : (struct mg_slice){NULL, 0};
 }
 
-static void push_order(struct mg_pg_params *params, int n, const struct mg_order_write *write)
+static void push_order(struct mg_store_write *write, const struct mg_order_write *from)
 {
-    const struct mg_order_record *record = write->record;
+    const struct mg_order_record *record = from->record;
     const struct mg_order *order = &record->order;
-    bool has_payload = write->expected_version == 0 || write->is_payload_changed;
-    mg_pg_push_int(params, ORDER_n, n);
-    mg_pg_push_text(params, ORDER_order_id, mg_slice_of(record->order_id));
-    mg_pg_push_int(params, ORDER_expected, (int64_t)write->expected_version);
+    bool is_new = from->expected_version == 0;
+    struct mg_pg_params *params = row_begin(write, is_new ? INSERT_ORDERS : UPDATE_ORDERS, record->order_id);
     mg_pg_push_text(params, ORDER_process_state, word(mg_order_state_name(order->state)));
     mg_pg_push_text(params, ORDER_goal, word(mg_goal_name(order->goal)));
     mg_pg_push_text(params, ORDER_reason, word(mg_reason_name(order->reason)));
@@ -204,7 +253,7 @@ static void push_order(struct mg_pg_params *params, int n, const struct mg_order
     mg_pg_push_int(params, ORDER_seq, (int64_t)order->seq);
     mg_pg_push_int(params, ORDER_generation, order->generation);
     mg_pg_push_int(params, ORDER_failure_count, order->failure_count);
-    mg_pg_push_text(params, ORDER_locked_by, mg_slice_of(write->locked_by == NULL ? "" : write->locked_by));
+    mg_pg_push_text(params, ORDER_locked_by, mg_slice_of(from->locked_by == NULL ? "" : from->locked_by));
     mg_pg_push_time(params, ORDER_complete_by, order->complete_by_ms);
     mg_pg_push_time(params, ORDER_wake_at, order->wake_at_ms);
     mg_pg_push_int(params, ORDER_revision, record->revision);
@@ -212,22 +261,33 @@ static void push_order(struct mg_pg_params *params, int n, const struct mg_order
     mg_pg_push_text(params, ORDER_correlation_id, record->correlation_id);
     mg_pg_push_text(params, ORDER_traceparent, record->traceparent);
     mg_pg_push_bool(params, ORDER_wants_step_status, record->wants_step_status);
-    mg_pg_push_text(params, ORDER_workflow, mg_slice_of(record->workflow));
-    mg_pg_push_int(params, ORDER_workflow_version, record->workflow_version);
-    mg_pg_push_bool(params, ORDER_is_high, record->is_high);
-    mg_pg_push_text(params, ORDER_payload,
-                    has_payload ? or_empty(record->payload) : (struct mg_slice){NULL, 0});
-    mg_pg_push_text(params, ORDER_digest, digest(record->digest, true));
+    if (is_new) {
+        mg_pg_push_text(params, ORDER_workflow, mg_slice_of(record->workflow));
+        mg_pg_push_int(params, ORDER_workflow_version, record->workflow_version);
+        mg_pg_push_bool(params, ORDER_is_high, record->is_high);
+    } else {
+        mg_pg_push_int(params, ORDER_expected, (int64_t)from->expected_version);
+    }
 }
 
-static void push_step(struct mg_pg_params *params, int n, const struct mg_order_record *record, int index)
+static void push_payload(struct mg_store_write *write, const struct mg_order_record *record)
+{
+    struct mg_pg_params *params = row_begin(write, INSERT_PAYLOADS, record->order_id);
+    mg_pg_push_int(params, PAYLOAD_revision, record->revision);
+    mg_pg_push_text(params, PAYLOAD_workflow, mg_slice_of(record->workflow));
+    mg_pg_push_int(params, PAYLOAD_workflow_version, record->workflow_version);
+    mg_pg_push_text(params, PAYLOAD_payload, or_empty(record->payload));
+    mg_pg_push_text(params, PAYLOAD_digest, digest(record->digest, true));
+    mg_pg_push_bool(params, PAYLOAD_is_high, record->is_high);
+}
+
+static void push_step(struct mg_store_write *write, const struct mg_order_record *record, int index)
 {
     const struct mg_step *step = &record->order.steps[index];
     const struct mg_step_record *more = &record->steps[index];
-    mg_pg_push_int(params, STEP_n, n);
+    bool is_new = (record->stored_steps >> index & 1) == 0;
+    struct mg_pg_params *params = row_begin(write, is_new ? INSERT_STEPS : UPDATE_STEPS, record->order_id);
     mg_pg_push_text(params, STEP_step, mg_slice_of(record->step_names[index]));
-    mg_pg_push_int(params, STEP_position, index);
-    mg_pg_push_text(params, STEP_service, mg_slice_of(record->services[index]));
     mg_pg_push_text(params, STEP_state, word(mg_step_state_name(step->state)));
     mg_pg_push_text(params, STEP_kind, word(mg_kind_name(step->kind)));
     mg_pg_push_text(params, STEP_reason, word(mg_reason_name(step->reason)));
@@ -249,11 +309,16 @@ static void push_step(struct mg_pg_params *params, int n, const struct mg_order_
     mg_pg_push_text(params, STEP_undo_digest, digest(more->undo_digest, more->has_undo_digest));
     mg_pg_push_text(params, STEP_error_code, more->error_code);
     mg_pg_push_text(params, STEP_error_text, more->error_text);
+    if (is_new) {
+        mg_pg_push_int(params, STEP_position, index);
+        mg_pg_push_text(params, STEP_service, mg_slice_of(record->services[index]));
+    }
 }
 
-static void push_event(struct mg_pg_params *params, int n, const struct mg_event_record *event)
+static void push_event(struct mg_store_write *write, const char *order_id,
+                       const struct mg_event_record *event)
 {
-    mg_pg_push_int(params, EVENT_n, n);
+    struct mg_pg_params *params = row_begin(write, INSERT_EVENTS, order_id);
     mg_pg_push_int(params, EVENT_version, (int64_t)event->version);
     mg_pg_push_text(params, EVENT_cause_kind, word(mg_cause_name(event->cause_kind)));
     mg_pg_push_text(params, EVENT_cause, or_empty(event->cause));
@@ -277,27 +342,39 @@ static bool is_overruled(const struct mg_order_write *write, int index)
     return false;
 }
 
-static void push_alert(struct mg_pg_params *params, int n, const struct mg_alert_write *alert)
+static void push_alert(struct mg_store_write *write, const struct mg_alert_write *alert)
 {
-    bool has_order = alert->order_id != NULL && alert->order_id[0] != '\0';
-    mg_pg_push_int(params, ALERT_n, n);
+    const char *order_id = alert->order_id != NULL && alert->order_id[0] != '\0' ? alert->order_id : NULL;
+    struct mg_pg_params *params = row_begin(write, alert->is_closed ? CLOSE_ALERTS : OPEN_ALERTS, order_id);
     mg_pg_push_text(params, ALERT_code, word(mg_alert_name(alert->alert)));
     mg_pg_push_text(params, ALERT_subject, mg_slice_of(alert->subject));
-    mg_pg_push_text(params, ALERT_order_id,
-                    has_order ? mg_slice_of(alert->order_id) : (struct mg_slice){NULL, 0});
     mg_pg_push_text(params, ALERT_text, or_empty(alert->text));
-    mg_pg_push_bool(params, ALERT_is_closed, alert->is_closed);
 }
 
-void mg_store_write_add(struct mg_pg_params *params, int n, const struct mg_order_write *write)
+void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from)
 {
-    push_order(params, n, write);
+    push_order(write, from);
+    if (from->expected_version == 0 || from->is_payload_changed) push_payload(write, from->record);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
-        if ((write->changed_steps >> i & 1) != 0) push_step(params, n, write->record, i);
+        if ((from->changed_steps >> i & 1) != 0) push_step(write, from->record, i);
     }
-    for (int i = 0; i < write->event_count; i++)
-        push_event(params, n, &write->events[i]);
-    for (int i = 0; i < write->alert_count; i++) {
-        if (!is_overruled(write, i)) push_alert(params, n, &write->alerts[i]);
+    for (int i = 0; i < from->event_count; i++)
+        push_event(write, from->record->order_id, &from->events[i]);
+    for (int i = 0; i < from->alert_count; i++) {
+        if (!is_overruled(from, i)) push_alert(write, &from->alerts[i]);
     }
+}
+
+void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, mg_pg_fn *fn, void *arg)
+{
+    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS];
+    int count = 0;
+    for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
+        if (write->row_counts[i] == 0) continue;
+        if (i == UPDATE_ORDERS || i == UPDATE_STEPS) mg_pg_add_int(&write->params[i], write->row_counts[i]);
+        statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};
+    }
+    mg_store_send(store, statements, count, fn, arg);
+    for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++)
+        mg_pg_params_finish(&write->params[i]);
 }

@@ -154,6 +154,7 @@ static void batch_settle(struct mg_batch *batch)
         if (fold->outcome == FOLD_STORED) {
             bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
             if (is_open) {
+                fold->record->stored_steps |= fold->write->changed_steps;
                 mg_cache_put(&scheduler->cache, fold->record);
             }
             sends_prune(fold);

@@ -173,6 +173,7 @@ START_TEST(an_update_replaces_what_it_names_and_only_that)
     struct mg_order_write write = write_make(&record, 0, &event, "m-1");
     write.changed_steps = 3;
     rig_commit(&rig, &write, 1);
+    record.stored_steps = 3;
     record.order.version = 2;
     record.order.state = MG_ORDER_PROCESSED;
     record.order.wake_at_ms = record.order.complete_by_ms = 0;
@@ -246,6 +247,49 @@ START_TEST(an_order_that_exists_is_not_inserted_again)
     ck_assert_int_eq(writes[0].result, MG_WRITE_CONFLICT);
     ck_assert_int_eq(writes[1].result, MG_WRITE_DONE);
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'again'"), "0");
+}
+END_TEST
+
+/* Catches neighbours that are lost with the one whose guard did not hold, or that are told the same. */
+START_TEST(orders_whose_guards_hold_are_stored_beside_one_whose_does_not)
+{
+    enum { COUNT = 5, LATE = 3 };
+    static struct mg_order_record records[COUNT];
+    struct mg_event_record events[COUNT];
+    struct mg_order_write writes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        order_make(&records[i], order_id);
+        order_store(&rig, &records[i], NULL);
+        records[i].order.version = i == LATE ? 3 : 2;
+        writes[i] = write_make(&records[i], i == LATE ? 2 : 1, &events[i], "r-1");
+        writes[i].changed_steps = 1;
+    }
+    rig_commit(&rig, writes, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, i == LATE ? MG_WRITE_CONFLICT : MG_WRITE_DONE);
+    }
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ' ORDER BY order_id) FROM order_step"),
+                     "o-0 o-1 o-2 o-4");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'r-1'"), "4");
+}
+END_TEST
+
+/* Catches a step's change that goes nowhere, because its row is not where it was thought to be. */
+START_TEST(a_step_without_the_row_it_should_have_is_not_passed_over)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    record.order.version = 2;
+    record.stored_steps = 1;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    write.changed_steps = 1;
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(write.result, MG_WRITE_POISONED);
+    ck_assert_str_eq(rig_value(&rig, "SELECT version FROM order_process"), "1");
 }
 END_TEST
 
@@ -485,6 +529,8 @@ int main(void)
     tcase_add_test(test, an_update_replaces_what_it_names_and_only_that);
     tcase_add_test(test, a_stale_version_writes_nothing_at_all);
     tcase_add_test(test, an_order_that_exists_is_not_inserted_again);
+    tcase_add_test(test, orders_whose_guards_hold_are_stored_beside_one_whose_does_not);
+    tcase_add_test(test, a_step_without_the_row_it_should_have_is_not_passed_over);
     tcase_add_test(test, a_row_that_cannot_be_stored_stands_alone);
     tcase_add_test(test, what_a_cause_did_is_found_again);
     tcase_add_test(test, an_order_in_words_of_a_newer_version_is_told_apart);

@@ -132,6 +132,9 @@ static void write_apply(struct mg_order_write *write)
         write->result = MG_WRITE_CONFLICT;
         return;
     }
+    if (write->record->stored_steps != (order != NULL ? order->record.stored_steps : 0)) {
+        abort(); /* PostgreSQL would find no row, or one too many */
+    }
     if (order == NULL) {
         order = &orders[order_count++];
         order->record = record_copy(memory, write->record);
@@ -145,6 +148,7 @@ static void write_apply(struct mg_order_write *write)
             order->record.steps[i] = before.steps[i];
         }
     }
+    order->record.stored_steps |= write->changed_steps;
     for (int i = 0; i < write->event_count; i++) {
         order->events[order->event_count++] = event_copy(memory, &write->events[i]);
     }
