@@ -11,10 +11,9 @@
 #include "core/decider.h"
 #include "core/transition.h"
 
-static void order_copy(struct mg_order *to, const struct mg_order *from)
+size_t mg_order_size(const struct mg_order *order)
 {
-    memcpy(to, from, offsetof(struct mg_order, steps));
-    memcpy(to->steps, from->steps, (size_t)from->step_count * sizeof(from->steps[0]));
+    return offsetof(struct mg_order, steps) + (size_t)order->step_count * sizeof(order->steps[0]);
 }
 
 void mg_order_init(const struct mg_plan *plan, const struct mg_context *context, int64_t complete_within_ms,
@@ -304,7 +303,7 @@ void mg_order_decide(const struct mg_plan *plan, const struct mg_context *contex
 {
     struct mg_decider decider = {.plan = plan, .context = context, .cause = cause, .decision = ret_decision};
     assert(order->step_count == plan->step_count);
-    order_copy(&decider.order, order);
+    memcpy(&decider.order, order, mg_order_size(order));
     ret_decision->why = "";
     ret_decision->effect_count = 0;
     ret_decision->transition_count = 0;
@@ -334,7 +333,7 @@ void mg_order_decide(const struct mg_plan *plan, const struct mg_context *contex
     }
     decider.order.version++;
     decider.order.wake_at_ms = mg_order_wake_at_ms(&decider.order);
-    order_copy(order, &decider.order);
+    memcpy(order, &decider.order, mg_order_size(&decider.order));
 }
 
 static void earliest(int64_t *at_ms, int64_t candidate_ms)

@@ -5,6 +5,8 @@
 #ifndef MG_CORE_DECIDE_H
 #define MG_CORE_DECIDE_H
 
+#include <stddef.h>
+
 #include "core/model.h"
 
 /* Makes `order` as it is before its first cause: every step pending, version 0. Then decide SUBMITTED on it.
@@ -22,6 +24,9 @@ void mg_order_init(const struct mg_plan *plan, const struct mg_context *context,
  */
 void mg_order_decide(const struct mg_plan *plan, const struct mg_context *context,
                      const struct mg_cause *cause, struct mg_order *order, struct mg_decision *ret_decision);
+
+/* Bytes of an order as far as it has steps: what is to be copied of it. */
+size_t mg_order_size(const struct mg_order *order);
 
 /* The steps that may have happened and are not undone, as bits: what a person must know when an order is in
  * error. */

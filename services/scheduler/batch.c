@@ -276,12 +276,12 @@ bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_
         record->step_names[i] = workflow->steps[i].name;
         record->services[i] = workflow->steps[i].service;
     }
-    fold->before = mg_arena_alloc(batch->arena, sizeof(*fold->before));
+    fold->before = mg_arena_alloc(batch->arena, mg_order_size(&record->order));
     if (fold->before == NULL) {
         fold->has_failed = true;
         return false;
     }
-    *fold->before = record->order;
+    memcpy(fold->before, &record->order, mg_order_size(&record->order));
     fold->expected_version = record->order.version;
     fold->record = record;
     return true;

@@ -46,7 +46,7 @@ struct mg_fold {
     struct mg_order_record *record; /* NULL: there is no such order */
     bool is_guessed;                /* not read: it may be otherwise, which only a write finds out */
     struct mg_cached *cached;       /* what it was guessed from; holds the record's texts; owned */
-    struct mg_order *before;
+    struct mg_order *before;        /* as far as it has steps */
     struct mg_workflow_entry *workflow;
     uint64_t expected_version;
     uint64_t touched; /* steps whose record changed beside the core's state */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/decide.h"
 #include "scheduler.h"
 
 /* Some thousand orders of a few KiB, as many as are under way at full load. What is above is read again. */
@@ -30,11 +31,6 @@ struct mg_cached {
 
 #define HEAD_SIZE offsetof(struct mg_order_record, order)
 static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the head as it is");
-
-static size_t order_size(int step_count)
-{
-    return offsetof(struct mg_order, steps) + (size_t)step_count * sizeof(struct mg_step);
-}
 
 /* The slices of a record, one after the other; NULL: there are no more. */
 static struct mg_slice *text_at(struct mg_order_record *record, int index)
@@ -96,8 +92,8 @@ struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct 
     memcpy(record, at, HEAD_SIZE);
     at += HEAD_SIZE;
     memcpy(&record->order, at, offsetof(struct mg_order, steps)); /* says how many steps follow */
-    memcpy(&record->order, at, order_size(record->order.step_count));
-    at += order_size(record->order.step_count);
+    memcpy(&record->order, at, mg_order_size(&record->order));
+    at += mg_order_size(&record->order);
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
     memcpy(record->steps, at, steps_size);
     at += steps_size;
@@ -125,7 +121,7 @@ static void newest_add(struct mg_cache *cache, struct mg_cached *cached)
 void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
 {
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
-    size_t size = sizeof(struct mg_cached) + HEAD_SIZE + order_size(record->order.step_count) + steps_size;
+    size_t size = sizeof(struct mg_cached) + HEAD_SIZE + mg_order_size(&record->order) + steps_size;
     const struct mg_slice *text;
     for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
         size += text->data != NULL ? text->len + 1 : 0;
@@ -139,8 +135,8 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
     char *at = cached->bytes;
     memcpy(at, record, HEAD_SIZE);
     at += HEAD_SIZE;
-    memcpy(at, &record->order, order_size(record->order.step_count));
-    at += order_size(record->order.step_count);
+    memcpy(at, &record->order, mg_order_size(&record->order));
+    at += mg_order_size(&record->order);
     memcpy(at, record->steps, steps_size);
     at += steps_size;
     for (int i = 0; (text = text_at(record, i)) != NULL; i++) {

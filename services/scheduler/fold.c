@@ -31,6 +31,14 @@ struct mg_follow {
 
 /* ---- the event row ---- */
 
+/* What stands before a word, the word, which needs no escaping, and its quote. */
+static void word_put(struct mg_buf *buf, const char *before, const char *word)
+{
+    mg_buf_append_text(buf, before);
+    mg_buf_append_text(buf, word);
+    mg_buf_append_text(buf, "\"");
+}
+
 static struct mg_slice transitions_write(struct mg_batch *batch, const struct mg_fold *fold)
 {
     const struct mg_decision *decision = &batch->decision;
@@ -41,22 +49,20 @@ static struct mg_slice transitions_write(struct mg_batch *batch, const struct mg
         const struct mg_transition *transition = &decision->transitions[i];
         mg_buf_append_text(buf, i > 0 ? ",{" : "{");
         if (transition->step >= 0) {
-            mg_buf_printf(buf,
-                          "\"step\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",",
-                          fold->record->step_names[transition->step],
-                          mg_step_state_name((enum mg_step_state)transition->from),
-                          mg_step_state_name((enum mg_step_state)transition->to), transition->attempt,
-                          mg_kind_name(transition->kind));
+            word_put(buf, "\"step\":\"", fold->record->step_names[transition->step]);
+            word_put(buf, ",\"from\":\"", mg_step_state_name((enum mg_step_state)transition->from));
+            word_put(buf, ",\"to\":\"", mg_step_state_name((enum mg_step_state)transition->to));
+            mg_buf_printf(buf, ",\"attempt\":%u", transition->attempt);
+            word_put(buf, ",\"kind\":\"", mg_kind_name(transition->kind));
         } else {
-            mg_buf_printf(buf, "\"from\":\"%s\",\"to\":\"%s\",",
-                          mg_order_state_name((enum mg_order_state)transition->from),
-                          mg_order_state_name((enum mg_order_state)transition->to));
+            word_put(buf, "\"from\":\"", mg_order_state_name((enum mg_order_state)transition->from));
+            word_put(buf, ",\"to\":\"", mg_order_state_name((enum mg_order_state)transition->to));
         }
-        mg_buf_printf(buf, "\"reason\":\"%s\"", mg_reason_name(transition->reason));
+        word_put(buf, ",\"reason\":\"", mg_reason_name(transition->reason));
         if (transition->due_at_ms != 0) {
             char at[MG_TIME_TEXT_SIZE];
             mg_time_format(transition->due_at_ms, at);
-            mg_buf_printf(buf, ",\"due_at\":\"%s\"", at);
+            word_put(buf, ",\"due_at\":\"", at);
         }
         mg_buf_append_text(buf, "}");
     }
@@ -130,13 +136,13 @@ void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item)
 
 /* ---- effects ---- */
 
-static void status_send(struct mg_batch *batch, struct mg_item *item, uint64_t version, struct mg_slice body)
+static void status_send(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status)
 {
     struct mg_fold *fold = item->fold;
     if (fold->record->reply_to.data == NULL) {
         return;
     }
-    struct mg_send *send = mg_status_send(batch->scheduler, item->work, fold->record, version, body);
+    struct mg_send *send = mg_status_send(batch->scheduler, item->work, fold->record, status);
     if (send == NULL) {
         fold->has_failed = true;
         return;
@@ -160,8 +166,10 @@ void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct m
         fold->has_failed = true;
         return;
     }
-    struct mg_slice body = {item->statuses.data + begin, item->statuses.len - begin};
-    status_send(batch, item, fold->events[item->first_event].version, body);
+    const struct mg_status_text text = {.version = fold->events[item->first_event].version,
+                                        .seq = status->seq,
+                                        .body = {item->statuses.data + begin, item->statuses.len - begin}};
+    status_send(batch, item, &text);
 }
 
 void mg_fold_status_once(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status)
@@ -172,7 +180,8 @@ void mg_fold_status_once(struct mg_batch *batch, struct mg_item *item, const str
         item->fold->has_failed = true;
         return;
     }
-    status_send(batch, item, 0, mg_buf_slice(&batch->scratch));
+    const struct mg_status_text text = {.seq = status->seq, .body = mg_buf_slice(&batch->scratch)};
+    status_send(batch, item, &text);
 }
 
 static void effect_status(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
@@ -456,14 +465,9 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
                    MG_LOG_TEXT("order_id", record->order_id), MG_LOG_TEXT("step", record->step_names[i]));
         }
     }
-    for (int i = 0; event->statuses.data != NULL; i++) {
-        char pointer[16];
-        snprintf(pointer, sizeof(pointer), "/%d", i);
-        struct mg_slice body = mg_json_find(event->statuses, pointer);
-        if (body.data == NULL) {
-            break;
-        }
-        status_send(batch, item, event->version, body);
+    struct mg_status_text status;
+    for (int i = 0; mg_status_kept(event, i, &status); i++) {
+        status_send(batch, item, &status);
     }
     mg_metric_add(batch->scheduler->counters.again, 1);
 }

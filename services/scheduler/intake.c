@@ -137,9 +137,11 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
         mg_buf_append_slice(&batch->scratch, parts[i]);
     }
     mg_sha256(mg_buf_slice(&batch->scratch), digest);
+    static const char HEX[] = "0123456789abcdef";
     char text[] = "submit:0123456789abcdef0123456789abcdef";
     for (int i = 0; i < 16; i++) {
-        snprintf(text + 7 + 2 * i, 3, "%02x", digest[i]);
+        text[7 + 2 * i] = HEX[digest[i] >> 4];
+        text[8 + 2 * i] = HEX[digest[i] & 15];
     }
     return mg_arena_copy(batch->arena, mg_slice_of(text));
 }

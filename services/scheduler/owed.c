@@ -156,15 +156,9 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
     }
     memcpy(debt->order_id, record->order_id, sizeof(debt->order_id));
     debt->version = event->version;
-    for (int i = 0;; i++) {
-        char pointer[16];
-        snprintf(pointer, sizeof(pointer), "/%d", i);
-        struct mg_slice body =
-            event->statuses.data != NULL ? mg_json_find(event->statuses, pointer) : event->statuses;
-        if (body.data == NULL) {
-            break;
-        }
-        struct mg_send *send = mg_status_send(resend->scheduler, resend->work, record, event->version, body);
+    struct mg_status_text status;
+    for (int i = 0; mg_status_kept(event, i, &status); i++) {
+        struct mg_send *send = mg_status_send(resend->scheduler, resend->work, record, &status);
         if (send == NULL) {
             debt->has_failed = true;
             continue;
@@ -211,17 +205,28 @@ void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const 
     mg_store_load_owed(scheduler->store, order_id, on_owed_loaded, resend);
 }
 
-/* The status message of an order, on its way to the order's client; NULL: nobody asked, or no memory. */
-struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
-                               const struct mg_order_record *record, uint64_t version, struct mg_slice body)
+bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_status_text *ret_status)
 {
     struct mg_status_message status;
     struct mg_err err;
-    if (record->reply_to.data == NULL || mg_status_parse(body, &status, &err) != MG_OK) {
+    char pointer[16];
+    snprintf(pointer, sizeof(pointer), "/%d", index);
+    const struct mg_slice none = {NULL, 0};
+    struct mg_slice body = event->statuses.data != NULL ? mg_json_find(event->statuses, pointer) : none;
+    bool is_readable = body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK;
+    *ret_status =
+        (struct mg_status_text){.version = event->version, .seq = is_readable ? status.seq : 0, .body = body};
+    return body.data != NULL;
+}
+
+struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
+                               const struct mg_order_record *record, const struct mg_status_text *status)
+{
+    if (record->reply_to.data == NULL || status->seq == 0) {
         return NULL;
     }
     char message_id[MG_ORDER_ID_MAX + 24], queue[256];
-    snprintf(message_id, sizeof(message_id), "%s.%llu", record->order_id, (unsigned long long)status.seq);
+    snprintf(message_id, sizeof(message_id), "%s.%llu", record->order_id, (unsigned long long)status->seq);
     snprintf(queue, sizeof(queue), "%.*s", (int)record->reply_to.len, record->reply_to.data);
     struct mg_send_spec spec = {.work = work,
                                 .kind = MG_SEND_STATUS,
@@ -231,11 +236,11 @@ struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *w
                                 .message_id = mg_slice_of(message_id),
                                 .correlation_id = record->correlation_id,
                                 .traceparent = record->traceparent,
-                                .body = body};
+                                .body = status->body};
     struct mg_send *send = mg_send_create(scheduler, &spec);
     if (send != NULL) {
         memcpy(send->order_id, record->order_id, sizeof(send->order_id));
-        send->version = version;
+        send->version = status->version;
     }
     return send;
 }

@@ -317,10 +317,19 @@ void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const ch
                   uint64_t version, bool is_owed);
 /* The supervisor asks: publish what an order's client is still owed. Settles the work. */
 void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
-/* The status message `body` of an order, on its way to the order's client; NULL: nobody asked, or no memory.
+/* A status message as it goes out and is kept. */
+struct mg_status_text {
+    uint64_t version; /* of the event that keeps it; 0: it is kept nowhere */
+    uint64_t seq;     /* 0: it cannot be read */
+    struct mg_slice body;
+};
+/* The status that an event keeps at `index`; false: there are no more. */
+bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_status_text *ret_status);
+/* A status of an order, on its way to the order's client; NULL: nobody asked, it cannot be read, or no
+ * memory.
  */
 struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
-                               const struct mg_order_record *record, uint64_t version, struct mg_slice body);
+                               const struct mg_order_record *record, const struct mg_status_text *status);
 void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived);
 void mg_owed_flush(struct mg_scheduler *scheduler);
 void mg_owed_finish(struct mg_scheduler *scheduler);
