@@ -22,6 +22,9 @@
 
 static_assert(sizeof(uuid_t) == 16, "a UUID has 128 bits");
 
+/* Numbers of one call of the kernel; it gives 256 bytes whole or not at all (getrandom(2)). */
+#define RANDOM_AT_ONCE 32
+
 /* Makegood's own namespace, drawn once. Changing it would give orders new identities on redelivery. */
 static const unsigned char NAMESPACE[16] = {0x7c, 0x1f, 0x3b, 0x0e, 0x52, 0xd4, 0x4a, 0x6b,
                                             0x9e, 0x83, 0x0d, 0x2a, 0xc6, 0x71, 0xf5, 0x48};
@@ -99,12 +102,16 @@ void mg_instance_name(char *ret_text, size_t size)
 
 uint64_t mg_random_u64(void)
 {
-    uint64_t number = 0;
-    ssize_t got;
+    static _Thread_local uint64_t numbers[RANDOM_AT_ONCE];
+    static _Thread_local int left;
 
-    do
-        got = getrandom(&number, sizeof number, 0);
-    while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof number) abort(); /* eight bytes are given whole or not at all */
-    return number;
+    if (left == 0) {
+        ssize_t got;
+        do
+            got = getrandom(numbers, sizeof numbers, 0);
+        while (got < 0 && errno == EINTR);
+        if (got != (ssize_t)sizeof numbers) abort(); /* up to 256 bytes are given whole or not at all */
+        left = RANDOM_AT_ONCE;
+    }
+    return numbers[--left];
 }

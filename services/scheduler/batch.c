@@ -1,10 +1,11 @@
 /*
- * One batch in hand at a time: read, load, decide, commit, then hand its messages to the outbox. A batch is
- * whatever came while the last one was being committed; all causes of one order are decided in memory and
- * written once (law 4).
+ * One batch in hand at a time: read, find its orders (load.c), decide, commit, then hand its messages to the
+ * outbox. A batch is whatever came while the last one was being committed; all causes of one order are
+ * decided in memory and written once (law 4).
  *
  * What the store says of a write decides about the causes of that order only: stored, they wait for their
- * confirms; lost to another instance, they are decided again on what that one wrote; poisoned, they are tried
+ * confirms; lost to another instance, or with nothing to write on an order that was only guessed, they are
+ * decided again on what is read; poisoned, they are tried
  * one by one, so that only the guilty one is set aside. If nobody knows whether the commit happened, all are
  * run again, marked `again` (law 3).
  */
@@ -17,7 +18,7 @@
 #include "batch.h"
 #include "core/backoff.h"
 
-/* A batch at its largest: orders of 25 KiB each and payloads of some KiB; a batch beyond this is taken apart,
+/* A batch at its largest: orders of 16 KiB each and payloads of some KiB; a batch beyond this is taken apart,
  * see batch_size. */
 #define MG_BATCH_MEMORY_MAX (128u * 1024 * 1024)
 /* Requests above this would not fit into a message of the default body limit together with their envelope. */

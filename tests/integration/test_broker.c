@@ -310,6 +310,32 @@ START_TEST(watched_queue_is_seen_missing_then_full)
 }
 END_TEST
 
+static bool is_seen_once(const struct fixture *f)
+{
+    return f->seen_count == 1;
+}
+
+/* Catches: a look that waits for the watch's period all the same. */
+START_TEST(watched_queue_is_looked_at_when_asked)
+{
+    char other[64];
+    test_queue_name("looked", other);
+    fixture_start(&fixture);
+    struct mg_err err;
+    int64_t hour_ms = (int64_t)60 * 60 * 1000;
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, hour_ms, on_seen, &fixture, &err), MG_OK);
+    ck_assert(fixture_run(&fixture, is_seen_once, WAIT_MS));
+    test_queue_declare(other, 0);
+    for (int i = 0; i < 7; i++)
+        fixture_publish(&fixture, other, "{}");
+    ck_assert(wait_outcomes(7));
+    mg_broker_look(fixture.broker, "test-nobody-watches-this");
+    mg_broker_look(fixture.broker, other);
+    ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
+    test_queue_delete(other);
+}
+END_TEST
+
 static void on_named(void *arg, int consumer, const char *name)
 {
     struct fixture *f = arg;
@@ -480,6 +506,7 @@ int main(void)
     tcase_add_test(tests, paused_consumer_gets_nothing_until_resumed);
     tcase_add_test(tests, each_consumer_has_its_own_prefetch);
     tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
+    tcase_add_test(tests, watched_queue_is_looked_at_when_asked);
     tcase_add_test(tests, private_queue_is_named_and_read);
     tcase_add_test(tests, acks_above_a_delivery_that_is_held_for_long_are_told);
     tcase_add_test(tests, acks_before_destroy_reach_the_broker);
