@@ -144,7 +144,7 @@ START_TEST(what_is_kept_is_the_whole_order)
     struct mg_cache cache;
     memset(&cache, 0, sizeof(cache));
     memset(record, 0x5a, sizeof(*record)); /* whatever it has is to come back */
-    strcpy(record->order_id, "o1");
+    snprintf(record->order_id, sizeof(record->order_id), "o1");
     record->order.step_count = 3;
     record->payload = mg_slice_of("{\"items\":[14.00]}");
     record->reply_to = (struct mg_slice){NULL, 0};
