@@ -51,8 +51,7 @@ static const char *const EXPLANATIONS[] = {
     [FAULT_NUL] = "a NUL byte; JSON text has none",
     [FAULT_NUL_ESCAPE] = "NUL (\\u0000) in a string; remove it",
     [FAULT_TWICE] = "a member's name occurs twice in its object; use each name once",
-    [FAULT_RANGE] = "a number out of range; integers must fit 64 bits, others a double: send larger ones as "
-                    "strings",
+    [FAULT_RANGE] = "a number out of range; integers must fit 64 bits, others a double: send it as a string",
     [FAULT_DEPTH] = "too many levels of objects and arrays",
     [FAULT_MEMBERS] = "too many members and elements",
 };
