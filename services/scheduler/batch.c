@@ -116,12 +116,13 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     return FOLD_POISONED;
 }
 
-static enum fold_outcome item_outcome(struct mg_item *item, enum fold_outcome outcome)
+static enum fold_outcome item_outcome(struct mg_item *item)
 {
+    const struct mg_fold *fold = item->fold;
+    enum fold_outcome outcome = item->is_undecided ? FOLD_AGAIN : (enum fold_outcome)fold->outcome;
     if (outcome != FOLD_AGAIN) {
         return outcome;
     }
-    const struct mg_fold *fold = item->fold;
     bool is_spoilt = fold->has_failed || (fold->write != NULL && fold->write->result == MG_WRITE_POISONED);
     item->work->is_alone = item->work->is_alone || is_spoilt;
     item->work->is_guess_wrong = true;
@@ -164,7 +165,7 @@ static void batch_settle(struct mg_batch *batch)
     }
     for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards: the first is put in front last */
         struct mg_item *item = &batch->items[i];
-        item->outcome = (int)item_outcome(item, (enum fold_outcome)item->fold->outcome);
+        item->outcome = (int)item_outcome(item);
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
             fold_poisoned(scheduler, item->fold, "each time it was decided, the order had changed meanwhile");
         }
@@ -209,7 +210,8 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     if (item->fold->is_guessed && record == NULL && item->workflow == NULL) {
-        return; /* who has no workflow is refused, if it is not there already: that must be known */
+        item->is_undecided = true; /* without a workflow it is refused, if it is not there: to be known */
+        return;
     }
     switch (item->work->lane) {
     case MG_LANE_REPLIES:

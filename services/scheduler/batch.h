@@ -33,6 +33,7 @@ struct mg_item {
     struct mg_command *command;
 
     enum mg_end end;
+    bool is_undecided;      /* it must be read first, whatever becomes of the others of its fold */
     struct mg_buf statuses; /* of this cause, as a JSON array without its brackets; not the arena's */
     int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
     const char *why;        /* of the core, about the cause itself */

@@ -130,6 +130,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
     struct mg_scheduler *scheduler = arg;
     scheduler->is_store_up = is_up;
     mg_cache_clear(&scheduler->cache);
+    scheduler->seen_at_boot_ms = 0; /* it may be another server, with another clock */
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     mg_scheduler_wake(scheduler);

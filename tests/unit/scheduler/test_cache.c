@@ -107,8 +107,25 @@ START_TEST(a_workflow_that_is_unknown_is_refused_once)
 }
 END_TEST
 
-/* Would catch: a guess on what may not have been written, or on what a store held that another has replaced.
- */
+/* Would catch: a submission that is acked and never answered, because another in its batch made the order. */
+START_TEST(what_is_not_decided_by_guess_is_not_acked_with_its_neighbour)
+{
+    stage_submit("o0", false);
+    stage_settle();
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"three\",\"payload\":{}}",
+                                .message_id = "o1"});
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store_event_count("o1"), 1);
+    ck_assert_int_eq(fake_broker_count("submission"), 1); /* refused: other bytes than the order's */
+    ck_assert_int_eq(fake_broker.acked, 3);
+}
+END_TEST
+
+/* Would catch: a guess on what may not have been written, or on what a store held that another has replaced;
+ * a deadline by the clock of the server before. */
 START_TEST(nothing_is_remembered_of_a_session_that_is_lost)
 {
     stage_submit("o1", false);
@@ -116,15 +133,18 @@ START_TEST(nothing_is_remembered_of_a_session_that_is_lost)
     int loads = fake_store.loads;
     fake_store.options.on_state(fake_store.options.arg, false, "away");
     fake_store.options.on_state(fake_store.options.arg, true, "");
-    reply("o1", "reserve", 1);
+    stage_submit("o2", false); /* is new, but the clock is asked for */
     stage_settle();
     ck_assert_int_eq(fake_store.loads, loads + 1);
+    reply("o1", "reserve", 1);
+    stage_settle();
+    ck_assert_int_eq(fake_store.loads, loads + 2);
     fake_store.next_commit = FAKE_COMMIT_UNKNOWN_DONE;
     reply("o1", "charge", 1);
     stage_settle();
     fake_loop_advance(6000); /* past the backoff */
     stage_settle();
-    ck_assert_int_eq(fake_store.loads, loads + 2);
+    ck_assert_int_eq(fake_store.loads, loads + 3);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
     ck_assert_int_eq(fake_store_event_count("o1"), 3);
 }
@@ -226,6 +246,7 @@ int main(void)
     tcase_add_test(tests, a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it);
     tcase_add_test(tests, an_order_that_is_not_new_is_found_out);
     tcase_add_test(tests, a_workflow_that_is_unknown_is_refused_once);
+    tcase_add_test(tests, what_is_not_decided_by_guess_is_not_acked_with_its_neighbour);
     tcase_add_test(tests, nothing_is_remembered_of_a_session_that_is_lost);
     tcase_add_test(tests, what_is_kept_is_the_whole_order);
     tcase_add_test(tests, what_is_kept_is_bounded);
