@@ -80,6 +80,8 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
  * one above a delivery that is still held may wait for that one, some 20 ms or until half of a prefetch
  * waits. For a delivery of an earlier connection nothing is sent. */
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
+/* Acks that wait so: they still take up room in the consumer's prefetch. */
+int mg_broker_untold_acks(const struct mg_broker *broker, int consumer);
 void mg_broker_reject(struct mg_broker *broker,
                       struct mg_delivery *delivery); /* to the dead-letter exchange */
 void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery); /* only when draining */

@@ -164,6 +164,11 @@ void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
     acks_settle(broker, delivery, VERDICT_ACK);
 }
 
+int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+{
+    return broker->consumers[consumer].untold_acks;
+}
+
 void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)
 {
     acks_settle(broker, delivery, VERDICT_REJECT);

@@ -89,7 +89,7 @@ struct mg_line {
     struct mg_jobs waiting;
     int held;              /* deliveries of this queue that have not been given back */
     int prefetch;          /* as last asked for */
-    int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while held >= prefetch or not consuming */
+    int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while the broker gives no more */
 };
 
 #define MG_CALL_DIGITS 6
@@ -155,7 +155,7 @@ void mg_job_move(struct mg_job *job, enum mg_job_phase phase); /* out of whateve
 int64_t mg_job_left_ms(const struct mg_job *job);
 void mg_job_drop_late(struct mg_job *job); /* past complete-by: acked, and not a word about it (P7) */
 void mg_job_put_back(struct mg_job *job);  /* it has not begun and will not begin here */
-void mg_line_hold(struct mg_line *line, int change);
+void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change);
 void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
 
 /* serve.c */

@@ -48,7 +48,7 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
     struct mg_broker *broker = lane->agent->broker;
     mg_job_cancel_call(job);
     job_unlink(job);
-    mg_line_hold(&lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
+    mg_line_hold(lane, &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
     switch (end) {
     case MG_JOB_ACK:
         mg_broker_ack(broker, job->delivery);
@@ -120,10 +120,12 @@ void mg_job_put_back(struct mg_job *job)
     }
 }
 
-void mg_line_hold(struct mg_line *line, int change)
+/* What was acked and not yet told is held as the broker counts: behind it a backlog may wait, however much
+ * room there is here. */
+void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
 {
     line->held += change;
-    if (line->held >= line->prefetch) {
+    if (line->held + mg_broker_untold_acks(lane->agent->broker, line->consumer) >= line->prefetch) {
         line->room_since_ms = INT64_MAX;
     } else if (line->room_since_ms == INT64_MAX) {
         line->room_since_ms = mg_clock_boot_ms();
@@ -134,7 +136,7 @@ void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefet
 {
     line->prefetch = prefetch;
     line->room_since_ms = INT64_MAX;
-    mg_line_hold(line, 0);
+    mg_line_hold(lane, line, 0);
     if (prefetch == 0) {
         mg_broker_pause(lane->agent->broker, line->consumer);
     } else {

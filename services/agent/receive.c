@@ -194,7 +194,7 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
         mg_broker_requeue(agent->broker, delivery);
         return;
     }
-    mg_line_hold(line, 1);
+    mg_line_hold(lane, line, 1);
     receive(job, is_fresh);
 }
 
@@ -242,7 +242,7 @@ void mg_agent_on_state(void *arg, bool is_up, const char *reason)
         for (int k = 0; k < MG_LINE_COUNT; k++) {
             struct mg_line *line = &agent->lanes[i].lines[k];
             line->room_since_ms = INT64_MAX; /* a backlog may come now */
-            mg_line_hold(line, 0);
+            mg_line_hold(&agent->lanes[i], line, 0);
         }
     }
     mg_agent_report(agent);

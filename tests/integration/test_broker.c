@@ -372,7 +372,9 @@ START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
         fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_deliveries(10));
     mg_broker_ack(fixture.broker, fixture.deliveries[3]); /* one alone: by and by */
+    ck_assert_int_eq(mg_broker_untold_acks(fixture.broker, 0), 1);
     ck_assert(wait_deliveries(11));
+    ck_assert_int_eq(mg_broker_untold_acks(fixture.broker, 0), 0);
     for (int i = 4; i < 11; i++) /* most of the prefetch: at once */
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
     ck_assert(wait_deliveries(18));

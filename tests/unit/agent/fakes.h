@@ -37,7 +37,8 @@ struct fakes {
     int report_count;
     char last_report[4096];
     int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
-    bool is_publish_full;           /* mg_broker_publish takes nothing */
+    int untold_acks[MG_CONSUMERS_MAX];
+    bool is_publish_full; /* mg_broker_publish takes nothing */
     struct mg_broker_options broker;
 };
 extern struct fakes fakes;

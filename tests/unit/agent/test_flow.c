@@ -267,6 +267,19 @@ START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
 }
 END_TEST
 
+/* Catches: a backlog behind acks that the broker has not been told of, taken for a clock that is ahead. */
+START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock)
+{
+    struct mg_line *line = &flow_agent.lanes[0].lines[MG_LINE_NORMAL];
+    line->room_since_ms = 0;
+    fakes.untold_acks[0] = line->prefetch - 2;
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    ck_assert_int_eq(line->room_since_ms, 0);
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    ck_assert_int_eq(line->room_since_ms, INT64_MAX);
+}
+END_TEST
+
 /* ---- at most once ---- */
 
 START_TEST(at_most_once_has_one_try_on_a_fresh_connection)
@@ -484,6 +497,7 @@ int main(void)
         a_refusal_of_a_redelivered_request_is_maybe_too,
         a_first_refusal_proves_that_nothing_happened,
         a_broken_answer_is_unknown_and_not_sent_again,
+        a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock,
         at_most_once_has_one_try_on_a_fresh_connection,
         at_most_once_redelivered_is_answered_unknown_without_a_call,
         at_most_once_that_has_not_begun_when_the_agent_stops_is_answered_not_made,
