@@ -147,6 +147,22 @@ static void sends_prune(struct mg_fold *fold)
     mg_send_list_drop(&gone);
 }
 
+static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
+{
+    bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
+    if (is_open) {
+        fold->record->stored_steps |= fold->write->changed_steps;
+        mg_cache_put(&scheduler->cache, fold->record);
+    }
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        if (fold->entered[state] > 0) {
+            mg_metric_add(scheduler->counters.orders[state], fold->entered[state]);
+        }
+    }
+    sends_prune(fold);
+    mg_outbox_add(scheduler, &fold->sends);
+}
+
 static void batch_settle(struct mg_batch *batch)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
@@ -154,13 +170,7 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_fold *fold = batch->folds[i];
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
-            bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
-            if (is_open) {
-                fold->record->stored_steps |= fold->write->changed_steps;
-                mg_cache_put(&scheduler->cache, fold->record);
-            }
-            sends_prune(fold);
-            mg_outbox_add(scheduler, &fold->sends);
+            fold_stored(scheduler, fold);
         }
     }
     for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards: the first is put in front last */

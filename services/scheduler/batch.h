@@ -59,6 +59,7 @@ struct mg_fold {
     struct mg_alert_write *alerts;
     int alert_count, alert_room;
     struct mg_send_list sends;
+    int entered[MG_ORDER_STATE_COUNT]; /* how often the order did; counts once it is stored */
     int item_count;
     struct mg_order_write *write; /* NULL: nothing to write */
     int outcome;                  /* what became of it (batch.c) */

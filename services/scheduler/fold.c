@@ -357,7 +357,7 @@ static void verdict_count(struct mg_batch *batch, const struct mg_item *item, co
            MG_LOG_TEXT("why", batch->decision.why));
     for (int i = 0; i < batch->decision.transition_count; i++) {
         if (batch->decision.transitions[i].step < 0) {
-            mg_metric_add(counters->orders[batch->decision.transitions[i].to], 1);
+            item->fold->entered[batch->decision.transitions[i].to]++;
         }
     }
 }
