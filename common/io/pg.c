@@ -326,15 +326,24 @@ static void answer(struct mg_pg *pg, struct mg_pg_call *call)
     call->fn(call->arg, &answer);
 }
 
-/* Only the same statement getting through proves that the right is there now. */
+static bool has_statement(const struct mg_pg_call *call, const struct mg_sql *sql)
+{
+    for (int i = 0; i < call->statement_count; i++) {
+        if (call->statements[i] == sql) return true;
+    }
+    return false;
+}
+
+/* Only the same statement getting through proves that the right is there now. The one denied is the first
+ * that brought no rows. */
 static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
 {
     bool is_denied = strcmp(call->sqlstate, SQLSTATE_NO_RIGHT) == 0;
-    if (call->first == NULL || pg->options.on_denied == NULL) return;
-    if (is_denied && pg->denied == NULL) {
-        pg->denied = call->first;
+    if (pg->options.on_denied == NULL) return;
+    if (is_denied && pg->denied == NULL && call->row_count < call->statement_count) {
+        pg->denied = call->statements[call->row_count];
         pg->options.on_denied(pg->options.arg, call->err.text);
-    } else if (call->fault == MG_PG_NONE && pg->denied == call->first) {
+    } else if (call->fault == MG_PG_NONE && pg->denied != NULL && has_statement(call, pg->denied)) {
         pg->denied = NULL;
         pg->options.on_denied(pg->options.arg, NULL);
     }
@@ -474,7 +483,8 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
 
     struct mg_pg_call *call = mg_pg_call_new(fn, arg);
     call->statement_count = count;
-    call->first = statements[0].sql;
+    for (int i = 0; i < count; i++)
+        call->statements[i] = statements[i].sql;
     call->bytes = bytes;
     enlist(pg, call);
     if (is_sent) {

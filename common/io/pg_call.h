@@ -9,7 +9,7 @@ struct mg_pg_call {
     mg_pg_fn *fn;
     void *arg;
     const struct mg_sql *prepares; /* an internal call: PREPARE of this statement */
-    const struct mg_sql *first;    /* its first statement, which names it */
+    const struct mg_sql *statements[MG_PG_STATEMENTS_MAX];
     int64_t sent_ms;
     size_t bytes;
     int statement_count, row_count;

@@ -318,6 +318,40 @@ START_TEST(a_row_that_cannot_be_stored_stands_alone)
 }
 END_TEST
 
+/* Catches a right that is called granted again because a write got through which did not need it. */
+START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
+{
+    static struct mg_order_record records[2];
+    struct mg_event_record event;
+    struct rig limited;
+    char dsn[512], reason[256];
+    rig_admin(&rig, "DROP ROLE IF EXISTS mg_no_alerts; CREATE ROLE mg_no_alerts;"
+                    "GRANT ALL ON ALL TABLES IN SCHEMA public TO mg_no_alerts;"
+                    "REVOKE INSERT ON operator_alert FROM mg_no_alerts");
+    snprintf(dsn, sizeof dsn, "%s options='-c role=mg_no_alerts'", store_dsn());
+    rig_open(&limited);
+    rig_start_with(&limited, (struct mg_store_options){.dsn = dsn}, true);
+    order_make(&records[0], "o-1");
+    order_make(&records[1], "o-2");
+    struct mg_alert_write alert = {
+        .alert = MG_ALERT_ORDER_ERROR, .subject = "o-1", .order_id = "o-1", .text = mg_slice_of("x")};
+    struct mg_order_write write = write_make(&records[0], 0, &event, "m-1");
+    write.alerts = &alert;
+    write.alert_count = 1;
+    rig_commit(&limited, &write, 1);
+    ck_assert_int_ne(limited.err.class, MG_OK);
+    order_store(&limited, &records[1], NULL);
+    ck_assert(!mg_store_is_ready(limited.store, reason, sizeof reason));
+    ck_assert_ptr_nonnull(strstr(reason, "operator_alert"));
+    rig_admin(&rig, "GRANT INSERT ON operator_alert TO mg_no_alerts");
+    rig_commit(&limited, &write, 1);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+    ck_assert(mg_store_is_ready(limited.store, reason, sizeof reason));
+    rig_finish(&limited);
+    rig_admin(&rig, "DROP OWNED BY mg_no_alerts; DROP ROLE mg_no_alerts");
+}
+END_TEST
+
 /* Law 3. Catches a redelivered cause that does not find what it did. */
 START_TEST(what_a_cause_did_is_found_again)
 {
@@ -532,6 +566,7 @@ int main(void)
     tcase_add_test(test, orders_whose_guards_hold_are_stored_beside_one_whose_does_not);
     tcase_add_test(test, a_step_without_the_row_it_should_have_is_not_passed_over);
     tcase_add_test(test, a_row_that_cannot_be_stored_stands_alone);
+    tcase_add_test(test, a_missing_right_is_missing_until_what_needs_it_gets_through);
     tcase_add_test(test, what_a_cause_did_is_found_again);
     tcase_add_test(test, an_order_in_words_of_a_newer_version_is_told_apart);
     tcase_add_test(test, a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none);
