@@ -28,6 +28,11 @@
 #define MG_BACKOFF_BASE_MS 100
 #define MG_BACKOFF_MAX_MS                                                                                    \
     5000 /* the store says itself when it is up again; this is for failures while it is up */
+/* While there is much to do, batches begin no more often than this: each costs the database and the broker
+ * much the same whatever is in it, and at full load what they spend on many small ones is taken from the
+ * orders. Nobody waits who comes alone: a batch of few is followed at once. */
+#define MG_PACE_MS     10
+#define MG_PACE_CAUSES 8
 /* How old the word about a workflow's newest version may be for a submission that names none. */
 #define MG_NEWEST_AGE_MS 1000
 
@@ -420,6 +425,9 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     scheduler->batch = batch;
     scheduler->batch_number++;
     mg_batch_read(batch);
+    if (batch->item_count >= MG_PACE_CAUSES) {
+        mg_timer_start(scheduler->pace, MG_PACE_MS, 0);
+    }
     if (batch->item_count > 0) {
         mg_batch_load(batch);
     } else {

@@ -1,7 +1,8 @@
 /*
  * The scheduler as a whole: what it is made of, when the next batch may start, and how it stops. A batch
- * starts when the store and the broker are up, the last batch is committed and its messages have been handed
- * to the broker; so what waits in memory is bounded by one batch and the publish window.
+ * starts when the store and the broker are up, the last batch is committed, its messages have been handed to
+ * the broker, and, under load, it began some time ago; so what waits in memory is bounded by one batch and
+ * the publish window.
  *
  * Stopping (law 15): consume no more, give back what has not been begun, finish what is in hand. What does
  * not finish in time comes again to another instance, as after a crash.
@@ -38,7 +39,7 @@ static void on_pump(void *arg)
     mg_outbox_pump(scheduler);
     bool may_start = scheduler->is_loaded && scheduler->is_store_up && scheduler->is_broker_up &&
                      scheduler->batch == NULL && scheduler->unsent.first == NULL &&
-                     !mg_timer_is_active(scheduler->backoff);
+                     !mg_timer_is_active(scheduler->backoff) && !mg_timer_is_active(scheduler->pace);
     if (may_start && !mg_inbox_is_empty(scheduler)) {
         mg_batch_start(scheduler);
     }
@@ -199,14 +200,15 @@ static bool timers_create(struct mg_scheduler *scheduler)
     struct mg_loop *loop = scheduler->loop;
     scheduler->pump = mg_idle_create(loop, on_pump, scheduler);
     scheduler->backoff = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->pace = mg_timer_create(loop, on_wake, scheduler);
     scheduler->outbox_timer = mg_timer_create(loop, on_wake, scheduler);
     scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
     scheduler->leave_timer = mg_timer_create(loop, on_leave, scheduler);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
     scheduler->tick = mg_timer_create(loop, on_wake, scheduler);
-    return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->outbox_timer != NULL &&
-           scheduler->store_retry != NULL && scheduler->leave_timer != NULL &&
-           scheduler->drain_timer != NULL && scheduler->tick != NULL;
+    return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->pace != NULL &&
+           scheduler->outbox_timer != NULL && scheduler->store_retry != NULL &&
+           scheduler->leave_timer != NULL && scheduler->drain_timer != NULL && scheduler->tick != NULL;
 }
 
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
@@ -263,6 +265,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_gates_finish(scheduler);
     mg_buf_finish(&scheduler->scratch);
     mg_timer_destroy(scheduler->backoff);
+    mg_timer_destroy(scheduler->pace);
     mg_timer_destroy(scheduler->outbox_timer);
     mg_timer_destroy(scheduler->store_retry);
     mg_timer_destroy(scheduler->leave_timer);

@@ -233,7 +233,8 @@ struct mg_scheduler {
     /* batch */
     struct mg_idle *pump;
     struct mg_timer *backoff;
-    uint32_t failures; /* rounds in a row that the store did not take */
+    struct mg_timer *pace; /* runs: the next batch waits until more has come */
+    uint32_t failures;     /* rounds in a row that the store did not take */
     struct mg_batch *batch;
     uint64_t batch_number;
     int64_t db_offset_ms;    /* database's clock less boot clock, as last seen */

@@ -340,6 +340,32 @@ START_TEST(a_twin_in_the_same_batch_is_one_order)
 }
 END_TEST
 
+/* Would catch: full load taken in batches of a few, each of which costs the servers as much as one of many;
+ * and a few that wait for others which do not come. */
+START_TEST(a_batch_of_many_is_not_followed_at_once)
+{
+    const char *ids[] = {"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8"};
+    for (int i = 0; i < 7; i++) {
+        stage_submit(ids[i], false);
+    }
+    stage_settle();
+    stage_submit(ids[7], false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 8);
+    for (int i = 0; i < 8; i++) {
+        stage_reply(&(struct stage_reply){.order_id = ids[i], .step = "reserve", .attempt = 1});
+    }
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 16);
+    stage_submit("o9", false);
+    stage_settle();
+    ck_assert_ptr_null(fake_store_order("o9"));
+    fake_loop_advance(10);
+    stage_settle();
+    ck_assert_ptr_nonnull(fake_store_order("o9"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler flow");
@@ -361,6 +387,7 @@ int main(void)
     tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
     tcase_add_test(flow, all_causes_of_one_order_are_written_once);
     tcase_add_test(flow, a_twin_in_the_same_batch_is_one_order);
+    tcase_add_test(flow, a_batch_of_many_is_not_followed_at_once);
     suite_add_tcase(suite, flow);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
