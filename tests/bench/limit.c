@@ -187,7 +187,8 @@ static void on_answered(const struct limit_event *event)
 {
     struct limit_event reply = *event;
     reply.stage++;
-    role_follow(&agent, "makegood.replies", "scheduler.replies", "reply", &reply, limit_options.reply_bytes);
+    role_follow(&agent, "makegood.replies.bench", "scheduler.replies", "reply", &reply,
+                limit_options.reply_bytes);
     role_release(&agent, event->cause);
 }
 

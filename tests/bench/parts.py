@@ -82,7 +82,7 @@ def sizes(on, made):
         taps = {}
         for kind, exchange, key in (("submission", "makegood.intake", "orders.intake"),
                                     ("request", "makegood.requests", f"agent.{stage.SERVICE}.requests"),
-                                    ("reply", "makegood.replies", "scheduler.replies")):
+                                    ("reply", f"makegood.replies.{stage.SERVICE}", "scheduler.replies")):
             taps[kind] = channel.queue_declare("", exclusive=True).method.queue
             channel.queue_bind(taps[kind], exchange, key)
         on.run("load", "--url", made.url, "--orders", 3, "--in-flight", 1)
