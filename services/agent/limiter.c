@@ -10,9 +10,11 @@
 /* The wait for a token at a rate next to nothing fits no integer; after so long one asks again. */
 #define WAIT_MAX_MS 60000
 
-/* A request whose reply waits for its confirm holds no slot. Some tens of ms: an eighth of calls that take
- * some hundred, and more would make others wait here for calls that are slower still. */
-#define REPLYING_SHARE 8
+/* From here on as many requests are held as are called, and below it fewer: 16 of 32, 4 of 16, none of 7. A
+ * request whose reply waits for its confirm or whose ack waits to be told (broker_ack.c) holds no slot, and
+ * that takes longer than a short call. But what waits here cannot go to an agent that has slots free, and who
+ * allows few calls at once has long ones. */
+#define HELD_IN_FULL_FROM 64
 
 void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms)
 {
@@ -75,9 +77,11 @@ bool mg_limiter_next_is_high(struct mg_limiter *limiter, bool has_high, bool has
 
 uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter)
 {
-    int prefetch = limiter->concurrency + limiter->concurrency / REPLYING_SHARE;
-    if (limiter->rate_per_s > 0 && limiter->rate_per_s < prefetch) {
-        prefetch = (int)limiter->rate_per_s;
+    int64_t slots = limiter->concurrency;
+    int64_t held = slots < HELD_IN_FULL_FROM ? slots * slots / HELD_IN_FULL_FROM : slots;
+    int64_t prefetch = slots + held;
+    if (limiter->rate_per_s > 0 && limiter->rate_per_s < (double)prefetch) {
+        prefetch = (int64_t)limiter->rate_per_s;
     }
     if (prefetch < 1) {
         return 1;
