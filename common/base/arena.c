@@ -11,6 +11,7 @@
 
 /* One block holds the texts of some dozen messages; a larger piece gets a block of its own. */
 #define BLOCK_SIZE (16 * 1024)
+#define SHORT_SIZE 256
 #define ALIGNMENT  _Alignof(max_align_t)
 
 struct block {
@@ -95,12 +96,15 @@ char *mg_arena_text(struct mg_arena *arena, struct mg_slice slice)
 
 char *mg_arena_printf(struct mg_arena *arena, const char *format, ...)
 {
+    /* Most texts fit here, and are formatted once. */
+    char shorts[SHORT_SIZE];
     va_list args;
 
     va_start(args, format);
-    int len = vsnprintf(NULL, 0, format, args);
+    int len = vsnprintf(shorts, sizeof shorts, format, args);
     va_end(args);
     if (len < 0) return NULL;
+    if ((size_t)len < sizeof shorts) return mg_arena_text(arena, (struct mg_slice){shorts, (size_t)len});
     char *text = take(arena, (size_t)len + 1);
     if (!text) return NULL;
     va_start(args, format);
