@@ -246,10 +246,21 @@ static void call_detach(struct mg_http_call *call)
     call->is_added = false;
 }
 
+/* Makes it as good as new for the next call; what it knew of the last one is forgotten. */
+static void easy_keep(struct mg_http_client *client, CURL *easy)
+{
+    if (client->is_destroyed || client->spare_count == MG_HTTP_SPARE_MAX) {
+        curl_easy_cleanup(easy);
+        return;
+    }
+    curl_easy_reset(easy);
+    client->spare[client->spare_count++] = easy;
+}
+
 static void call_destroy(struct mg_http_call *call)
 {
     call_detach(call);
-    if (call->easy) curl_easy_cleanup(call->easy);
+    if (call->easy) easy_keep(call->client, call->easy);
     curl_url_cleanup(call->url);
     for (struct curl_slist *header = call->headers; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data)); /* one of them may be a token */
@@ -390,10 +401,12 @@ void mg_http_client_destroy(struct mg_http_client *client)
             TAILQ_REMOVE(lists[i], call, entry);
             call_destroy(call);
         }
+    client->is_destroyed = true;
+    while (client->spare_count > 0)
+        curl_easy_cleanup(client->spare[--client->spare_count]);
     (void)curl_multi_cleanup(client->multi); /* closes kept connections; watches go with them */
     mg_timer_destroy(client->timer);
     mg_idle_destroy(client->idle);
     curl_global_cleanup();
-    client->is_destroyed = true;
     if (!client->is_telling) free(client);
 }

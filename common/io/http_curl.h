@@ -11,9 +11,14 @@
 
 TAILQ_HEAD(mg_http_calls, mg_http_call);
 
+/* Easy handles that wait for the next call: some 6 KB each, so no more than a service's default of slots. */
+#define MG_HTTP_SPARE_MAX 64
+
 struct mg_http_client {
     struct mg_loop *loop;
     CURLM *multi;
+    CURL *spare[MG_HTTP_SPARE_MAX];
+    int spare_count;
     struct mg_timer *timer; /* libcurl's next time-out */
     struct mg_idle *idle;   /* the same, if it is now */
     struct mg_http_client_options options;

@@ -269,6 +269,8 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_FORBID_REUSE, is_fresh ? 1L : 0L);
     if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
     if (!is_fresh && is_renewed) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
+    /* A session taken up again would spare the server from being verified by the files read last. */
+    SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
     if (client->is_openssl) SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
     if (request->ca_file) {
         SET(CURLOPT_CAINFO, request->ca_file);
@@ -287,7 +289,8 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
 enum mg_class mg_http_call_configure(struct mg_http_call *call, const struct mg_http_request *request,
                                      struct mg_err *err)
 {
-    call->easy = curl_easy_init();
+    struct mg_http_client *client = call->client;
+    call->easy = client->spare_count > 0 ? client->spare[--client->spare_count] : curl_easy_init();
     if (!call->easy || !call_set_rules(call, request))
         return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for a call", request->method);
     enum mg_class class = call_set_body(call, request, err);
