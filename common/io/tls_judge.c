@@ -41,9 +41,10 @@ static void write_alternative_names(const X509 *certificate, char text[NAMES_SIZ
             (void)snprintf(item, sizeof item, "%.*s", ASN1_STRING_length(name->d.dNSName),
                            (const char *)ASN1_STRING_get0_data(name->d.dNSName));
         } else if (name->type == GEN_IPADD) {
-            bool is_v4 = ASN1_STRING_length(name->d.iPAddress) == 4;
-            (void)inet_ntop(is_v4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), item,
-                            sizeof item);
+            int len = ASN1_STRING_length(name->d.iPAddress); /* a stranger's: of any length */
+            if (len == 4 || len == 16)
+                (void)inet_ntop(len == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), item,
+                                sizeof item);
         }
         if (item[0] == '\0') continue;
         for (char *c = item; *c != '\0'; c++) /* a stranger wrote them */
