@@ -1,5 +1,6 @@
-/* What the three files of the configuration share: config.c collects, config_value.c reads values,
- * config_print.c answers --help and --print-config, config_man.c --man. Nobody else includes this. */
+/* What the files of the configuration share: config.c collects, config_name.c knows names, config_value.c
+ * reads values, config_print.c answers --help and --print-config, config_man.c --man. Nobody else includes
+ * this. */
 #ifndef MG_BASE_CONFIG_INTERNAL_H
 #define MG_BASE_CONFIG_INTERNAL_H
 

@@ -137,6 +137,7 @@ enum mg_class mg_tls_check_files(const struct mg_tls_files *files, struct mg_err
     if (context == NULL) return mg_err_set(err, MG_TRANSIENT, "could not check certificates: no memory");
     enum mg_class class = files_load(context, files, err);
     SSL_CTX_free(context);
+    ERR_clear_error(); /* or whoever is next on this thread takes them for its own */
     return class;
 }
 

@@ -63,9 +63,11 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
     size_t len = fread(bytes, 1, sizeof bytes, file);
     bool has_failed = ferror(file) != 0;
     (void)fclose(file); /* only read */
-    if (has_failed)
+    if (has_failed) {
+        explicit_bzero(bytes, sizeof bytes);
         return mg_err_set(err, MG_BAD_INPUT, "could not read \"%.120s\"; name a file with the header's value",
                           path);
+    }
     while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
         len--;
     const char *wrong = value_fault((struct mg_slice){bytes, len});
