@@ -80,7 +80,7 @@ class Show:
         return left
 
     def crash_and_return(self, service):
-        """A process of the service dies by itself; True if that can be done from here."""
+        """A process of the service dies by itself; says so if that cannot be done from here."""
         (container, *_) = self.system.containers(service)
         (state,) = self.system.inspect(container)
         try:

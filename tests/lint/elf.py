@@ -76,8 +76,10 @@ def check_cet(folder):
     if platform.machine() != "x86_64":
         return []
     compiler = next(iter(json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))))["command"].split()[0]
-    findings = [f"{path.relative_to(folder)} is not made for {' and '.join(CET)}"
-                for path in sorted(folder.rglob("*.c.o")) if "CompilerIdC" not in path.parts and not has_cet(path)]
+    objects = [path for path in sorted(folder.rglob("*.c.o")) if "CompilerIdC" not in path.parts]
+    if not objects:
+        return [f"no object file was found in {folder}"]
+    findings = [f"{path.relative_to(folder)} is not made for {' and '.join(CET)}" for path in objects if not has_cet(path)]
     start = [run(compiler, f"-print-file-name={name}").strip() for name in ("Scrt1.o", "crti.o", "crtbeginS.o")]
     if all(has_cet(path) for path in start):
         findings += [f"{name} is not made for {' and '.join(CET)}" for name in EXECUTABLES if not has_cet(folder / "bin" / name)]

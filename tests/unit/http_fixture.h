@@ -1,7 +1,7 @@
 /*
  * For the tests of the HTTP client: servers made of raw sockets, so that they can do what no decent server
- * does, and a call performed from start to end. Only the two files test_http_client.c and test_http_answer.c
- * include it.
+ * does, and a call performed from start to end. For the files test_http_*.c that include it; each uses what
+ * it needs.
  */
 #ifndef TESTS_HTTP_FIXTURE_H
 #define TESTS_HTTP_FIXTURE_H

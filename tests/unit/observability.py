@@ -59,7 +59,7 @@ def main():
     for part in ("scheduler", "supervisor", "agent-inventory", "agent-payment", "agent-carrier"):
         for name in ("docker-compose.yml", "deploy/observability/prometheus.yml"):
             if not re.search(rf"\b{part}\b", (SOURCE / name).read_text(encoding="utf-8")):
-                findings.append(f"{name}: does not name {part}, which the other file does")
+                findings.append(f"{name}: does not name {part}")
     for finding in findings:
         print(finding)
     return 1 if findings else 0
