@@ -1,6 +1,7 @@
 /* The life of a service's process: options, checks, start, loop, end. See process.h. */
 #include "process.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static void options_make(struct process *process)
     for (const struct mg_option *own = process->service->options; own->name != NULL; own++) {
         process->options[count++] = *own;
     }
+    assert((size_t)count + sizeof common / sizeof *common + sizeof of_store / sizeof *of_store < OPTIONS_MAX);
     memcpy(process->options + count, common, sizeof common);
     count += (int)(sizeof common / sizeof common[0]);
     if (process->service->has_store) memcpy(process->options + count, of_store, sizeof of_store);

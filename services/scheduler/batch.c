@@ -1,13 +1,12 @@
 /*
  * One batch in hand at a time: read, find its orders (load.c), decide, commit, then hand its messages to the
- * outbox. A batch is whatever came while the last one was being committed; all causes of one order are
- * decided in memory and written once (law 4).
+ * outbox. A batch is whatever came while the last one was being committed or, under load, within MG_PACE_MS
+ * of its beginning; all causes of one order are decided in memory and written once (law 4).
  *
  * What the store says of a write decides about the causes of that order only: stored, they wait for their
  * confirms; lost to another instance, or with nothing to write on an order that was only guessed, they are
- * decided again on what is read; poisoned, they are tried
- * one by one, so that only the guilty one is set aside. If nobody knows whether the commit happened, all are
- * run again, marked `again` (law 3).
+ * decided again on what is read; poisoned, they are tried one by one, so that only the guilty one is set
+ * aside. If nobody knows whether the commit happened, all are run again, marked `again` (law 3).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -63,8 +63,8 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
     counters->batch_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_batch_seconds", NULL,
                                                 "from taking a batch to its commit");
     counters->batch_causes = counter(metrics, "makegood_batch_causes_total", "causes taken in batches");
-    counters->conflicts =
-        counter(metrics, "makegood_conflicts_total", "orders decided again after another instance");
+    counters->conflicts = counter(metrics, "makegood_conflicts_total",
+                                  "orders decided again because they were not as supposed");
     counters->guessed =
         counter(metrics, "makegood_guessed_total", "orders decided without reading them first");
     counters->stale = counter(metrics, "makegood_stale_total", "causes that came too late to matter");

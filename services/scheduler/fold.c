@@ -6,10 +6,12 @@
  * What an event row holds as JSON:
  *   transitions  [{"step":"charge","from":"running","to":"done","attempt":2,"kind":"do","reason":"none",
  *                  "due_at":"2026-01-31T12:34:56.789Z"}, …]; "step", "attempt", "kind" are absent in a
- * transition of the order itself, "due_at" where nothing is waited for statuses     [status messages exactly
- * as they are sent] A request that cannot be built is a further cause with an event of its own, in the same
- * write; the statuses that it brings are kept with the cause that came from outside, because that is the one
- * which may come again (law 3).
+ *                transition of the order itself, "due_at" where nothing is waited for
+ *   statuses     [status messages exactly as they are sent]
+ *
+ * A request that cannot be built is a further cause with an event of its own, in the same write; the statuses
+ * that it brings are kept with the cause that came from outside, because that is the one which may come again
+ * (law 3).
  */
 #include <stdio.h>
 #include <string.h>

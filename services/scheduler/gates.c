@@ -18,8 +18,6 @@
 #include "scheduler.h"
 
 #define MG_GATES_MAX 256 /* services named by all workflows in use; two watched queues each */
-#define MG_GATE_PERIOD_MS                                                                                    \
-    250 /* as often as the supervisor sweeps: sooner, nobody would ask for a parked step */
 /* A queue that is really full is not asked about more often: a hundred questions a second cost nothing yet.
  */
 #define MG_GATE_LOOK_MS 10
@@ -69,8 +67,8 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
     for (int i = 0; i < 2; i++) {
         struct mg_err err;
         mg_topology_request_queue(service, i == 1, gate->queues[i].name);
-        if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_GATE_PERIOD_MS, on_queue_seen,
-                                  gate, &err) != MG_OK) {
+        if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_TICK_MS, on_queue_seen, gate,
+                                  &err) != MG_OK) {
             mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", gate->queues[i].name),
                    MG_LOG_TEXT("why", err.text));
         }

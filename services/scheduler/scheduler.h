@@ -21,7 +21,8 @@
 #include "wire/request.h"
 #include "wire/workflow.h"
 
-/* As often as the queues' lengths are seen. */
+/* As often as the queues' lengths are seen and the supervisor sweeps: sooner, nobody would ask for a parked
+ * step. */
 #define MG_TICK_MS 250
 /* Most causes of one batch: beyond this a commit gets longer and not cheaper per order. */
 #define MG_BATCH_MAX 1024
