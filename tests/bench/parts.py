@@ -154,9 +154,15 @@ class Watch:
 
     def __init__(self, made):
         self.made, self.rss, self.in_flight = made, collections.Counter(), 0
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.over, self.failure = threading.Event(), None
+        self.thread = threading.Thread(target=self.look_on, daemon=True)
         self.thread.start()
+
+    def look_on(self):
+        try:
+            self.look()
+        except Exception as failure:  # pylint: disable=broad-except  # told by end()
+            self.failure = failure
 
     def look(self):
         while not self.over.wait(SAMPLE_PERIOD_S):
@@ -170,6 +176,8 @@ class Watch:
     def end(self):
         self.over.set()
         self.thread.join()
+        if self.failure is not None:
+            raise self.failure
         return {name: round(value, 1) for name, value in self.rss.items()}
 
 

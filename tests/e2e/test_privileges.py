@@ -243,11 +243,15 @@ def permitted(s):
 
 
 def assert_kept_out(attempt, *words):
+    """The server must answer, and refuse who asks: one that is down keeps out nobody."""
     try:
         attempt(*words)
-    except (psycopg2.OperationalError, pika.exceptions.AMQPConnectionError):
-        return
-    raise AssertionError(f"{words[1:]} was let in")
+    except psycopg2.OperationalError as error:
+        assert "authentication failed" in str(error), error
+    except (pika.exceptions.ProbableAuthenticationError, pika.exceptions.ConnectionClosedByBroker) as error:
+        assert "ACCESS_REFUSED" in repr(error), error
+    else:
+        raise AssertionError(f"{words[1:]} was let in")
 
 
 @scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
