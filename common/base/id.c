@@ -6,12 +6,10 @@
 #include "base/id.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <uuid/uuid.h>
 
@@ -21,9 +19,6 @@
 #define STAT_START_TIME 20
 
 static_assert(sizeof(uuid_t) == 16, "a UUID has 128 bits");
-
-/* Numbers of one call of the kernel; it gives 256 bytes whole or not at all (getrandom(2)). */
-#define RANDOM_AT_ONCE 32
 
 /* Makegood's own namespace, drawn once. Changing it would give orders new identities on redelivery. */
 static const unsigned char NAMESPACE[16] = {0x7c, 0x1f, 0x3b, 0x0e, 0x52, 0xd4, 0x4a, 0x6b,
@@ -98,20 +93,4 @@ void mg_instance_name(char *ret_text, size_t size)
     /* If room is short the host is cut: process and start tell instances of one host apart. */
     int room = size > (size_t)tail_len + 1 ? (int)(size - (size_t)tail_len - 1) : 0;
     (void)snprintf(ret_text, size, "%.*s%s", room, host, tail);
-}
-
-uint64_t mg_random_u64(void)
-{
-    static _Thread_local uint64_t numbers[RANDOM_AT_ONCE];
-    static _Thread_local int left;
-
-    if (left == 0) {
-        ssize_t got;
-        do
-            got = getrandom(numbers, sizeof numbers, 0);
-        while (got < 0 && errno == EINTR);
-        if (got != (ssize_t)sizeof numbers) abort(); /* up to 256 bytes are given whole or not at all */
-        left = RANDOM_AT_ONCE;
-    }
-    return numbers[--left];
 }

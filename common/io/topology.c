@@ -17,16 +17,10 @@
  * and no limit said means 20 from 4.0. -1 would say "none", but 3.x refuses it. */
 #define DELIVERY_LIMIT_WALKED INT32_MAX
 /* A publisher is refused from here on, before the broker's disk alarm stops all of them. */
-#define QUEUE_BYTES_MAX     (INT64_C(1) << 30)
-#define ARGUMENTS_MAX       7
-#define LINE_SIZE           MG_ERR_TEXT_MAX
-#define SERVICE_PREFIX      "agent."
-#define SERVICE_SUFFIX      ".requests"
-#define SERVICE_SUFFIX_HIGH ".requests.high"
-#define REPLY_PREFIX        MG_EXCHANGE_REPLIES "."
-#define INTAKE_PREFIX       MG_EXCHANGE_INTAKE "."
-#define CLIENT_PREFIX       "client."
-#define CLIENT_SUFFIX       ".statuses"
+#define QUEUE_BYTES_MAX (INT64_C(1) << 30)
+#define ARGUMENTS_MAX   7
+#define LINE_SIZE       MG_ERR_TEXT_MAX
+#define CLIENT_SUFFIX   ".statuses"
 
 static const char *const exchanges[] = {
     MG_EXCHANGE_INTAKE,     MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES, MG_EXCHANGE_COMMANDS,
@@ -66,61 +60,6 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
 static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue,
                                  struct mg_err *err);
 
-/* ---- names ---- */
-
-void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE])
-{
-    (void)snprintf(ret_queue, MG_QUEUE_NAME_SIZE, SERVICE_PREFIX "%s%s", service,
-                   is_high ? SERVICE_SUFFIX_HIGH : SERVICE_SUFFIX);
-}
-
-static bool topology_starts_with(struct mg_slice text, const char *prefix)
-{
-    size_t len = strlen(prefix);
-    return text.len >= len && memcmp(text.data, prefix, len) == 0;
-}
-
-void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE])
-{
-    (void)snprintf(ret_exchange, MG_QUEUE_NAME_SIZE, REPLY_PREFIX "%s", service);
-}
-
-bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)
-{
-    char own[MG_QUEUE_NAME_SIZE];
-    mg_topology_reply_exchange(service, own);
-    return !topology_starts_with(exchange, REPLY_PREFIX) || mg_slice_is(exchange, own);
-}
-
-bool mg_topology_is_queue_of(struct mg_slice exchange, struct mg_slice queue)
-{
-    if (!topology_starts_with(exchange, INTAKE_PREFIX)) return true;
-    char own[MG_QUEUE_NAME_SIZE];
-    size_t skipped = strlen(INTAKE_PREFIX);
-    int len = snprintf(own, sizeof(own), CLIENT_PREFIX "%.*s.", (int)(exchange.len - skipped),
-                       exchange.data + skipped);
-    return len > 0 && (size_t)len < sizeof(own) && topology_starts_with(queue, own);
-}
-
-bool mg_topology_is_reserved(struct mg_slice queue)
-{
-    static const char *const prefixes[] = {"orders.",   "agent.", "scheduler.",
-                                           "operator.", "dead.",  "makegood."};
-    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) return true;
-    for (size_t i = 0; i < queue.len; i++) {
-        unsigned char c = (unsigned char)queue.data[i];
-        if (c < 0x20 || c == 0x7F) /* bytes above are UTF-8 text, which is the broker's to judge */
-            return true;
-    }
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        if (topology_starts_with(queue, prefixes[i])) return true;
-    }
-    return topology_starts_with(queue, "amq.") && !topology_starts_with(queue, "amq.gen-") &&
-           !topology_starts_with(queue, "amq.rabbitmq.reply-to");
-}
-
-/* ---- making and checking ---- */
-
 static void run_report(struct run *run, const char *kind, const char *name, const char *what)
 {
     char line[LINE_SIZE];
@@ -158,10 +97,10 @@ static enum mg_class run_clients(struct run *run, const char *const *clients, in
     enum mg_class class = MG_OK;
     for (int i = 0; i < count && class == MG_OK; i++) {
         char name[MG_QUEUE_NAME_SIZE];
-        (void)snprintf(name, sizeof(name), CLIENT_PREFIX "%s" CLIENT_SUFFIX, clients[i]);
+        (void)snprintf(name, sizeof(name), MG_CLIENT_PREFIX "%s" CLIENT_SUFFIX, clients[i]);
         const struct queue_plan plan = {name, NULL, false, false};
         class = run_queue(run, &plan, err);
-        (void)snprintf(name, sizeof(name), INTAKE_PREFIX "%s", clients[i]);
+        (void)snprintf(name, sizeof(name), MG_INTAKE_PREFIX "%s", clients[i]);
         if (class == MG_OK) class = run_exchange(run, name, err);
         if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE, err);
         if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE_HIGH, err);

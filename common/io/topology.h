@@ -32,6 +32,10 @@
 #define MG_QUEUE_REJECTED    "orders.rejected"
 #define MG_QUEUE_DEAD        "dead.letters"
 
+/* Before a client's name: the exchange for its orders alone, and the queues that are its own. */
+#define MG_INTAKE_PREFIX MG_EXCHANGE_INTAKE "."
+#define MG_CLIENT_PREFIX "client."
+
 /* Every exchange binds its queues by the queue's own name as routing key. */
 
 #define MG_QUEUE_NAME_SIZE 128
