@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 #define NODES_MAX     16
 #define TRUE_START_MS INT64_C(1780000000000) /* the true time when a run begins: some day in 2026 */
 /* A run of some dozen orders has some hundred thousand; more means that something goes round and round. */
@@ -37,6 +39,7 @@ static struct {
     struct sim_node *current;
     uint64_t random;
     uint64_t rates[SIM_FAULT_COUNT];
+    sim_fn *periods[SIM_FAULT_COUNT];
     bool is_healed;
     uint64_t hash;
 } sim;
@@ -226,11 +229,46 @@ void sim_happened(enum sim_fault fault)
     sim_trace("! %s", FAULTS[fault].name);
 }
 
+bool sim_has_happened(enum sim_fault fault)
+{
+    return sim.result->happened[fault] > 0;
+}
+
+bool sim_is_time_true(void)
+{
+    return !sim_has_happened(SIM_STORE_CLOCK_JUMP) && !sim_has_happened(SIM_STORE_FAILOVER);
+}
+
 int64_t sim_next_us(enum sim_fault fault)
 {
     assert(FAULTS[fault].is_period);
     int64_t mean_us = (int64_t)sim.rates[fault];
     return mean_us == 0 ? -1 : sim_draw_between(0, 2 * mean_us);
+}
+
+static void period_plan(enum sim_fault fault);
+
+static void on_period(void *arg)
+{
+    enum sim_fault fault = (enum sim_fault)(intptr_t)arg;
+    if (!sim.is_healed) {
+        sim.periods[fault](NULL);
+        period_plan(fault);
+    }
+}
+
+static void period_plan(enum sim_fault fault)
+{
+    int64_t in_us = sim_next_us(fault);
+    if (in_us >= 0) {
+        sim_after(NULL, in_us, on_period, (void *)(intptr_t)fault);
+    }
+}
+
+void sim_every(enum sim_fault fault, sim_fn *fn)
+{
+    sim.periods[fault] = fn;
+    period_plan(fault);
 }
 
 bool sim_is_healed(void)
@@ -276,6 +314,26 @@ void sim_violated(const char *name, const char *format, ...)
     sim_kernel_finish();
     (void)fflush(stdout);
     _exit(1);
+}
+
+/* The services' logs: for whoever reads the trace; no part of it, for the hash must not know whether it is
+ * read. */
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+{
+    static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
+    if (!sim.options->is_traced) {
+        return;
+    }
+    (void)printf("%10.6f %-13s   %s: %s", (double)sim.now_us / 1e6,
+                 sim.current != NULL ? sim.current->name : "world", LEVELS[level], message);
+    for (const struct mg_log_field *field = fields; field->key != NULL; field++) {
+        if (field->text != NULL) {
+            (void)printf(" %s=%s", field->key, field->text);
+        } else {
+            (void)printf(" %s=%lld", field->key, (long long)field->number);
+        }
+    }
+    (void)printf("\n");
 }
 
 /* ---- the run ---- */

@@ -69,6 +69,12 @@ bool sim_happens(enum sim_fault fault);
  * has come ask sim_is_healed(), tell sim_happened(), and plan the next. */
 int64_t sim_next_us(enum sim_fault fault);
 void sim_happened(enum sim_fault fault);
+/* The same, done by the kernel: calls `fn` (with NULL, in the world) each time, until the run is healed. */
+void sim_every(enum sim_fault fault, sim_fn *fn);
+bool sim_has_happened(enum sim_fault fault); /* in this run, at least once */
+/* The database's clock has not jumped, nor has another server's taken its place: only then does it say when
+ * something was late. */
+bool sim_is_time_true(void);
 
 /* True once all faults have stopped for good; everything must end from here on. Whatever is down, slow,
  * blocked or held back goes on by itself at that moment: see sim_store_heal. */

@@ -1,0 +1,139 @@
+/*
+ * The simulated RabbitMQ. broker_queue.c is the server's memory: queues, what is in them, who consumes;
+ * broker_link.c is a connection of a node, from both ends, and all that happens to it; broker_api.c is
+ * io/broker.h on top of it.
+ *
+ * A queue gives each message at least once. A connection is first in, first out in both directions and takes
+ * time; when it is cut, what is on its way is lost, and what was not acked comes again, marked redelivered.
+ */
+#ifndef SIM_BROKER_H
+#define SIM_BROKER_H
+
+#include "io/broker.h"
+#include "sim.h"
+
+struct sim_message {
+    struct sim_message *previous, *next; /* in its queue */
+    int owners;                          /* the queue or the unacked list, and each delivery made of it */
+    uint32_t delivery_count;
+    bool is_redelivered, is_again;
+    int64_t published_us;
+    struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, reason,
+        app_id, body; /* absent: not there; each ends with a NUL beyond its length */
+};
+
+struct sim_link;
+
+/* ---- broker_queue.c ---- */
+
+struct sim_queue {
+    char name[128];
+    bool exists;
+    struct sim_message *first, *last;
+    int ready, unacked, coming; /* coming: taken by the broker, and not yet to be had */
+    struct sim_subscription *subscriptions;
+    int next_subscription;
+    /* Somebody of the world's reads this queue: what comes in goes out here at once. */
+    void (*read)(const struct sim_queue *queue, const struct sim_message *message);
+};
+
+struct sim_subscription {
+    struct sim_subscription *next;
+    struct sim_link *link;
+    int consumer, prefetch, unacked;
+};
+
+struct sim_queue *sim_queue_find(struct mg_slice name); /* NULL: there never was one */
+struct sim_queue *sim_queue_declare(const char *name);
+int sim_queue_count(void);
+struct sim_queue *sim_queue_at(int index);
+
+/* What the broker says of a publish; it takes `message` over. */
+enum sim_taken { SIM_TAKEN, SIM_NACKED, SIM_RETURNED };
+enum sim_taken sim_broker_take(struct sim_message *message);
+struct sim_message *sim_message_create(const struct mg_message *from, struct mg_slice app_id);
+void sim_message_hold(struct sim_message *message);
+void sim_message_release(struct sim_message *message); /* may free it */
+
+void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch);
+void sim_queue_unsubscribe(struct sim_queue *queue, const struct sim_link *link, int consumer);
+/* A delivery's end, as the broker hears of it. */
+void sim_queue_acked(struct sim_queue *queue, const struct sim_link *link, int consumer,
+                     struct sim_message *message);
+void sim_queue_rejected(struct sim_queue *queue, const struct sim_link *link, int consumer,
+                        struct sim_message *message);
+void sim_queue_requeued(struct sim_queue *queue, const struct sim_link *link, int consumer,
+                        struct sim_message *message);
+int sim_queue_consumers(const struct sim_queue *queue);
+/* Messages ready or on their way, in queues that somebody must have emptied when all is over. */
+int sim_broker_backlog(const char **ret_queue);
+
+void sim_queue_purge(struct sim_queue *queue);
+
+/* ---- broker_link.c ---- */
+
+/* A delivery on its way to, or in the hands of, a service. */
+struct sim_unacked {
+    struct sim_unacked *previous, *next; /* of its link, the oldest first */
+    struct mg_delivery delivery;         /* what the service holds */
+    struct sim_link *link;
+    struct sim_queue *queue;
+    struct sim_message *message;
+    bool is_settled; /* the broker has it back, or has heard of its end */
+};
+
+/* One publish, until its service has been told what became of it. */
+struct sim_outgoing {
+    struct sim_outgoing *previous, *next;
+    struct mg_broker *broker;
+    struct sim_message *message; /* NULL once it is sent */
+    mg_published_fn *done;
+    void *arg;
+    int64_t since_boot_ms;
+    bool is_sent, is_over;
+};
+
+/* Of a node's broker object, as far as the link must know it. */
+struct sim_link *sim_link_open(struct mg_broker *broker, struct sim_node *node);
+/* What the service's end does; each takes its time. */
+void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing);
+enum sim_end { SIM_END_ACK, SIM_END_REJECT, SIM_END_REQUEUE };
+void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_end end);
+void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer,
+                      int prefetch);        /* 0: cancel */
+void sim_link_close(struct sim_link *link); /* in good order: what has been said arrives first */
+/* What the broker's end does. */
+void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *queue,
+                      struct sim_message *message);
+void sim_link_cut(struct sim_link *link);
+void sim_link_tell_blocked(struct sim_link *link, bool is_blocked);
+int sim_link_count(void);
+struct sim_link *sim_link_at(int index);
+struct sim_node *sim_link_node(const struct sim_link *link);
+
+/* ---- broker_api.c: what a link tells its service ---- */
+
+void sim_broker_opened(struct mg_broker *broker, struct sim_link *link);
+void sim_broker_lost(struct mg_broker *broker, struct sim_link *link);
+void sim_broker_told_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked);
+void sim_broker_delivered(struct mg_broker *broker, struct sim_unacked *unacked);
+void sim_broker_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome);
+
+/* ---- broker_fault.c ---- */
+
+bool sim_broker_is_down(void);
+int64_t sim_broker_blocked_until_us(void);
+
+/* ---- the world's ---- */
+
+void sim_broker_start(void);
+void sim_broker_heal(void);
+void sim_broker_node_died(struct sim_node *node);
+void sim_broker_node_paused(struct sim_node *node);
+
+/* What the broker tells the checker. */
+void sim_check_published(const struct sim_message *message); /* a queue has it now */
+void sim_check_acked(const struct sim_message *message);     /* the running node's service acks it now */
+void sim_check_dead(const struct sim_queue *from, const struct sim_message *message, const char *why);
+
+#endif

@@ -1,0 +1,427 @@
+/*
+ * io/broker.h for the services: one connection where the real one keeps three, so a cut takes all at once.
+ * Publishes stand in one line until the broker has answered, the connection is lost, or their time is up.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "broker.h"
+
+/* As in common/io/broker_publish.c. */
+#define WINDOW_MESSAGES    2048
+#define CONFIRM_TIMEOUT_MS 10000
+#define WATCHES_MAX        64
+#define CONNECT_US         5000
+#define BACKOFF_MAX_US     2000000
+#define HOP_US             300
+
+struct watch {
+    struct mg_broker *broker;
+    char queue[128];
+    int64_t period_us;
+    mg_queue_seen_fn *seen;
+    void *arg;
+    bool is_asked;
+    int64_t ready, consumers;
+};
+
+struct mg_broker {
+    struct mg_broker_options options;
+    struct sim_node *node;
+    uint32_t life;
+    struct sim_link *link; /* NULL: there is none */
+    bool is_open, is_blocked, is_connecting, is_said_up, is_destroyed, is_expiry_planned;
+    int64_t backoff_us;
+    uint16_t prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
+    int untold[MG_CONSUMERS_MAX];
+    struct sim_outgoing *first, *last;
+    size_t count;
+    struct watch watches[WATCHES_MAX];
+    int watch_count;
+};
+
+static void connect_try(void *arg);
+static void line_flush(struct mg_broker *broker);
+
+const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
+{
+    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};
+    return NAMES[outcome];
+}
+
+/* ---- the connection ---- */
+
+static void connect_later(struct mg_broker *broker)
+{
+    if (broker->is_destroyed || broker->is_connecting) {
+        return;
+    }
+    broker->is_connecting = true;
+    sim_after(broker->node, broker->backoff_us / 2 + (int64_t)sim_draw((uint64_t)broker->backoff_us),
+              connect_try, broker);
+    broker->backoff_us = 2 * broker->backoff_us < BACKOFF_MAX_US ? 2 * broker->backoff_us : BACKOFF_MAX_US;
+}
+
+static bool has_queue(const char *name)
+{
+    const struct sim_queue *queue = sim_queue_find(mg_slice_of(name));
+    return queue != NULL && queue->exists;
+}
+
+/* What is consumed and what is checked must be there. */
+static const char *missing_queue(const struct mg_broker *broker)
+{
+    for (int i = 0; i < broker->options.consumer_count; i++) {
+        if (!has_queue(broker->options.consumers[i].queue)) {
+            return broker->options.consumers[i].queue;
+        }
+    }
+    for (int i = 0; broker->options.check_queues[i] != NULL; i++) {
+        if (!has_queue(broker->options.check_queues[i])) {
+            return broker->options.check_queues[i];
+        }
+    }
+    return NULL;
+}
+
+static void connect_try(void *arg)
+{
+    struct mg_broker *broker = arg;
+    broker->is_connecting = false;
+    if (broker->is_destroyed) {
+        return;
+    }
+    if (sim_broker_is_down() || missing_queue(broker) != NULL) {
+        connect_later(broker);
+        return;
+    }
+    broker->link = sim_link_open(broker, broker->node);
+}
+
+static void state_say(struct mg_broker *broker, const char *reason)
+{
+    bool is_up = mg_broker_is_up(broker, NULL, 0);
+    if (is_up != broker->is_said_up) {
+        broker->is_said_up = is_up;
+        sim_trace("broker %s", is_up ? "up" : reason);
+        broker->options.on_state(broker->options.arg, is_up, is_up ? "" : reason);
+    }
+}
+
+static void consume(struct mg_broker *broker, int consumer)
+{
+    struct sim_queue *queue = sim_queue_find(mg_slice_of(broker->options.consumers[consumer].queue));
+    sim_link_consume(broker->link, queue, consumer, broker->prefetch[consumer]);
+}
+
+void sim_broker_opened(struct mg_broker *broker, struct sim_link *link)
+{
+    if (broker->link != link || broker->is_destroyed) {
+        return;
+    }
+    broker->is_open = true;
+    broker->is_blocked = sim_broker_blocked_until_us() > sim_now_us();
+    broker->backoff_us = CONNECT_US;
+    memset(broker->untold, 0, sizeof(broker->untold));
+    for (int i = 0; i < broker->options.consumer_count; i++) {
+        if (broker->prefetch[i] > 0) {
+            consume(broker, i);
+        }
+    }
+    state_say(broker, "blocked");
+    line_flush(broker);
+}
+
+/* Ends one publish, and gives its memory back when nobody may still name it. */
+static void outgoing_end(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome)
+{
+    struct mg_broker *broker = outgoing->broker;
+    assert(!outgoing->is_over);
+    outgoing->is_over = true;
+    *(outgoing->previous != NULL ? &outgoing->previous->next : &broker->first) = outgoing->next;
+    *(outgoing->next != NULL ? &outgoing->next->previous : &broker->last) = outgoing->previous;
+    broker->count--;
+    if (outgoing->message != NULL) {
+        sim_message_release(outgoing->message);
+        outgoing->message = NULL;
+    }
+    if (outcome != MG_PUBLISH_CONFIRMED) {
+        sim_trace("publish %s", mg_publish_outcome_name(outcome));
+    }
+    if (outgoing->done != NULL) {
+        outgoing->done(outgoing->arg, outcome);
+    }
+}
+
+void sim_broker_lost(struct mg_broker *broker, struct sim_link *link)
+{
+    if (broker->link != link || broker->is_destroyed) {
+        return;
+    }
+    broker->link = NULL;
+    broker->is_open = false;
+    state_say(broker, "connection lost");
+    while (!broker->is_destroyed && broker->first != NULL && broker->first->is_sent) {
+        outgoing_end(broker->first, MG_PUBLISH_UNKNOWN);
+    }
+    connect_later(broker);
+}
+
+void sim_broker_told_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked)
+{
+    if (broker->link == link && broker->is_open && !broker->is_destroyed) {
+        broker->is_blocked = is_blocked;
+        state_say(broker, "blocked");
+        line_flush(broker);
+    }
+}
+
+bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
+{
+    bool is_up = broker->is_open && !broker->is_blocked;
+    if (size > 0) {
+        (void)snprintf(ret_reason, size, "%s", is_up ? "" : "the broker is away");
+    }
+    return is_up;
+}
+
+enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
+                               struct mg_broker **ret_broker, struct mg_err *err)
+{
+    (void)loop;
+    (void)err;
+    struct mg_broker *broker = calloc(1, sizeof(*broker));
+    assert(broker != NULL);
+    broker->options = *options;
+    broker->node = sim_node();
+    broker->life = broker->node->life;
+    broker->backoff_us = CONNECT_US;
+    for (int i = 0; i < options->consumer_count; i++) {
+        broker->prefetch[i] = options->consumers[i].prefetch;
+    }
+    connect_later(broker);
+    *ret_broker = broker;
+    return MG_OK;
+}
+
+void mg_broker_destroy(struct mg_broker *broker)
+{
+    if (broker->link != NULL) {
+        sim_link_close(broker->link);
+    }
+    broker->is_destroyed = true; /* frames on their way still name it */
+}
+
+/* ---- deliveries ---- */
+
+void sim_broker_delivered(struct mg_broker *broker, struct sim_unacked *unacked)
+{
+    if (broker->link != unacked->link || broker->is_destroyed) {
+        sim_message_release(unacked->message);
+        return;
+    }
+    const struct sim_message *message = unacked->message;
+    unacked->delivery.arrived_boot_ms = mg_clock_boot_ms();
+    sim_trace("< %s %s%s", unacked->queue->name,
+              message->message_id.data != NULL ? message->message_id.data : "",
+              unacked->delivery.is_redelivered ? " again" : "");
+    broker->options.on_delivery(broker->options.arg, &unacked->delivery);
+}
+
+static void delivery_end(struct mg_broker *broker, struct mg_delivery *delivery, enum sim_end end)
+{
+    static const char *const NAMES[] = {"ack", "reject", "requeue"};
+    struct sim_unacked *unacked =
+        (struct sim_unacked *)(void *)((char *)delivery - offsetof(struct sim_unacked, delivery));
+    struct sim_message *message = unacked->message;
+    bool is_told = broker->link == unacked->link && broker->is_open && !broker->is_destroyed;
+    sim_trace("%s %s %s%s", NAMES[end], unacked->queue->name,
+              message->message_id.data != NULL ? message->message_id.data : "",
+              is_told ? "" : " (of no avail)");
+    if (end == SIM_END_ACK) {
+        sim_check_acked(message);
+    }
+    if (is_told) {
+        sim_link_end(broker->link, unacked, end);
+    }
+    sim_message_release(message);
+}
+
+void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
+{
+    delivery_end(broker, delivery, SIM_END_ACK);
+}
+
+void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)
+{
+    delivery_end(broker, delivery, SIM_END_REJECT);
+}
+
+void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery)
+{
+    delivery_end(broker, delivery, SIM_END_REQUEUE);
+}
+
+int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+{
+    (void)broker;
+    (void)consumer;
+    return 0;
+}
+
+void mg_broker_pause(struct mg_broker *broker, int consumer)
+{
+    mg_broker_resume(broker, consumer, 0);
+}
+
+void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
+{
+    if (broker->prefetch[consumer] == prefetch) {
+        return;
+    }
+    broker->prefetch[consumer] = prefetch;
+    if (broker->is_open && !broker->is_destroyed) {
+        consume(broker, consumer);
+    }
+}
+
+/* ---- publishing ---- */
+
+static void line_flush(struct mg_broker *broker)
+{
+    for (struct sim_outgoing *outgoing = broker->first; outgoing != NULL && mg_broker_is_up(broker, NULL, 0);
+         outgoing = outgoing->next) {
+        if (!outgoing->is_sent) {
+            sim_link_publish(broker->link, outgoing);
+        }
+    }
+}
+
+static void expire(void *arg)
+{
+    struct mg_broker *broker = arg;
+    broker->is_expiry_planned = false;
+    int64_t timeout_ms =
+        broker->options.confirm_timeout_ms > 0 ? broker->options.confirm_timeout_ms : CONFIRM_TIMEOUT_MS;
+    while (!broker->is_destroyed && broker->first != NULL &&
+           broker->first->since_boot_ms + timeout_ms <= mg_clock_boot_ms()) {
+        outgoing_end(broker->first, MG_PUBLISH_UNKNOWN);
+    }
+    if (!broker->is_destroyed && broker->first != NULL && !broker->is_expiry_planned) {
+        broker->is_expiry_planned = true;
+        int64_t left_ms = broker->first->since_boot_ms + timeout_ms - mg_clock_boot_ms();
+        sim_after(broker->node, (left_ms + 1) * 1000, expire, broker);
+    }
+}
+
+void sim_broker_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome)
+{
+    if (!outgoing->is_over && !outgoing->broker->is_destroyed) {
+        outgoing_end(outgoing, outcome);
+    }
+}
+
+enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                mg_published_fn *done, void *arg, struct mg_err *err)
+{
+    if (broker->count >= WINDOW_MESSAGES) {
+        return mg_err_set(err, MG_TRANSIENT, "the publish window is full");
+    }
+    struct sim_outgoing *outgoing = calloc(1, sizeof(*outgoing));
+    assert(outgoing != NULL);
+    *outgoing = (struct sim_outgoing){.previous = broker->last,
+                                      .broker = broker,
+                                      .message = sim_message_create(message, (struct mg_slice){NULL, 0}),
+                                      .done = done,
+                                      .arg = arg,
+                                      .since_boot_ms = mg_clock_boot_ms()};
+    *(broker->last != NULL ? &broker->last->next : &broker->first) = outgoing;
+    broker->last = outgoing;
+    broker->count++;
+    sim_trace("> %s %s%s", message->routing_key,
+              message->message_id != NULL ? message->message_id : message->type,
+              message->is_again ? " again" : "");
+    line_flush(broker);
+    if (!broker->is_expiry_planned) {
+        broker->is_expiry_planned = true;
+        sim_after(broker->node, (CONFIRM_TIMEOUT_MS + 1) * INT64_C(1000), expire, broker);
+    }
+    return MG_OK;
+}
+
+size_t mg_broker_publish_room(const struct mg_broker *broker)
+{
+    return WINDOW_MESSAGES - broker->count;
+}
+
+/* ---- how full a queue is ---- */
+
+static void watch_answer(void *arg)
+{
+    struct watch *watch = arg;
+    watch->is_asked = false;
+    if (!watch->broker->is_destroyed && watch->broker->is_open) {
+        watch->seen(watch->arg, watch->queue, watch->ready, watch->consumers);
+    }
+}
+
+static void watch_look(void *arg)
+{
+    struct watch *watch = arg;
+    const struct sim_queue *queue = sim_queue_find(mg_slice_of(watch->queue));
+    bool exists = queue != NULL && queue->exists;
+    watch->ready = exists ? queue->ready : 0;
+    watch->consumers = exists ? sim_queue_consumers(queue) : -1;
+    struct sim_node *node = watch->broker->node;
+    if (node->is_alive && node->life == watch->broker->life) {
+        sim_after(node, HOP_US, watch_answer, watch);
+    }
+}
+
+static void watch_ask(struct watch *watch)
+{
+    if (!watch->is_asked && watch->broker->is_open) {
+        watch->is_asked = true;
+        sim_after(NULL, HOP_US, watch_look, watch);
+    }
+}
+
+static void watch_turn(void *arg)
+{
+    struct watch *watch = arg;
+    if (watch->broker->is_destroyed) {
+        return;
+    }
+    watch_ask(watch);
+    sim_after(watch->broker->node, watch->period_us, watch_turn, watch);
+}
+
+enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
+                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    for (int i = 0; i < broker->watch_count; i++) {
+        if (strcmp(broker->watches[i].queue, queue) == 0) {
+            return MG_OK;
+        }
+    }
+    if (broker->watch_count == WATCHES_MAX) {
+        return mg_err_set(err, MG_PERMANENT, "more than %d queues are watched", WATCHES_MAX);
+    }
+    struct watch *watch = &broker->watches[broker->watch_count++];
+    *watch = (struct watch){.broker = broker, .period_us = period_ms * 1000, .seen = seen, .arg = arg};
+    (void)snprintf(watch->queue, sizeof(watch->queue), "%s", queue);
+    sim_after(broker->node, HOP_US, watch_turn, watch);
+    return MG_OK;
+}
+
+void mg_broker_look(struct mg_broker *broker, const char *queue)
+{
+    for (int i = 0; i < broker->watch_count; i++) {
+        if (strcmp(broker->watches[i].queue, queue) == 0) {
+            watch_ask(&broker->watches[i]);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+/*
+ * A connection from both its ends. What is said at one end is heard at the other in the same order some time
+ * later, as an event; what is said after the connection was cut, or is still on its way then, is never heard.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "broker.h"
+
+#define LINKS_MAX      256
+#define HOP_US         300  /* a hop on one machine's network */
+#define SPACING_US     5    /* between two frames of one connection: a cut can come between them */
+#define ACK_TYPICAL_US 2000 /* acks are collected before they are told */
+
+struct sim_link {
+    struct mg_broker *broker;
+    struct sim_node *node;
+    uint32_t life;
+    bool is_open;           /* at the broker's end */
+    int64_t up_us, down_us; /* when the last frame said arrives, in each direction */
+    struct sim_unacked *first, *last;
+};
+
+static struct {
+    struct sim_link *links[LINKS_MAX];
+    int count;
+} open_links;
+
+enum frame_kind {
+    FRAME_OPENED,
+    FRAME_PUBLISH,
+    FRAME_END,
+    FRAME_CONSUME,
+    FRAME_CLOSE,
+    FRAME_LOST,
+    FRAME_BLOCKED,
+    FRAME_DELIVER,
+    FRAME_CONFIRM
+};
+
+struct frame {
+    enum frame_kind kind;
+    struct sim_link *link;
+    struct sim_outgoing *outgoing;
+    struct sim_message *message;
+    struct sim_unacked *unacked;
+    struct sim_queue *queue;
+    enum sim_end end;
+    int consumer, prefetch;
+    enum mg_publish_outcome outcome;
+    bool is_blocked;
+};
+
+static void up_heard(void *arg);
+static void down_heard(void *arg);
+
+static void frame_send(struct frame frame, bool is_up, int64_t typical_us)
+{
+    struct sim_link *link = frame.link;
+    struct frame *copy = malloc(sizeof(*copy));
+    assert(copy != NULL);
+    *copy = frame;
+    int64_t *last_us = is_up ? &link->up_us : &link->down_us;
+    int64_t at_us = sim_now_us() + sim_draw_delay_us(typical_us);
+    *last_us = at_us > *last_us + SPACING_US ? at_us : *last_us + SPACING_US;
+    if (is_up) {
+        sim_after(NULL, *last_us - sim_now_us(), up_heard, copy);
+    } else if (link->node->is_alive && link->node->life == link->life) {
+        sim_after(link->node, *last_us - sim_now_us(), down_heard, copy);
+    } else {
+        free(copy);
+    }
+}
+
+/* ---- the broker's end ---- */
+
+static void unacked_remove(struct sim_unacked *unacked)
+{
+    struct sim_link *link = unacked->link;
+    *(unacked->previous != NULL ? &unacked->previous->next : &link->first) = unacked->next;
+    *(unacked->next != NULL ? &unacked->next->previous : &link->last) = unacked->previous;
+    unacked->is_settled = true;
+}
+
+void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *queue,
+                      struct sim_message *message)
+{
+    struct sim_unacked *unacked = calloc(1, sizeof(*unacked));
+    assert(unacked != NULL);
+    *unacked = (struct sim_unacked){.previous = link->last, .link = link, .queue = queue, .message = message};
+    *(link->last != NULL ? &link->last->next : &link->first) = unacked;
+    link->last = unacked;
+    sim_message_hold(message); /* for the service */
+    unacked->delivery = (struct mg_delivery){.consumer = consumer,
+                                             .is_redelivered = message->is_redelivered || message->is_again,
+                                             .delivery_count = message->delivery_count,
+                                             .body = message->body,
+                                             .message_id = message->message_id,
+                                             .correlation_id = message->correlation_id,
+                                             .reply_to = message->reply_to,
+                                             .type = message->type,
+                                             .app_id = message->app_id,
+                                             .traceparent = message->traceparent,
+                                             .exchange = message->exchange,
+                                             .routing_key = message->routing_key};
+    frame_send((struct frame){.kind = FRAME_DELIVER, .link = link, .unacked = unacked}, false, HOP_US);
+}
+
+static void end_heard(const struct frame *frame)
+{
+    struct sim_unacked *unacked = frame->unacked;
+    if (unacked->is_settled) {
+        return;
+    }
+    unacked_remove(unacked);
+    int consumer = unacked->delivery.consumer;
+    switch (frame->end) {
+    case SIM_END_ACK:
+        sim_queue_acked(unacked->queue, frame->link, consumer, unacked->message);
+        break;
+    case SIM_END_REJECT:
+        sim_queue_rejected(unacked->queue, frame->link, consumer, unacked->message);
+        break;
+    case SIM_END_REQUEUE:
+        sim_queue_requeued(unacked->queue, frame->link, consumer, unacked->message);
+        break;
+    }
+}
+
+static void publish_heard(const struct frame *frame)
+{
+    static const enum mg_publish_outcome OUTCOMES[] = {[SIM_TAKEN] = MG_PUBLISH_CONFIRMED,
+                                                       [SIM_NACKED] = MG_PUBLISH_REFUSED,
+                                                       [SIM_RETURNED] = MG_PUBLISH_RETURNED};
+    enum sim_taken taken = sim_broker_take(frame->message);
+    if (taken == SIM_TAKEN && sim_happens(SIM_BROKER_LOST_CONFIRM)) {
+        if (sim_draw(2) == 0) {
+            sim_link_cut(frame->link);
+        }
+        return; /* the service waits for it in vain */
+    }
+    frame_send((struct frame){.kind = FRAME_CONFIRM,
+                              .link = frame->link,
+                              .outgoing = frame->outgoing,
+                              .outcome = OUTCOMES[taken]},
+               false, HOP_US);
+}
+
+static void up_heard(void *arg)
+{
+    struct frame *frame = arg;
+    struct sim_link *link = frame->link;
+    if (frame->kind == FRAME_PUBLISH && link->is_open && sim_broker_blocked_until_us() > sim_now_us()) {
+        sim_after(NULL, sim_broker_blocked_until_us() - sim_now_us(), up_heard, frame);
+        return;
+    }
+    if (link->is_open) {
+        switch (frame->kind) {
+        case FRAME_PUBLISH:
+            publish_heard(frame);
+            break;
+        case FRAME_END:
+            end_heard(frame);
+            break;
+        case FRAME_CONSUME:
+            if (frame->prefetch > 0) {
+                sim_queue_subscribe(frame->queue, link, frame->consumer, frame->prefetch);
+            } else {
+                sim_queue_unsubscribe(frame->queue, link, frame->consumer);
+            }
+            break;
+        case FRAME_CLOSE:
+            sim_link_cut(link);
+            break;
+        case FRAME_OPENED:
+        case FRAME_LOST:
+        case FRAME_BLOCKED:
+        case FRAME_DELIVER:
+        case FRAME_CONFIRM:
+            break;
+        }
+    } else if (frame->kind == FRAME_PUBLISH) {
+        sim_message_release(frame->message);
+    }
+    if (frame->kind ==
+        FRAME_END) { /* the service gave it up, and the broker has it back or is done with it */
+        free(frame->unacked);
+    }
+    free(frame);
+}
+
+void sim_link_cut(struct sim_link *link)
+{
+    if (!link->is_open) {
+        return;
+    }
+    link->is_open = false;
+    for (int i = 0; i < open_links.count; i++) {
+        if (open_links.links[i] == link) { /* in their order, so that a draw among them is the seed's */
+            open_links.count--;
+            for (; i < open_links.count; i++) {
+                open_links.links[i] = open_links.links[i + 1];
+            }
+        }
+    }
+    for (int i = 0; i < sim_queue_count(); i++) {
+        for (int consumer = 0; consumer < MG_CONSUMERS_MAX; consumer++) {
+            sim_queue_unsubscribe(sim_queue_at(i), link, consumer);
+        }
+    }
+    while (link->last != NULL) { /* the newest first: each goes to the front */
+        struct sim_unacked *unacked = link->last;
+        unacked_remove(unacked);
+        sim_queue_requeued(unacked->queue, link, unacked->delivery.consumer, unacked->message);
+    }
+    frame_send((struct frame){.kind = FRAME_LOST, .link = link}, false, HOP_US);
+}
+
+void sim_link_tell_blocked(struct sim_link *link, bool is_blocked)
+{
+    frame_send((struct frame){.kind = FRAME_BLOCKED, .link = link, .is_blocked = is_blocked}, false, HOP_US);
+}
+
+int sim_link_count(void)
+{
+    return open_links.count;
+}
+
+struct sim_link *sim_link_at(int index)
+{
+    return open_links.links[index];
+}
+
+struct sim_node *sim_link_node(const struct sim_link *link)
+{
+    return link->node;
+}
+
+/* ---- the service's end ---- */
+
+struct sim_link *sim_link_open(struct mg_broker *broker, struct sim_node *node)
+{
+    struct sim_link *link = calloc(1, sizeof(*link));
+    assert(link != NULL && open_links.count < LINKS_MAX);
+    *link = (struct sim_link){.broker = broker, .node = node, .life = node->life, .is_open = true};
+    open_links.links[open_links.count++] = link;
+    frame_send((struct frame){.kind = FRAME_OPENED, .link = link}, false, HOP_US);
+    return link;
+}
+
+void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing)
+{
+    struct sim_message *message = outgoing->message;
+    outgoing->message = NULL;
+    outgoing->is_sent = true;
+    if (sim_happens(SIM_BROKER_LOST_PUBLISH)) {
+        sim_message_release(message);
+        sim_link_cut(link);
+        return;
+    }
+    frame_send((struct frame){.kind = FRAME_PUBLISH, .link = link, .outgoing = outgoing, .message = message},
+               true, HOP_US);
+}
+
+void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_end end)
+{
+    if (sim_happens(SIM_BROKER_LOST_ACK)) {
+        sim_link_cut(link);
+        return;
+    }
+    frame_send((struct frame){.kind = FRAME_END, .link = link, .unacked = unacked, .end = end}, true,
+               end == SIM_END_ACK ? ACK_TYPICAL_US : HOP_US);
+}
+
+void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer, int prefetch)
+{
+    frame_send(
+        (struct frame){
+            .kind = FRAME_CONSUME, .link = link, .queue = queue, .consumer = consumer, .prefetch = prefetch},
+        true, HOP_US);
+}
+
+void sim_link_close(struct sim_link *link)
+{
+    frame_send((struct frame){.kind = FRAME_CLOSE, .link = link}, true, HOP_US);
+}
+
+static void down_heard(void *arg)
+{
+    struct frame *frame = arg;
+    struct mg_broker *broker = frame->link->broker;
+    switch (frame->kind) {
+    case FRAME_OPENED:
+        sim_broker_opened(broker, frame->link);
+        break;
+    case FRAME_LOST:
+        sim_broker_lost(broker, frame->link);
+        break;
+    case FRAME_BLOCKED:
+        sim_broker_told_blocked(broker, frame->link, frame->is_blocked);
+        break;
+    case FRAME_DELIVER:
+        sim_broker_delivered(broker, frame->unacked);
+        break;
+    case FRAME_CONFIRM:
+        sim_broker_confirmed(frame->outgoing, frame->outcome);
+        break;
+    case FRAME_PUBLISH:
+    case FRAME_END:
+    case FRAME_CONSUME:
+    case FRAME_CLOSE:
+        break;
+    }
+    free(frame);
+}

@@ -1,0 +1,346 @@
+/* The broker's memory, see broker.h. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker.h"
+#include "io/topology.h"
+
+#define QUEUES_MAX 64
+/* As in common/io/topology.c: what comes again so often is dead. */
+#define DELIVERY_LIMIT 20
+#define SLOW_MAX_US    5000000
+
+static struct {
+    struct sim_queue queues[QUEUES_MAX];
+    int count;
+} server;
+
+/* ---- messages ---- */
+
+static struct mg_slice text_put(char **at, struct mg_slice text)
+{
+    if (text.data == NULL) {
+        return text;
+    }
+    struct mg_slice copy = {*at, text.len};
+    memcpy(*at, text.data, text.len);
+    (*at)[text.len] = '\0';
+    *at += text.len + 1;
+    return copy;
+}
+
+struct sim_message *sim_message_create(const struct mg_message *from, struct mg_slice app_id)
+{
+    struct mg_slice texts[] = {mg_slice_of(from->exchange),
+                               mg_slice_of(from->routing_key),
+                               mg_slice_of(from->type),
+                               mg_slice_of(from->message_id),
+                               mg_slice_of(from->correlation_id),
+                               mg_slice_of(from->reply_to),
+                               mg_slice_of(from->traceparent),
+                               mg_slice_of(from->reason),
+                               app_id,
+                               from->body};
+    size_t size = sizeof(struct sim_message);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        size += texts[i].len + 1;
+    }
+    struct sim_message *message = malloc(size);
+    assert(message != NULL);
+    *message = (struct sim_message){.owners = 1, .is_again = from->is_again, .published_us = sim_now_us()};
+    char *at = (char *)(message + 1);
+    struct mg_slice *const to[] = {&message->exchange,    &message->routing_key,    &message->type,
+                                   &message->message_id,  &message->correlation_id, &message->reply_to,
+                                   &message->traceparent, &message->reason,         &message->app_id,
+                                   &message->body};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        *to[i] = text_put(&at, texts[i]);
+    }
+    return message;
+}
+
+static struct sim_message *message_copy(const struct sim_message *message)
+{
+    struct mg_message from = {.exchange = message->exchange.data,
+                              .routing_key = message->routing_key.data,
+                              .type = message->type.data,
+                              .message_id = message->message_id.data,
+                              .correlation_id = message->correlation_id.data,
+                              .reply_to = message->reply_to.data,
+                              .traceparent = message->traceparent.data,
+                              .reason = message->reason.data,
+                              .is_again = message->is_again,
+                              .body = message->body};
+    return sim_message_create(&from, message->app_id);
+}
+
+void sim_message_hold(struct sim_message *message)
+{
+    message->owners++;
+}
+
+void sim_message_release(struct sim_message *message)
+{
+    if (--message->owners == 0) {
+        free(message);
+    }
+}
+
+/* ---- queues ---- */
+
+struct sim_queue *sim_queue_find(struct mg_slice name)
+{
+    for (int i = 0; i < server.count; i++) {
+        if (mg_slice_is(name, server.queues[i].name)) {
+            return &server.queues[i];
+        }
+    }
+    return NULL;
+}
+
+struct sim_queue *sim_queue_declare(const char *name)
+{
+    struct sim_queue *queue = sim_queue_find(mg_slice_of(name));
+    if (queue == NULL) {
+        assert(server.count < QUEUES_MAX && strlen(name) < sizeof(queue->name));
+        queue = &server.queues[server.count++];
+        memcpy(queue->name, name, strlen(name));
+    }
+    queue->exists = true;
+    return queue;
+}
+
+int sim_queue_count(void)
+{
+    return server.count;
+}
+
+struct sim_queue *sim_queue_at(int index)
+{
+    return &server.queues[index];
+}
+
+static void put_before(struct sim_queue *queue, struct sim_message *message, struct sim_message *next)
+{
+    message->next = next;
+    message->previous = next != NULL ? next->previous : queue->last;
+    *(message->previous != NULL ? &message->previous->next : &queue->first) = message;
+    *(next != NULL ? &next->previous : &queue->last) = message;
+    queue->ready++;
+}
+
+static struct sim_message *take_first(struct sim_queue *queue)
+{
+    struct sim_message *message = queue->first;
+    queue->first = message->next;
+    *(queue->first != NULL ? &queue->first->previous : &queue->last) = NULL;
+    message->previous = message->next = NULL;
+    queue->ready--;
+    return message;
+}
+
+int sim_queue_consumers(const struct sim_queue *queue)
+{
+    int count = 0;
+    for (const struct sim_subscription *one = queue->subscriptions; one != NULL; one = one->next) {
+        count++;
+    }
+    return count;
+}
+
+/* Who is next and has room, all in turn; NULL: nobody. */
+static struct sim_subscription *next_with_room(struct sim_queue *queue)
+{
+    int count = sim_queue_consumers(queue);
+    for (int i = 0; i < count; i++) {
+        struct sim_subscription *one = queue->subscriptions;
+        for (int k = (queue->next_subscription + i) % count; k > 0; k--) {
+            one = one->next;
+        }
+        if (one->unacked < one->prefetch) {
+            queue->next_subscription = (queue->next_subscription + i + 1) % count;
+            return one;
+        }
+    }
+    return NULL;
+}
+
+static void queue_push(struct sim_queue *queue)
+{
+    struct sim_subscription *to;
+    while (queue->first != NULL && (to = next_with_room(queue)) != NULL) {
+        struct sim_message *message = take_first(queue);
+        to->unacked++;
+        queue->unacked++;
+        sim_link_deliver(to->link, to->consumer, queue, message);
+    }
+}
+
+/* ---- what comes in ---- */
+
+struct coming {
+    struct sim_queue *queue;
+    struct sim_message *message;
+};
+
+static void queue_put(struct sim_queue *queue, struct sim_message *message)
+{
+    struct sim_message *next = NULL;
+    if (queue->ready > 0 && sim_happens(SIM_BROKER_REORDER)) {
+        next = queue->first;
+        for (uint64_t i = sim_draw((uint64_t)queue->ready); i > 0; i--) {
+            next = next->next;
+        }
+    }
+    put_before(queue, message, next);
+    queue_push(queue);
+}
+
+static void came(void *arg)
+{
+    struct coming *coming = arg;
+    coming->queue->coming--;
+    if (coming->queue->exists) {
+        queue_put(coming->queue, coming->message);
+    } else {
+        sim_message_release(coming->message);
+    }
+    free(coming);
+}
+
+static void queue_add(struct sim_queue *queue, struct sim_message *message)
+{
+    if (!sim_happens(SIM_BROKER_SLOW)) {
+        queue_put(queue, message);
+        return;
+    }
+    struct coming *coming = malloc(sizeof(*coming));
+    assert(coming != NULL);
+    *coming = (struct coming){queue, message};
+    queue->coming++;
+    sim_after(NULL, sim_draw_between(1000, SLOW_MAX_US), came, coming);
+}
+
+enum sim_taken sim_broker_take(struct sim_message *message)
+{
+    struct sim_queue *queue = sim_queue_find(message->routing_key);
+    enum sim_taken taken = SIM_TAKEN;
+    if (queue == NULL || !queue->exists || sim_happens(SIM_BROKER_RETURN)) {
+        taken = SIM_RETURNED;
+    } else if (sim_happens(SIM_BROKER_NACK)) {
+        taken = SIM_NACKED;
+    }
+    if (taken != SIM_TAKEN) {
+        sim_message_release(message);
+        return taken;
+    }
+    sim_check_published(message);
+    if (queue->read != NULL) {
+        queue->read(queue, message);
+        sim_message_release(message);
+        return SIM_TAKEN;
+    }
+    struct sim_message *twin = sim_happens(SIM_BROKER_DUPLICATE) ? message_copy(message) : NULL;
+    queue_add(queue, message);
+    if (twin != NULL) {
+        queue_add(queue, twin);
+    }
+    return SIM_TAKEN;
+}
+
+/* ---- who takes out ---- */
+
+void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch)
+{
+    struct sim_subscription **at = &queue->subscriptions;
+    while (*at != NULL && ((*at)->link != link || (*at)->consumer != consumer)) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        *at = calloc(1, sizeof(**at));
+        assert(*at != NULL);
+        (*at)->link = link;
+        (*at)->consumer = consumer;
+    }
+    (*at)->prefetch = prefetch;
+    queue_push(queue);
+}
+
+void sim_queue_unsubscribe(struct sim_queue *queue, const struct sim_link *link, int consumer)
+{
+    for (struct sim_subscription **at = &queue->subscriptions; *at != NULL; at = &(*at)->next) {
+        if ((*at)->link == link && (*at)->consumer == consumer) {
+            struct sim_subscription *gone = *at;
+            *at = gone->next;
+            free(gone);
+            return;
+        }
+    }
+}
+
+static void settle(struct sim_queue *queue, const struct sim_link *link, int consumer)
+{
+    queue->unacked--;
+    for (struct sim_subscription *one = queue->subscriptions; one != NULL; one = one->next) {
+        if (one->link == link && one->consumer == consumer) {
+            one->unacked -= one->unacked > 0 ? 1 : 0;
+        }
+    }
+}
+
+void sim_queue_acked(struct sim_queue *queue, const struct sim_link *link, int consumer,
+                     struct sim_message *message)
+{
+    settle(queue, link, consumer);
+    sim_message_release(message);
+    queue_push(queue);
+}
+
+static void bury(const struct sim_queue *queue, struct sim_message *message, const char *why)
+{
+    sim_check_dead(queue, message, why);
+    sim_message_release(message);
+}
+
+void sim_queue_rejected(struct sim_queue *queue, const struct sim_link *link, int consumer,
+                        struct sim_message *message)
+{
+    settle(queue, link, consumer);
+    bury(queue, message, "rejected");
+    queue_push(queue);
+}
+
+void sim_queue_requeued(struct sim_queue *queue, const struct sim_link *link, int consumer,
+                        struct sim_message *message)
+{
+    settle(queue, link, consumer);
+    message->is_redelivered = true;
+    if (!queue->exists) {
+        sim_message_release(message);
+    } else if (++message->delivery_count > DELIVERY_LIMIT) {
+        bury(queue, message, "delivery_limit");
+    } else {
+        put_before(queue, message, queue->first);
+        queue_push(queue);
+    }
+}
+
+int sim_broker_backlog(const char **ret_queue)
+{
+    int count = 0;
+    for (int i = 0; i < server.count; i++) {
+        const struct sim_queue *queue = &server.queues[i];
+        int here = queue->ready + queue->unacked + queue->coming;
+        count += here;
+        *ret_queue = here > 0 ? queue->name : *ret_queue;
+    }
+    return count;
+}
+
+void sim_queue_purge(struct sim_queue *queue)
+{
+    while (queue->first != NULL) {
+        sim_message_release(take_first(queue));
+    }
+}

@@ -1,0 +1,413 @@
+/*
+ * What must be so while it happens: at each commit, publish, ack and death of a message. What must be so at
+ * the end stands in verdict.c. The names of the invariants are those of README.md.
+ *
+ * A failover that loses the tail takes promises back; what such an order may then do is said where it is let
+ * off.
+ */
+#include "checker.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker.h"
+#include "core/key.h"
+#include "nodes.h"
+#include "scheduler.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+#define SKEW_MS 2000
+
+static struct {
+    struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
+    struct mg_definition *definitions;
+    uint64_t epoch;
+    char holder[128];
+} check;
+
+const struct mg_workflow *sim_check_workflow(const char *name)
+{
+    for (const struct mg_definition *one = check.definitions; one != NULL; one = one->next) {
+        if (strcmp(one->workflow->name, name) == 0) {
+            return one->workflow;
+        }
+    }
+    return NULL;
+}
+
+void sim_check_start(void)
+{
+    check.definitions = sim_definitions_create();
+}
+
+static bool is_published(const char *type, const char *message_id)
+{
+    char key[MG_KEY_SIZE + 64];
+    (void)snprintf(key, sizeof(key), "%s %s", type, message_id);
+    return sim_table_find(&check.published, mg_slice_of(key)) != NULL;
+}
+
+/* ---- commits ---- */
+
+/* Operators may do much, at any time: their causes come last in words.def. */
+static bool is_operators(enum mg_cause_kind kind)
+{
+    return kind >= MG_CAUSE_RESUME;
+}
+
+static bool has_cause(const struct mg_order_write *write, bool (*is_one)(enum mg_cause_kind))
+{
+    for (int i = 0; i < write->event_count; i++) {
+        if (is_one(write->events[i].cause_kind)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_overdue(enum mg_cause_kind kind)
+{
+    return kind == MG_CAUSE_OVERDUE;
+}
+
+static bool is_reply(enum mg_cause_kind kind)
+{
+    return kind == MG_CAUSE_REPLY;
+}
+
+static void versions_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_order_record *record = write->record;
+    uint64_t version = before != NULL ? before->order.version : 0;
+    if (write->expected_version != version) {
+        sim_violated("version_guard", "order %s is written over version %llu by who has read %llu",
+                     record->order_id, (unsigned long long)version,
+                     (unsigned long long)write->expected_version);
+    }
+    for (int i = 0; i < write->event_count; i++) {
+        if (write->events[i].version != version + (uint64_t)i + 1) {
+            sim_violated("version_plus_one", "order %s: event %llu follows version %llu", record->order_id,
+                         (unsigned long long)write->events[i].version,
+                         (unsigned long long)version + (uint64_t)i);
+        }
+    }
+    if (write->event_count == 0 || record->order.version != version + (uint64_t)write->event_count) {
+        sim_violated("version_plus_one", "order %s: version %llu after %d events on %llu", record->order_id,
+                     (unsigned long long)record->order.version, write->event_count,
+                     (unsigned long long)version);
+    }
+}
+
+static void ends_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(before->order_id));
+    enum mg_order_state was = before->order.state, is = write->record->order.state;
+    if (mg_order_state_is_terminal(was) && was != is && !has_cause(write, is_operators) &&
+        !order->is_tail_lost) {
+        sim_violated("final_once", "order %s was %s and becomes %s without an operator", before->order_id,
+                     mg_order_state_name(was), mg_order_state_name(is));
+    }
+}
+
+static bool is_running(const struct mg_step *step)
+{
+    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+/* All that follow this one, directly, have come to rest before it is undone. */
+static void followers_check(const struct mg_order_record *record, const struct mg_workflow *workflow,
+                            int step)
+{
+    for (int i = 0; i < record->order.step_count; i++) {
+        const struct mg_step *follower = &record->order.steps[i];
+        bool is_follower = (workflow->plan.steps[i].after >> step & 1) != 0;
+        bool must_go_first =
+            workflow->plan.steps[i].has_undo && (follower->state == MG_STEP_DONE || follower->is_maybe);
+        if (is_follower && (is_running(follower) || must_go_first) &&
+            follower->state != MG_STEP_UNDO_FAILED) {
+            sim_violated("undo_in_reverse", "order %s: %s is being undone while %s, which follows it, is %s",
+                         record->order_id, workflow->steps[step].name, workflow->steps[i].name,
+                         mg_step_state_name(follower->state));
+        }
+    }
+}
+
+static void dispatch_check(const struct mg_order_record *before, const struct mg_order_write *write, int step,
+                           const struct mg_workflow *workflow)
+{
+    const struct mg_order_record *record = write->record;
+    const struct mg_step *is = &record->order.steps[step];
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
+    if (is->kind == MG_KIND_DO) {
+        for (int i = 0; i < record->order.step_count; i++) {
+            enum mg_step_state state = record->order.steps[i].state;
+            bool is_before = (workflow->plan.steps[step].after >> i & 1) != 0;
+            if (is_before && state != MG_STEP_DONE && state != MG_STEP_SKIPPED) {
+                sim_violated("steps_in_order", "order %s: %s runs while %s, which it follows, is %s",
+                             record->order_id, workflow->steps[step].name, workflow->steps[i].name,
+                             mg_step_state_name(state));
+            }
+        }
+        return;
+    }
+    if (sim_is_time_true() && sim_store_now_ms() < order->open_until_ms[step]) {
+        sim_violated("quiesce", "order %s: %s of %s, %lld ms before its last attempt can act no more",
+                     record->order_id, mg_kind_name(is->kind), workflow->steps[step].name,
+                     (long long)(order->open_until_ms[step] - sim_store_now_ms()));
+    }
+    if (is->kind == MG_KIND_UNDO) {
+        const struct mg_step *was = before != NULL ? &before->order.steps[step] : NULL;
+        if (was == NULL || was->attempt == 0) {
+            sim_violated("undo_of_something", "order %s: %s is undone and was never asked for",
+                         record->order_id, workflow->steps[step].name);
+        }
+        followers_check(record, workflow, step);
+    }
+}
+
+/* A do that no reply ended may act until its complete-by and a little more. */
+static void step_left(const struct mg_order_record *before, const struct mg_order_write *write, int step)
+{
+    const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
+    bool has_left =
+        was->state == MG_STEP_RUNNING && (is->state != MG_STEP_RUNNING || is->attempt != was->attempt);
+    if (has_left && was->kind == MG_KIND_DO && has_cause(write, is_overdue) && !has_cause(write, is_reply)) {
+        sim_submitted_find(mg_slice_of(before->order_id))->open_until_ms[step] =
+            was->complete_by_ms + SIM_QUIESCE_MS;
+    }
+}
+
+static void steps_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_order_record *record = write->record;
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    for (int i = 0; i < record->order.step_count; i++) {
+        const struct mg_step *is = &record->order.steps[i];
+        const struct mg_step none = {.state = MG_STEP_PENDING},
+                             *was = before != NULL ? &before->order.steps[i] : &none;
+        if (is->attempt < was->attempt || is->generation < was->generation) {
+            sim_violated("attempts_rise", "order %s: %s goes from attempt %u of generation %u to %u of %u",
+                         record->order_id, workflow->steps[i].name, was->attempt, was->generation,
+                         is->attempt, is->generation);
+        }
+        if (before != NULL) {
+            step_left(before, write, i);
+        }
+        if (is->attempt > was->attempt && is_running(is)) {
+            dispatch_check(before, write, i, workflow);
+        }
+    }
+}
+
+/* Law 5, and once only: each reply that counted was to the attempt that the row waited for. */
+static void replies_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    for (int i = 0; i < write->event_count; i++) {
+        const struct mg_event_record *event = &write->events[i];
+        if (event->cause_kind != MG_CAUSE_REPLY || before == NULL) {
+            continue;
+        }
+        const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
+        const struct mg_step *was = &before->order.steps[mg_workflow_step_index(workflow, event->step)];
+        char correlation[MG_KEY_SIZE + 8];
+        mg_correlation_write(before->order_id, event->step.data, event->attempt, was->kind, correlation);
+        (void)strcat(correlation, ":reply");
+        bool is_awaited =
+            is_running(was) && was->attempt == event->attempt && mg_slice_is(event->cause, correlation);
+        bool is_of_this_write =
+            event->attempt > was->attempt; /* dispatched by an event before it, or state was lost */
+        if (!is_awaited && !is_of_this_write) {
+            sim_violated("reply_fence", "order %s: reply %.*s counts while %s is %s in attempt %u (%s)",
+                         before->order_id, (int)event->cause.len, event->cause.data, event->step.data,
+                         mg_step_state_name(was->state), was->attempt, mg_kind_name(was->kind));
+        }
+    }
+}
+
+void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_order_record *record = write->record;
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
+    if (order == NULL || order->workflow < 0) {
+        sim_violated("only_what_was_submitted", "order %s is stored, and nobody posted it so",
+                     record->order_id);
+    }
+    sim_trace("commit %s version %llu: %s, %s", record->order_id, (unsigned long long)record->order.version,
+              mg_order_state_name(record->order.state), mg_reason_name(record->order.reason));
+    for (int i = 0; i < record->order.step_count; i++) {
+        if ((write->changed_steps >> i & 1) != 0) {
+            const struct mg_step *step = &record->order.steps[i];
+            sim_trace("  step %d: %s %s attempt %u%s", i, mg_step_state_name(step->state),
+                      mg_kind_name(step->kind), step->attempt, step->is_maybe ? " maybe" : "");
+        }
+    }
+    versions_check(before, write);
+    if (before != NULL) {
+        ends_check(before, write);
+        replies_check(before, write);
+    }
+    steps_check(before, write);
+}
+
+void sim_check_tail_lost(const char *order_id, bool is_all)
+{
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
+    sim_trace("lost the tail of %s%s", order_id, is_all ? ": all of it" : "");
+    order->is_tail_lost = true;
+    order->is_lost = order->is_lost || is_all;
+    memset(order->open_until_ms, 0, sizeof(order->open_until_ms));
+}
+
+void sim_check_led(uint64_t epoch, const char *holder)
+{
+    bool is_mine = epoch == check.epoch && strcmp(holder, check.holder) == 0;
+    if (epoch < check.epoch || (epoch == check.epoch && !is_mine)) {
+        if (!sim_has_happened(SIM_STORE_FAILOVER)) {
+            sim_violated("one_leader", "%s acts in epoch %llu, and %s has acted in %llu", holder,
+                         (unsigned long long)epoch, check.holder, (unsigned long long)check.epoch);
+        }
+    }
+    check.epoch = epoch;
+    (void)snprintf(check.holder, sizeof(check.holder), "%s", holder);
+}
+
+/* ---- messages ---- */
+
+void sim_check_published(const struct sim_message *message)
+{
+    char key[MG_KEY_SIZE + 64];
+    if (message->type.data == NULL || message->message_id.data == NULL) {
+        return;
+    }
+    (void)snprintf(key, sizeof(key), "%s %s", message->type.data, message->message_id.data);
+    (void)sim_table_put(&check.published, mg_slice_of(key));
+}
+
+/* What a committed cause brought about is in a queue, or written down as owed. */
+static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
+{
+    const struct mg_order_record *record = stored->record;
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    char id[MG_KEY_SIZE];
+    for (int i = 0; i < record->order.step_count; i++) {
+        const struct mg_step *step = &record->order.steps[i];
+        if (is_running(step) && mg_slice_equal(record->steps[i].cause, event->cause)) {
+            mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
+            if (!is_published("request", id)) {
+                sim_violated("ack_after_effects", "%.*s is acked, and its request %s is in no queue",
+                             (int)event->cause.len, event->cause.data, id);
+            }
+        }
+    }
+    struct mg_status_text status;
+    for (int i = 0; record->reply_to.data != NULL && !event->is_owed && mg_status_kept(event, i, &status);
+         i++) {
+        (void)snprintf(id, sizeof(id), "%s.%llu", record->order_id, (unsigned long long)status.seq);
+        if (!is_published("status", id)) {
+            sim_violated("ack_after_effects",
+                         "%.*s is acked, and its status %s is neither in a queue nor owed",
+                         (int)event->cause.len, event->cause.data, id);
+        }
+    }
+}
+
+static const struct mg_event_record *event_of(const struct sim_stored *stored, struct mg_slice cause)
+{
+    for (int i = stored->event_count - 1; i >= 0; i--) {
+        if (mg_slice_equal(stored->events[i].cause, cause)) {
+            return &stored->events[i];
+        }
+    }
+    return NULL;
+}
+
+static void submission_acked(const struct sim_message *message)
+{
+    struct sim_stored stored;
+    struct sim_submitted *order = sim_submitted_find(message->correlation_id);
+    if (order != NULL && sim_store_find(order->order_id, &stored)) {
+        effects_check(&stored, &stored.events[0]);
+    } else if (!is_published("submission", message->message_id.data) && (order == NULL || !order->is_lost)) {
+        sim_violated("accepted_is_stored", "submission %s is acked, and neither stored nor rejected",
+                     message->message_id.data);
+    }
+}
+
+static void reply_acked(const struct sim_message *message)
+{
+    struct mg_reply reply;
+    struct mg_err err;
+    struct sim_stored stored;
+    if (mg_slice_is(message->type, "service_report") ||
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK ||
+        !sim_store_find(reply.order_id, &stored)) {
+        return;
+    }
+    char cause[MG_KEY_SIZE + 8];
+    (void)snprintf(cause, sizeof(cause), "%s:reply", message->correlation_id.data);
+    const struct mg_event_record *event = event_of(&stored, mg_slice_of(cause));
+    if (event != NULL) {
+        effects_check(&stored, event);
+        return;
+    }
+    const struct mg_workflow *workflow = sim_check_workflow(stored.record->workflow);
+    const struct mg_step *step =
+        &stored.record->order.steps[mg_workflow_step_index(workflow, mg_slice_of(reply.step))];
+    if (is_running(step) && step->attempt == reply.attempt && step->kind == reply.kind &&
+        !sim_submitted_find(mg_slice_of(reply.order_id))->is_tail_lost) {
+        sim_violated("ack_after_effects", "reply %s is acked, and its step still waits for it", cause);
+    }
+}
+
+static void command_acked(const struct sim_message *message)
+{
+    for (int i = 0; i < sim_store_order_count(); i++) {
+        struct sim_stored stored;
+        sim_store_order_at(i, &stored);
+        const struct mg_event_record *event = event_of(&stored, message->message_id);
+        if (event != NULL) {
+            effects_check(&stored, event);
+        }
+    }
+}
+
+/* The agent's part of the same: it has said what became of it, or it is too late to. */
+static void request_acked(const struct sim_message *message)
+{
+    struct mg_request request;
+    struct mg_err err;
+    struct mg_arena *arena = mg_arena_create(MG_REQUEST_LIMITS.max_bytes);
+    bool is_read = mg_request_parse(message->body, arena, &request, &err) == MG_OK;
+    mg_arena_destroy(arena);
+    if (is_read && sim_is_time_true() && !is_published("reply", message->correlation_id.data) &&
+        sim_store_now_ms() < request.complete_by_ms - SKEW_MS) {
+        sim_violated("ack_after_reply", "request %s is acked in time, and no reply is in a queue",
+                     message->correlation_id.data);
+    }
+}
+
+void sim_check_acked(const struct sim_message *message)
+{
+    if (mg_slice_is(message->type, "submission")) {
+        submission_acked(message);
+    } else if (mg_slice_is(message->type, "command")) {
+        command_acked(message);
+    } else if (mg_slice_is(message->type, "request")) {
+        request_acked(message);
+    } else {
+        reply_acked(message);
+    }
+}
+
+void sim_check_dead(const struct sim_queue *from, const struct sim_message *message, const char *why)
+{
+    const char *id = message->message_id.data != NULL ? message->message_id.data : "";
+    sim_trace("dead letter from %s, %s: %s", from->name, why, id);
+    bool is_lawful = strcmp(why, "delivery_limit") == 0 || sim_has_happened(SIM_STORE_FAILOVER);
+    if (!is_lawful) {
+        sim_violated("nobody_innocent_dies", "%s of %s is rejected", id, from->name);
+    }
+}

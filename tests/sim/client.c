@@ -1,0 +1,327 @@
+/*
+ * Clients, who keep posting an order until they hear of it, and post some twice, some wrong; and an operator,
+ * who meddles.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "broker.h"
+#include "io/topology.h"
+#include "nodes.h"
+#include "orders.h"
+#include "remote.h"
+#include "wire/command.h"
+#include "wire/status.h"
+
+#define CLIENTS         3
+#define PATIENCE_MIN_US 10000000 /* without an answer for so long, a client posts again */
+#define PATIENCE_MAX_US 20000000
+#define GONE_MAX_US     30000000
+#define SPAN_MIN_US     5000000 /* in which the orders of a run are posted */
+#define SPAN_MAX_US     40000000
+
+static struct {
+    struct sim_table orders; /* struct sim_submitted */
+    int unanswered, expected, command_number;
+} clients;
+
+struct sim_submitted *sim_submitted_find(struct mg_slice order_id)
+{
+    struct sim_entry *entry = order_id.data != NULL ? sim_table_find(&clients.orders, order_id) : NULL;
+    return entry != NULL ? entry->value : NULL;
+}
+
+int sim_submitted_count(void)
+{
+    return (int)clients.orders.count;
+}
+
+struct sim_submitted *sim_submitted_at(int index)
+{
+    return clients.orders.entries[index]->value;
+}
+
+bool sim_clients_are_done(void)
+{
+    return clients.unanswered == 0 && sim_submitted_count() == clients.expected;
+}
+
+/* ---- what they hear ---- */
+
+static void on_status(const struct sim_queue *queue, const struct sim_message *message)
+{
+    struct mg_status_message status;
+    struct mg_err err;
+    if (!mg_slice_is(message->type, "status")) {
+        return;
+    }
+    if (mg_status_parse(message->body, &status, &err) != MG_OK) {
+        sim_violated("statuses", "a status in %s cannot be read: %s", queue->name, err.text);
+    }
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(status.order_id));
+    if (order == NULL) {
+        return; /* about a submission that names no order */
+    }
+    if (!order->is_answered) {
+        order->is_answered = true;
+        clients.unanswered--;
+    }
+    order->is_refused = order->is_refused || (status.status == MG_STATUS_REJECTED && status.seq == 0);
+    if (status.seq > 0) {
+        order->seen |= UINT64_C(1) << (status.seq & 63);
+    }
+}
+
+static void on_nothing(const struct sim_queue *queue, const struct sim_message *message)
+{
+    (void)queue, (void)message;
+}
+
+/* ---- what they post ---- */
+
+static void on_back(void *arg)
+{
+    ((struct sim_queue *)arg)->exists = true;
+}
+
+/* False: whoever posted does not know whether it arrived. */
+static bool post(const struct mg_message *message, const char *app_id)
+{
+    if (sim_broker_is_down() || sim_broker_blocked_until_us() > sim_now_us() ||
+        sim_happens(SIM_BROKER_LOST_PUBLISH)) {
+        return false;
+    }
+    enum sim_taken taken = sim_broker_take(sim_message_create(message, mg_slice_of(app_id)));
+    return taken == SIM_TAKEN && !sim_happens(SIM_BROKER_LOST_CONFIRM);
+}
+
+static void submit(struct sim_submitted *order, const char *reply_to)
+{
+    struct mg_message message = {.exchange = order->number % 3 == 0 ? "" : MG_EXCHANGE_INTAKE,
+                                 .routing_key = order->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
+                                 .type = "submission",
+                                 .message_id = order->message_id,
+                                 .correlation_id = order->order_id,
+                                 .reply_to = reply_to,
+                                 .body = mg_slice_of(order->body)};
+    order->submissions++;
+    (void)post(&message, order->has_app_id ? "client" : NULL);
+}
+
+static void queue_goes(const char *name)
+{
+    struct sim_queue *queue = sim_queue_find(mg_slice_of(name));
+    if (queue->exists && sim_happens(SIM_CLIENT_GONE)) {
+        queue->exists = false;
+        sim_after(NULL, sim_draw_between(100000, GONE_MAX_US), on_back, queue);
+    }
+}
+
+/* Posts until there is an answer, of whatever kind. */
+static void keep_posting(void *arg)
+{
+    struct sim_submitted *order = arg;
+    if (!order->is_answered) {
+        queue_goes(order->queue);
+        submit(order, order->queue);
+        sim_after(NULL, sim_draw_between(PATIENCE_MIN_US, PATIENCE_MAX_US), keep_posting, order);
+    }
+}
+
+static void post_again(void *arg)
+{
+    struct sim_submitted *order = arg;
+    char other[32];
+    (void)snprintf(other, sizeof(other), "client.%d", (int)sim_draw(CLIENTS));
+    submit(order, sim_draw(2) == 0 ? order->queue : other);
+}
+
+/* Once the first is surely in: else who comes first would be the order. */
+static void post_other(void *arg)
+{
+    const struct sim_submitted *order = arg;
+    struct sim_stored stored;
+    char message_id[sizeof(order->order_id) + 16];
+    if (!sim_store_find(order->order_id, &stored)) {
+        return;
+    }
+    (void)snprintf(message_id, sizeof(message_id), "conflict-%s", order->order_id);
+    char body[256];
+    (void)snprintf(body, sizeof(body), "{\"order_id\":\"%s\",\"workflow\":\"line\",\"payload\":{\"n\":0}}",
+                   order->order_id);
+    struct mg_message message = {.exchange = MG_EXCHANGE_INTAKE,
+                                 .routing_key = MG_QUEUE_INTAKE,
+                                 .type = "submission",
+                                 .message_id = message_id,
+                                 .body = mg_slice_of(body)};
+    (void)post(&message, NULL);
+}
+
+static void post_garbage(void)
+{
+    static const char *const GARBAGE[] = {"", "{", "[]", "{\"workflow\":7}",
+                                          "{\"workflow\":\"line\",\"payload\":{\"n\":\xff}}"};
+    char message_id[48];
+    (void)snprintf(message_id, sizeof(message_id), "garbage-%llu", (unsigned long long)sim_draw(UINT32_MAX));
+    struct mg_message message = {.exchange = MG_EXCHANGE_INTAKE,
+                                 .routing_key = MG_QUEUE_INTAKE,
+                                 .type = "submission",
+                                 .message_id = message_id,
+                                 .body = mg_slice_of(GARBAGE[sim_draw(5)])};
+    (void)post(&message, "client");
+}
+
+static void order_make(int number)
+{
+    struct sim_submitted *order = calloc(1, sizeof(*order));
+    assert(order != NULL);
+    order->number = number;
+    order->is_high = sim_draw(8) == 0;
+    order->has_app_id = sim_draw(8) == 0; /* its id is made of sender and message */
+    order->workflow = sim_happens(SIM_CLIENT_UNKNOWN) ? -1 : (int)sim_draw((uint64_t)sim_workflow_count());
+    (void)snprintf(order->queue, sizeof(order->queue), "client.%d", (int)sim_draw(CLIENTS));
+    (void)snprintf(order->message_id, sizeof(order->message_id), "order-%d", number);
+    char id[96] = "", body[512];
+    if (order->has_app_id) {
+        mg_uuid_derived(mg_slice_of("client"), mg_slice_of(order->message_id), order->order_id);
+    } else {
+        (void)snprintf(order->order_id, sizeof(order->order_id), "o%d", number);
+        (void)snprintf(id, sizeof(id), "\"order_id\":\"%s\",", order->order_id);
+    }
+    const char *within = sim_draw(8) == 0 ? ",\"complete_within\":\"10s\"" : "";
+    (void)snprintf(body, sizeof(body),
+                   "{%s\"workflow\":\"%s\"%s%s%s, \"payload\": {\"n\": %d.50, \"who\":\"\\u00e9\"} }", id,
+                   order->workflow < 0 ? "nobody" : sim_workflow_name(order->workflow),
+                   order->is_high ? ",\"priority\":\"high\"" : "",
+                   sim_draw(2) == 0 ? ",\"notify\":\"steps\"" : "", within, number);
+    order->body = strdup(body);
+    sim_table_put(&clients.orders, mg_slice_of(order->order_id))->value = order;
+    clients.unanswered++;
+    keep_posting(order);
+    if (sim_happens(SIM_CLIENT_TWICE)) {
+        sim_after(NULL, sim_draw_between(0, 20000000), post_again, order);
+    }
+    if (sim_happens(SIM_CLIENT_CONFLICT)) {
+        sim_after(NULL, sim_draw_between(0, 20000000), post_other, order);
+    }
+    if (sim_happens(SIM_CLIENT_GARBAGE)) {
+        post_garbage();
+    }
+}
+
+static void on_next(void *arg)
+{
+    order_make((int)(intptr_t)arg);
+}
+
+/* ---- the operator ---- */
+
+/* An operator who settles tells the truth: so it is done only of what can change no more. */
+static bool settle_truly(const struct mg_order_record *record, int step, struct mg_command *command)
+{
+    struct mg_slice order_id = mg_slice_of(record->order_id);
+    bool has_acted = false;
+    for (size_t i = 0; i < sim_ledger()->count; i++) {
+        const struct sim_work *work = sim_ledger()->entries[i]->value;
+        if (mg_slice_is(order_id, work->order_id) && strcmp(work->step, record->step_names[step]) == 0) {
+            if (work->pending > 0) {
+                return false;
+            }
+            has_acted = has_acted || work->is_effective;
+        }
+    }
+    command->outcome = has_acted ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
+    return record->order.state == MG_ORDER_ERROR &&
+           record->order.steps[step].complete_by_ms + 10000 < sim_store_now_ms();
+}
+
+static bool command_make(const struct sim_stored *stored, struct mg_command *command)
+{
+    static const enum mg_cause_kind KINDS[] = {MG_CAUSE_CANCEL, MG_CAUSE_RESUME,     MG_CAUSE_RESTART,
+                                               MG_CAUSE_SETTLE, MG_CAUSE_COMPENSATE, MG_CAUSE_SKIP};
+    const struct mg_order_record *record = stored->record;
+    int step = (int)sim_draw((uint64_t)record->order.step_count);
+    command->kind = KINDS[sim_draw(sizeof(KINDS) / sizeof(KINDS[0]))];
+    command->version = sim_draw(4) == 0 ? record->order.version - 1 : record->order.version;
+    (void)snprintf(command->order_id, sizeof(command->order_id), "%s", record->order_id);
+    (void)snprintf(command->by, sizeof(command->by), "operator");
+    (void)snprintf(command->reason, sizeof(command->reason), "because");
+    char name[32];
+    (void)snprintf(name, sizeof(name), "command-%d", ++clients.command_number);
+    mg_uuid_derived(mg_slice_of("operator"), mg_slice_of(name), command->command_id);
+    if (command->kind != MG_CAUSE_SETTLE && command->kind != MG_CAUSE_SKIP) {
+        return true;
+    }
+    if (record->step_names[step] == NULL) {
+        return false;
+    }
+    (void)snprintf(command->step, sizeof(command->step), "%s", record->step_names[step]);
+    if (command->kind == MG_CAUSE_SETTLE && !settle_truly(record, step, command)) {
+        return false;
+    }
+    sim_submitted_find(mg_slice_of(record->order_id))->is_operated = true;
+    return true;
+}
+
+static void command_post(const struct mg_command *command)
+{
+    struct mg_buf body;
+    mg_buf_init(&body, 4096);
+    mg_command_write(command, &body);
+    assert(!body.failed);
+    struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
+                                 .routing_key = MG_QUEUE_COMMANDS,
+                                 .type = "command",
+                                 .message_id = command->command_id,
+                                 .reply_to = "client.0",
+                                 .body = mg_buf_slice(&body)};
+    sim_trace("operator: %s %s %s", mg_cause_name(command->kind), command->order_id, command->step);
+    (void)post(&message, NULL);
+    mg_buf_finish(&body);
+}
+
+static void on_operator(void *arg)
+{
+    (void)arg;
+    struct sim_stored stored;
+    struct mg_command command = {.kind = MG_CAUSE_CANCEL};
+    if (sim_store_order_count() > 0) {
+        sim_store_order_at((int)sim_draw((uint64_t)sim_store_order_count()), &stored);
+        if (command_make(&stored, &command)) {
+            sim_happened(SIM_OPERATOR);
+            command_post(&command);
+            if (sim_draw(4) == 0) { /* a double click */
+                command_post(&command);
+            }
+        }
+    }
+}
+
+void sim_clients_heal(void)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "client.%d", i);
+        sim_queue_find(mg_slice_of(name))->exists = true;
+    }
+}
+
+void sim_clients_start(int orders)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "client.%d", i);
+        sim_queue_declare(name)->read = on_status;
+    }
+    sim_queue_find(mg_slice_of(MG_QUEUE_ALERTS))->read = on_nothing;
+    sim_queue_find(mg_slice_of(MG_QUEUE_REJECTED))->read = on_nothing;
+    clients.expected = orders;
+    int64_t span_us = sim_draw_between(SPAN_MIN_US, SPAN_MAX_US);
+    for (int i = 0; i < orders; i++) {
+        sim_after(NULL, sim_draw_between(0, span_us), on_next, (void *)(intptr_t)i);
+    }
+    sim_every(SIM_OPERATOR, on_operator);
+}

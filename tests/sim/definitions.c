@@ -1,0 +1,101 @@
+/*
+ * What the orders of a run go through: small workflows that together use every policy a definition can name,
+ * and four services of different conscience (remote.c).
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "nodes.h"
+#include "scheduler.h"
+#include "wire/service.h"
+
+#define UNDO()                                                                                               \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/of/${/do_key}\",\"complete_within\":\"4s\","                \
+    "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
+#define VERIFY "\"verify\":{\"method\":\"GET\",\"path\":\"/of/${/do_key}\"}"
+#define DO(body)                                                                                                     \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/do\",\"body\":{\"order\":\"${/order_id}\",\"n\":\"${/payload/n}\"" body \
+    "}}"
+#define STEP(name, service) "{\"step\":\"" name "\",\"service\":\"" service "\","
+#define RETRY(attempts)                                                                                      \
+    "\"complete_within\":\"4s\",\"retry\":{\"attempts\":" attempts                                           \
+    ",\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":1},"
+
+static const struct {
+    const char *name, *text;
+} WORKFLOWS[] = {
+    {"line", "{\"workflow\":\"line\",\"version\":1,\"complete_within\":\"60s\",\"steps\":[" STEP(
+                 "reserve", "stock") RETRY("4") DO("") "," UNDO() "}," STEP("charge", "bank") RETRY("4")
+                 DO(",\"of\":\"${/results/reserve/number}\"") "," UNDO() "}," STEP("ship", "stock") RETRY("3")
+                     DO("") "," UNDO() "}]}"},
+    {"fan",
+     "{\"workflow\":\"fan\",\"version\":1,\"complete_within\":\"60s\",\"steps\":[" STEP("begin", "stock")
+         RETRY("4") DO("") "," UNDO() "}," STEP(
+             "left", "bank") "\"after\":[\"begin\"],\"on_unknown\":\"verify\"," RETRY("4")
+             DO(",\"of\":\"${/results/begin/number}\"") "," VERIFY "," UNDO() "}," STEP(
+                 "right", "stock") "\"after\":[\"begin\"]," RETRY("4")
+                 DO("") "," UNDO() "}," STEP(
+                     "join", "bank") "\"after\":[\"left\",\"right\"],\"on_unknown\":\"verify\"," RETRY("3")
+                     DO("") "," VERIFY "," UNDO() "}]}"},
+    {"pivot",
+     "{\"workflow\":\"pivot\",\"version\":1,\"complete_within\":\"45s\",\"steps\":[" STEP(
+         "hold", "bank") "\"on_unknown\":\"verify\"," RETRY("4")
+         DO("") "," VERIFY "," UNDO() "}," STEP("commit", "stock") "\"pivot\":true," RETRY("4")
+             DO("") ",\"undo\":\"none\"}," STEP("tell", "stock") RETRY("8") DO("") ",\"undo\":\"none\"}]}"},
+    {"letter",
+     "{\"workflow\":\"letter\",\"version\":1,\"complete_within\":\"60s\",\"steps\":[" STEP("reserve", "bank")
+         RETRY("4") DO("") "," UNDO() "}," STEP(
+             "send",
+             "post") "\"at_most_once\":true,\"on_unknown\":\"operator\","
+                     "\"complete_within\":\"4s\",\"retry\":{\"attempts\":1}," DO("") ",\"undo\":\"none\"}]}"},
+    {"build", "{\"workflow\":\"build\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
+                  "lay", "yard") "\"finish_within\":\"20s\",\"on_unknown\":\"verify\"," RETRY("4")
+                  DO("") "," VERIFY "," UNDO() "}," STEP("paint", "bank") RETRY("3")
+                      DO(",\"of\":\"${/results/lay/number}\"") "," UNDO() "}]}"},
+    {"strict",
+     "{\"workflow\":\"strict\",\"version\":1,\"complete_within\":\"30s\",\"on_failure\":\"error\","
+     "\"on_expiry\":\"error\",\"steps\":[" STEP("one", "bank") "\"on_unknown\":\"verify\"," RETRY("3")
+         DO("") "," VERIFY "," UNDO() "}," STEP("two", "stock") RETRY("3") DO("") "," UNDO() "}]}"},
+};
+#define WORKFLOW_COUNT ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
+
+#define SERVICE(name)                                                                                        \
+    "{\"service\":\"" name "\",\"url\":\"http://127.0.0.1:1/" name                                           \
+    "\",\"tries\":2,\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
+static const char *const SERVICES[] = {SERVICE("stock"), SERVICE("bank"), SERVICE("post"), SERVICE("yard")};
+
+int sim_workflow_count(void)
+{
+    return WORKFLOW_COUNT;
+}
+
+const char *sim_workflow_name(int index)
+{
+    return WORKFLOWS[index].name;
+}
+
+int sim_service_count(void)
+{
+    return (int)(sizeof(SERVICES) / sizeof(SERVICES[0]));
+}
+
+const char *sim_service_text(int index)
+{
+    return SERVICES[index];
+}
+
+struct mg_definition *sim_definitions_create(void)
+{
+    struct mg_definition *list = NULL;
+    for (int i = WORKFLOW_COUNT - 1; i >= 0; i--) {
+        struct mg_definition *definition = calloc(1, sizeof(*definition));
+        struct mg_err err;
+        assert(definition != NULL);
+        if (mg_workflow_parse(mg_slice_of(WORKFLOWS[i].text), NULL, &definition->workflow, &err) != MG_OK) {
+            sim_violated("no_exit", "workflow %s: %s", WORKFLOWS[i].name, err.text);
+        }
+        definition->next = list;
+        list = definition;
+    }
+    return list;
+}

@@ -1,0 +1,314 @@
+/*
+ * makegood-sim: runs seeds, on all processors, and says what they found. Each run is a process of its own; a
+ * sample of the seeds is run twice and must leave the same trace.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define ORDERS_DEFAULT 40
+#define JOBS_MAX       64
+#define TWICE_EVERY    16 /* one seed in so many is run twice */
+
+static const char USAGE[] =
+    "usage: tests/sim/run [--seeds N] [--first SEED] [--seed SEED] [--orders N] [--faults LIST] [--trace] [--jobs N]\n"
+    "  --seeds N      run N seeds (1000), from --first (1) on\n"
+    "  --seed SEED    run this one, and nothing else\n"
+    "  --orders N     orders of one run (40)\n"
+    "  --faults LIST  the faults that a run may have, by the names of faults.def with commas; \"all\" (as is), \"none\";\n"
+    "                 -NAME: all but this\n"
+    "  --trace        print everything that happens\n"
+    "  --jobs N       processes at a time (as many as there are processors)\n"
+    "  --survey       do not stop at the first seed that fails: count them by what is violated\n";
+
+/* What one job has seen; shared with the first process. */
+struct tally {
+    uint64_t seeds, orders, events;
+    double simulated_s, cpu_s;
+    uint64_t happened[SIM_FAULT_COUNT];
+    uint64_t failed_seed; /* the first; 0: none has */
+    struct sim_result failure;
+    uint64_t failures;
+};
+
+struct plan {
+    struct sim_options options;
+    uint64_t first, count;
+    int jobs;
+    bool is_survey;
+};
+
+static void faults_print(uint64_t faults)
+{
+    const char *comma = "";
+    if (faults == 0) {
+        (void)printf("none");
+    }
+    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        if ((faults >> i & 1) != 0) {
+            (void)printf("%s%s", comma, sim_fault_name((enum sim_fault)i));
+            comma = ",";
+        }
+    }
+}
+
+void sim_print_command(const struct sim_options *options)
+{
+    (void)printf("tests/sim/run --seed %llu --orders %d --trace --faults ", (unsigned long long)options->seed,
+                 options->orders);
+    faults_print(options->faults);
+    (void)printf("\n");
+}
+
+static int fault_of(const char *name, size_t len)
+{
+    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        const char *known = sim_fault_name((enum sim_fault)i);
+        if (strlen(known) == len && memcmp(known, name, len) == 0) {
+            return i;
+        }
+    }
+    (void)fprintf(stderr, "no fault is called %.*s; faults.def names them\n", (int)len, name);
+    exit(2);
+}
+
+static uint64_t faults_parse(const char *list)
+{
+    uint64_t faults = list[0] == '-' ? SIM_FAULTS_ALL : 0;
+    if (strcmp(list, "all") == 0) {
+        return SIM_FAULTS_ALL;
+    }
+    while (*list != '\0' && strcmp(list, "none") != 0) {
+        size_t len = strcspn(list, ",");
+        if (list[0] == '-') {
+            faults &= ~(UINT64_C(1) << fault_of(list + 1, len - 1));
+        } else {
+            faults |= UINT64_C(1) << fault_of(list, len);
+        }
+        list += len + (list[len] == ',' ? 1 : 0);
+    }
+    return faults;
+}
+
+/* ---- many ---- */
+
+static double cpu_of_children(void)
+{
+    /* clock() counts this process alone; its children are what runs */
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void seed_run(const struct plan *plan, uint64_t seed, struct tally *tally)
+{
+    struct sim_options options = plan->options;
+    struct sim_result result;
+    options.seed = seed;
+    sim_run(&options, &result);
+    if (seed % TWICE_EVERY == 0 && result.violated[0] == '\0') {
+        struct sim_result again;
+        sim_run(&options, &again);
+        if (again.trace_hash != result.trace_hash) {
+            (void)snprintf(result.violated, sizeof(result.violated), "same_seed_same_trace");
+            (void)snprintf(result.what, sizeof(result.what), "the second run of the seed left another trace");
+        }
+    }
+    tally->seeds++;
+    tally->orders += (uint64_t)result.orders;
+    tally->events += result.events;
+    tally->simulated_s += (double)result.simulated_us / 1e6;
+    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        tally->happened[i] += result.happened[i];
+    }
+    if (result.violated[0] != '\0') {
+        tally->failures++;
+        if (plan->is_survey) {
+            (void)printf("seed %llu: %s: %s\n", (unsigned long long)seed, result.violated, result.what);
+            (void)fflush(stdout);
+        }
+        if (tally->failed_seed == 0) {
+            tally->failure = result;
+            tally->failed_seed = seed;
+        }
+    }
+}
+
+static bool has_failed(const struct tally *tallies, int jobs)
+{
+    for (int i = 0; i < jobs; i++) {
+        if (tallies[i].failed_seed != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void jobs_run(const struct plan *plan, struct tally *tallies)
+{
+    for (int job = 0; job < plan->jobs; job++) {
+        (void)fflush(stdout);
+        pid_t child = fork();
+        assert(child >= 0);
+        if (child != 0) {
+            continue;
+        }
+        for (uint64_t i = (uint64_t)job; i < plan->count; i += (uint64_t)plan->jobs) {
+            if (!plan->is_survey && has_failed(tallies, plan->jobs)) {
+                break;
+            }
+            double began_s = cpu_of_children();
+            seed_run(plan, plan->first + i, &tallies[job]);
+            tallies[job].cpu_s += cpu_of_children() - began_s;
+        }
+        (void)fflush(stdout);
+        _exit(0);
+    }
+    while (wait(NULL) > 0 || errno == EINTR) {
+    }
+}
+
+static void report(const struct plan *plan, const struct tally *sum, double seconds)
+{
+    (void)printf(
+        "%llu seeds, %llu orders, %.1f simulated hours, %llu events in %.1f s: %.0f orders a minute on one core\n",
+        (unsigned long long)sum->seeds, (unsigned long long)sum->orders, sum->simulated_s / 3600,
+        (unsigned long long)sum->events, seconds, sum->cpu_s > 0 ? (double)sum->orders * 60 / sum->cpu_s : 0);
+    (void)printf("faults injected:\n");
+    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        (void)printf("  %-22s %10llu%s", sim_fault_name((enum sim_fault)i),
+                     (unsigned long long)sum->happened[i],
+                     i % 2 == 1 || i == SIM_FAULT_COUNT - 1 ? "\n" : "");
+    }
+    (void)plan;
+}
+
+static int seeds_run(const struct plan *plan)
+{
+    size_t size = JOBS_MAX * sizeof(struct tally);
+    struct tally *tallies = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert(tallies != MAP_FAILED);
+    double began_s = cpu_of_children();
+    jobs_run(plan, tallies);
+    struct tally sum = {.seeds = 0};
+    const struct tally *failed = NULL;
+    for (int i = 0; i < plan->jobs; i++) {
+        sum.seeds += tallies[i].seeds;
+        sum.orders += tallies[i].orders;
+        sum.events += tallies[i].events;
+        sum.simulated_s += tallies[i].simulated_s;
+        sum.cpu_s += tallies[i].cpu_s;
+        sum.failures += tallies[i].failures;
+        for (int k = 0; k < SIM_FAULT_COUNT; k++) {
+            sum.happened[k] += tallies[i].happened[k];
+        }
+        if (tallies[i].failed_seed != 0 && (failed == NULL || tallies[i].failed_seed < failed->failed_seed)) {
+            failed = &tallies[i];
+        }
+    }
+    report(plan, &sum, cpu_of_children() - began_s);
+    if (failed == NULL) {
+        (void)printf("no violation\n");
+        return 0;
+    }
+    struct sim_options options = plan->options;
+    options.seed = failed->failed_seed;
+    (void)printf("VIOLATED by seed %llu: %s: %s\n    ", (unsigned long long)failed->failed_seed,
+                 failed->failure.violated, failed->failure.what);
+    sim_print_command(&options);
+    if (plan->is_survey) {
+        (void)printf("%llu seeds of %llu fail\n", (unsigned long long)sum.failures,
+                     (unsigned long long)sum.seeds);
+    } else {
+        sim_shrink(&options, &failed->failure);
+    }
+    return 1;
+}
+
+static int one_run(const struct plan *plan)
+{
+    struct sim_result result;
+    sim_run(&plan->options, &result);
+    (void)printf("seed %llu: %d orders, %.0f simulated seconds, %llu events, trace %016llx, faults ",
+                 (unsigned long long)plan->options.seed, plan->options.orders,
+                 (double)result.simulated_us / 1e6, (unsigned long long)result.events,
+                 (unsigned long long)result.trace_hash);
+    faults_print(result.faults);
+    (void)printf("\n%s%s%s\n", result.violated[0] != '\0' ? "VIOLATED " : "no violation", result.violated,
+                 result.violated[0] != '\0' ? ": " : "");
+    if (result.violated[0] != '\0') {
+        (void)printf("  %s\n", result.what);
+    }
+    return result.violated[0] != '\0' ? 1 : 0;
+}
+
+static uint64_t number_parse(const char *text)
+{
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (end == text || *end != '\0' || number == 0) {
+        (void)fprintf(stderr, "%s is no number above 0\n%s", text, USAGE);
+        exit(2);
+    }
+    return number;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {
+        {"seeds", required_argument, NULL, 'n'},  {"first", required_argument, NULL, 'b'},
+        {"seed", required_argument, NULL, 's'},   {"orders", required_argument, NULL, 'o'},
+        {"faults", required_argument, NULL, 'f'}, {"trace", no_argument, NULL, 't'},
+        {"jobs", required_argument, NULL, 'j'},   {"survey", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    };
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct plan plan = {.options = {.faults = SIM_FAULTS_ALL, .orders = ORDERS_DEFAULT},
+                        .first = 1,
+                        .count = 1000,
+                        .jobs = processors > 0 && processors < JOBS_MAX ? (int)processors : 1};
+    for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
+        switch (option) {
+        case 'n':
+            plan.count = number_parse(optarg);
+            break;
+        case 'b':
+            plan.first = number_parse(optarg);
+            break;
+        case 's':
+            plan.options.seed = number_parse(optarg);
+            break;
+        case 'o':
+            plan.options.orders = (int)number_parse(optarg);
+            break;
+        case 'f':
+            plan.options.faults = faults_parse(optarg);
+            break;
+        case 't':
+            plan.options.is_traced = true;
+            break;
+        case 'j':
+            plan.jobs = (int)number_parse(optarg) < JOBS_MAX ? (int)number_parse(optarg) : JOBS_MAX;
+            break;
+        case 'v':
+            plan.is_survey = true;
+            break;
+        case 'h':
+            (void)fputs(USAGE, stdout);
+            return 0;
+        default:
+            (void)fputs(USAGE, stderr);
+            return 2;
+        }
+    }
+    return plan.options.seed != 0 ? one_run(&plan) : seeds_run(&plan);
+}

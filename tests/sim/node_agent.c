@@ -1,0 +1,43 @@
+/* An agent of all services on a node, as services/agent/main.c makes it with the default options. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "agent.h"
+#include "nodes.h"
+
+struct service {
+    struct mg_agent_options options;
+    struct mg_agent agent;
+};
+
+static enum mg_class start(struct sim_process *process, struct sim_node *node, struct mg_err *err)
+{
+    struct service *service = calloc(1, sizeof(*service));
+    assert(service != NULL);
+    process->service = service;
+    service->options = (struct mg_agent_options){
+        .instance = process->instance, .drain_timeout_ms = 30000, .skew_limit_ms = 2000};
+    struct mg_agent *agent = &service->agent;
+    agent->options = &service->options;
+    for (int i = 0; i < sim_service_count(); i++) { /* mg_agent_load reads them from files */
+        enum mg_class class =
+            mg_service_parse(mg_slice_of(sim_service_text(i)), NULL, &agent->lanes[i].service, err);
+        if (class != MG_OK) {
+            return class;
+        }
+        agent->lane_count++;
+    }
+    return mg_agent_start(agent, (struct mg_loop *)(void *)node, process->metrics, err);
+}
+
+static void drain(struct sim_process *process)
+{
+    mg_agent_drain(&((struct service *)process->service)->agent);
+}
+
+static void finish(struct sim_process *process)
+{
+    mg_agent_finish(&((struct service *)process->service)->agent);
+}
+
+const struct sim_program sim_program_agent = {start, drain, finish};

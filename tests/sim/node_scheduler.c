@@ -1,0 +1,52 @@
+/* A scheduler on a node, as services/scheduler/main.c makes it with the default options. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "nodes.h"
+#include "scheduler.h"
+
+struct service {
+    struct mg_scheduler_options options;
+    struct mg_scheduler *scheduler;
+};
+
+static void on_end(void *arg, int exit_code)
+{
+    struct sim_node *node = arg;
+    if (exit_code != 0) {
+        sim_violated("no_exit", "%s gave up with exit code %d", node->name, exit_code);
+    }
+    sim_node_ended(node);
+}
+
+static enum mg_class start(struct sim_process *process, struct sim_node *node, struct mg_err *err)
+{
+    struct service *service = calloc(1, sizeof(*service));
+    assert(service != NULL);
+    process->service = service;
+    service->options = (struct mg_scheduler_options){.instance = process->instance,
+                                                     .workflows_dir = "",
+                                                     .batch = 256,
+                                                     .prefetch = 256,
+                                                     .window = 1000,
+                                                     .quiesce_ms = SIM_QUIESCE_MS,
+                                                     .park_ms = 1000,
+                                                     .drain_timeout_ms = 10000,
+                                                     .limits = MG_JSON_LIMITS_DEFAULT,
+                                                     .on_end = on_end,
+                                                     .arg = node};
+    return mg_scheduler_create((struct mg_loop *)(void *)node, &service->options, process->metrics,
+                               sim_definitions_create(), &service->scheduler, err);
+}
+
+static void drain(struct sim_process *process)
+{
+    mg_scheduler_drain(((struct service *)process->service)->scheduler);
+}
+
+static void finish(struct sim_process *process)
+{
+    mg_scheduler_destroy(((struct service *)process->service)->scheduler);
+}
+
+const struct sim_program sim_program_scheduler = {start, drain, finish};

@@ -1,0 +1,96 @@
+/* A supervisor on a node, as services/supervisor/main.c makes it with the default options. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io/topology.h"
+#include "nodes.h"
+#include "supervisor.h"
+
+static void on_session(void *arg, bool is_up, const char *reason)
+{
+    supervisor_lead_session(arg, is_up, reason);
+}
+
+static void on_refused(void *arg, const char *reason)
+{
+    (void)arg;
+    sim_violated("no_exit", "%s: the store must not be used: %s", sim_node()->name, reason);
+}
+
+static void on_broker(void *arg, bool is_up, const char *reason)
+{
+    (void)reason;
+    if (is_up) {
+        supervisor_lead_soon(arg);
+    }
+}
+
+static void make_metrics(struct supervisor *supervisor, struct mg_metrics *metrics)
+{
+    supervisor->leading = mg_metrics_series(metrics, MG_GAUGE, "leading", NULL, "");
+    supervisor->sweeps = mg_metrics_series(metrics, MG_COUNTER, "sweeps", NULL, "");
+    supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "seconds", NULL, "");
+    supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "unasked", NULL, "");
+    supervisor->violations = mg_metrics_series(metrics, MG_COUNTER, "violations", NULL, "");
+    supervisor->held_back = mg_metrics_series(metrics, MG_GAUGE, "held_back", NULL, "");
+    for (int i = 0; i < MG_CAUSE_COUNT; i++) {
+        supervisor->asked[i] = mg_metrics_series(metrics, MG_COUNTER, "asked", NULL, "");
+    }
+}
+
+static enum mg_class start(struct sim_process *process, struct sim_node *node, struct mg_err *err)
+{
+    struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
+    assert(supervisor != NULL);
+    process->service = supervisor;
+    struct mg_loop *loop = (struct mg_loop *)(void *)node;
+    supervisor->options = (struct supervisor_options){.sweep_period_ms = 250,
+                                                      .sweep_batch = 500,
+                                                      .ask_again_ms = 2000,
+                                                      .lead_period_ms = 500,
+                                                      .gap_ms = 3000,
+                                                      .grace_ms = 3000,
+                                                      .overdue_limit = 200};
+    supervisor->loop = loop;
+    (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
+    make_metrics(supervisor, process->metrics);
+    struct mg_store_options store = {.name = "makegood-supervisor",
+                                     .is_leader_session = true,
+                                     .metrics = process->metrics,
+                                     .on_state = on_session,
+                                     .on_refused = on_refused,
+                                     .arg = supervisor};
+    struct mg_broker_options broker = {
+        .name = "makegood-supervisor",
+        .check_queues = {MG_QUEUE_COMMANDS, MG_QUEUE_ALERTS, MG_QUEUE_DEAD, NULL},
+        .metrics = process->metrics,
+        .on_state = on_broker,
+        .arg = supervisor};
+    enum mg_class class = mg_store_create(loop, &store, &supervisor->store, err);
+    if (class == MG_OK) {
+        class = mg_broker_create(loop, &broker, &supervisor->broker, err);
+    }
+    assert(class != MG_OK || supervisor_lead_start(supervisor));
+    return class;
+}
+
+static void drain(struct sim_process *process)
+{
+    struct supervisor *supervisor = process->service;
+    if (!supervisor->is_stopping) {
+        supervisor_lead_stop(supervisor);
+    }
+}
+
+static void finish(struct sim_process *process)
+{
+    struct supervisor *supervisor = process->service;
+    mg_timer_destroy(supervisor->lead_timer);
+    mg_timer_destroy(supervisor->sweep_timer);
+    mg_timer_destroy(supervisor->watch_timer);
+    mg_broker_destroy(supervisor->broker);
+    mg_store_destroy(supervisor->store);
+}
+
+const struct sim_program sim_program_supervisor = {start, drain, finish};

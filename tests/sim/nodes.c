@@ -1,0 +1,188 @@
+/*
+ * What main.c and process.c are to the real services: each node's options, its making and its end. A killed
+ * node is forgotten as it stands; a drained one ends by its own code; both come again as a new process of the
+ * same name.
+ */
+#include "nodes.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker.h"
+
+#define DEAD_MAX_US        10000000 /* until the next process; mostly less than a second */
+#define PATIENCE_US        90000000 /* systemd's default TimeoutStopSec */
+#define PAUSE_MAX_US       60000000
+#define AGENT_SKEW_MAX_MS  950     /* from one end to the other less than the 2 s that quiescing allows for */
+#define OTHERS_SKEW_MAX_MS 3600000 /* no deadline is judged by their clocks */
+
+static const struct sim_program *const PROGRAMS[SIM_ROLE_COUNT] = {
+    [SIM_SCHEDULER] = &sim_program_scheduler,
+    [SIM_AGENT] = &sim_program_agent,
+    [SIM_SUPERVISOR] = &sim_program_supervisor,
+};
+
+/* ---- a life ---- */
+
+static void start(void *arg)
+{
+    struct sim_node *node = arg;
+    if (node->is_alive) {
+        return;
+    }
+    struct sim_process *old = node->service, *process = calloc(1, sizeof(*process));
+    assert(process != NULL);
+    process->metrics = old != NULL ? old->metrics : mg_metrics_create(); /* nobody reads them */
+    node->service = process;
+    node->life++;
+    node->is_alive = true;
+    node->paused_until_us = 0;
+    (void)snprintf(process->instance, sizeof(process->instance), "%s.%u", node->name, node->life);
+    struct mg_err err;
+    sim_node_enter(node);
+    sim_trace("start %s", process->instance);
+    enum mg_class class = PROGRAMS[node->role]->start(process, node, &err);
+    sim_node_leave();
+    if (class != MG_OK) {
+        sim_violated("no_exit", "%s cannot start: %s", node->name, err.text);
+    }
+}
+
+static void start_later(struct sim_node *node)
+{
+    int64_t longest_us = sim_draw(8) == 0 ? DEAD_MAX_US : DEAD_MAX_US / 20;
+    sim_after(NULL, sim_is_healed() ? 1000 : sim_draw_between(100000, longest_us), start, node);
+}
+
+static void finish_now(void *arg)
+{
+    struct sim_node *node = arg;
+    struct sim_process *process = node->service;
+    sim_trace("end %s", process->instance);
+    PROGRAMS[node->role]->finish(process);
+    node->is_alive = false;
+    start_later(node);
+}
+
+void sim_node_ended(struct sim_node *node)
+{
+    struct sim_process *process = node->service;
+    if (!process->is_ending) {
+        process->is_ending = true;
+        sim_after(node, 0, finish_now, node); /* as a loop that stops: what runs now is not interrupted */
+    }
+}
+
+static void kill_now(struct sim_node *node)
+{
+    node->is_alive = false;
+    sim_broker_node_died(node);
+    sim_store_node_died(node);
+    start_later(node);
+}
+
+/* What a service manager does with one that does not end. */
+static void on_patience_over(void *arg)
+{
+    sim_trace("killed: it did not end");
+    kill_now(arg);
+}
+
+static void drain_now(void *arg)
+{
+    struct sim_node *node = arg;
+    struct sim_process *process = node->service;
+    PROGRAMS[node->role]->drain(process);
+}
+
+/* ---- faults ---- */
+
+/* One of the living; NULL: the one drawn is dead. */
+static struct sim_node *draw_node(void)
+{
+    struct sim_node *node = sim_node_at((int)sim_draw((uint64_t)sim_node_count()));
+    return node->is_alive ? node : NULL;
+}
+
+static void on_kill(void *arg)
+{
+    (void)arg;
+    struct sim_node *node = draw_node();
+    if (node != NULL) {
+        sim_happened(SIM_NODE_KILL);
+        sim_trace("kill %s", node->name);
+        kill_now(node);
+    }
+}
+
+static void on_drain(void *arg)
+{
+    (void)arg;
+    struct sim_node *node = draw_node();
+    if (node != NULL) {
+        sim_happened(SIM_NODE_DRAIN);
+        sim_after(node, 0, drain_now, node);
+        sim_after(node, PATIENCE_US, on_patience_over, node);
+    }
+}
+
+static void on_pause(void *arg)
+{
+    (void)arg;
+    struct sim_node *node = draw_node();
+    if (node != NULL) {
+        sim_happened(SIM_NODE_PAUSE);
+        int64_t for_us =
+            sim_draw(4) == 0 ? sim_draw_between(1000000, PAUSE_MAX_US) : sim_draw_between(1000, 5000000);
+        sim_trace("pause %s for %.3f s", node->name, (double)for_us / 1e6);
+        node->paused_until_us = sim_now_us() + for_us;
+        sim_broker_node_paused(node);
+    }
+}
+
+static void skew(struct sim_node *node)
+{
+    int64_t most_ms = node->role == SIM_AGENT ? AGENT_SKEW_MAX_MS : OTHERS_SKEW_MAX_MS;
+    node->wall_ahead_ms = sim_draw_between(-most_ms, most_ms);
+}
+
+static void on_skew(void *arg)
+{
+    (void)arg;
+    struct sim_node *node = draw_node();
+    if (node != NULL) {
+        sim_happened(SIM_CLOCK_SKEW);
+        skew(node);
+        sim_trace("skew %s by %lld ms", node->name, (long long)node->wall_ahead_ms);
+    }
+}
+
+void sim_nodes_heal(void)
+{
+    for (int i = 0; i < sim_node_count(); i++) {
+        struct sim_node *node = sim_node_at(i);
+        node->wall_ahead_ms = 0;
+        if (!node->is_alive) {
+            sim_after(NULL, 1000, start, node);
+        }
+    }
+}
+
+void sim_nodes_start(void)
+{
+    const int64_t least[] = {[SIM_SCHEDULER] = 1, [SIM_AGENT] = 1, [SIM_SUPERVISOR] = 2};
+    for (int role = 0; role < SIM_ROLE_COUNT; role++) {
+        int64_t count = sim_draw_between(least[role], 3);
+        for (int number = 1; number <= count; number++) {
+            struct sim_node *node = sim_node_add((enum sim_role)role, number);
+            node->boot_ahead_us = sim_draw_between(60000000, INT64_C(100000000000));
+            sim_after(NULL, sim_draw_between(0, 200000), start, node);
+        }
+    }
+    sim_every(SIM_NODE_KILL, on_kill);
+    sim_every(SIM_NODE_DRAIN, on_drain);
+    sim_every(SIM_NODE_PAUSE, on_pause);
+    sim_every(SIM_CLOCK_SKEW, on_skew);
+}

@@ -1,0 +1,40 @@
+/* The processes: made, killed, drained, paused, and made again. */
+#ifndef SIM_NODES_H
+#define SIM_NODES_H
+
+#include "kernel.h"
+
+#define SIM_QUIESCE_MS 3000
+
+struct mg_metrics;
+
+struct sim_process {
+    char instance[64];
+    struct mg_metrics *metrics; /* nobody reads them: those of the node's first life */
+    void *service;              /* the program's own */
+    bool is_ending;
+};
+
+/* What a service's main.c is to the real one. */
+struct sim_program {
+    enum mg_class (*start)(struct sim_process *process, struct sim_node *node, struct mg_err *err);
+    void (*drain)(struct sim_process *process); /* SIGTERM: leads to sim_node_ended */
+    void (*finish)(struct sim_process *process);
+};
+extern const struct sim_program sim_program_scheduler, sim_program_agent, sim_program_supervisor;
+
+/* Adds and starts as many of each as the seed says. */
+void sim_nodes_start(void);
+void sim_nodes_heal(void); /* the dead are started at once; who is paused goes on by itself */
+/* The running node's service has ended in good order, and its process goes. */
+void sim_node_ended(struct sim_node *node);
+
+/* definitions.c: what the workflows and the services of a run are. */
+struct mg_definition;
+struct mg_definition *sim_definitions_create(void); /* of all workflows, for a scheduler */
+int sim_workflow_count(void);
+const char *sim_workflow_name(int index);
+int sim_service_count(void);
+const char *sim_service_text(int index); /* a service file's content */
+
+#endif

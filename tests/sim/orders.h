@@ -1,0 +1,40 @@
+/* What the clients know of their orders (client.c), for the checker. */
+#ifndef SIM_ORDERS_H
+#define SIM_ORDERS_H
+
+#include "kernel.h"
+#include "table.h"
+
+#define SIM_STEPS_MAX 8 /* of the workflows of definitions.c */
+
+struct sim_submitted {
+    char order_id[72];
+    int number, workflow; /* index in definitions.c; -1: one that nobody knows */
+    char *body;           /* the submission as it goes out, each time the same */
+    char queue[32];       /* where its statuses go first */
+    char message_id[48];
+    bool is_high, has_app_id;
+    int submissions;
+    bool is_sent, is_answered, is_refused; /* by what its client has heard */
+    uint64_t seen;                         /* bits: the statuses that its client has had, by seq */
+    /* the checker's */
+    bool is_operated; /* an operator took a step out of its workflow's hands: skipped or settled it */
+    bool is_tail_lost, is_lost;
+    int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
+};
+
+void sim_clients_start(int orders);
+void sim_clients_heal(void);
+bool sim_clients_are_done(void); /* every order has been sent and answered */
+struct sim_submitted *sim_submitted_find(struct mg_slice order_id); /* NULL: no client knows it */
+int sim_submitted_count(void);
+struct sim_submitted *sim_submitted_at(int index);
+
+/* checker.c */
+void sim_check_start(void);
+/* What is still to be done before all is over; NULL: nothing. */
+const char *sim_check_unfinished(void);
+/* All is over (`is_whole`), or the run's time is. */
+void sim_check_end(bool is_whole);
+
+#endif

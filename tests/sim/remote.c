@@ -1,0 +1,373 @@
+/* See remote.h. */
+#include "remote.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/http_client.h"
+#include "io/tls_check.h"
+#include "sim.h"
+
+#define HOP_US           3000
+#define WORK_US          20000
+#define YARD_WORK_MAX_US 15000000
+#define LATE_MAX_US      30000000
+#define AWAY_MAX_US      20000000
+#define KEY_SIZE         256
+/* An agent's clock may differ by so much from the database's; see nodes.c. */
+#define SKEW_MAX_MS 2000
+
+enum verb { VERB_DO, VERB_UNDO, VERB_VERIFY };
+
+struct mg_http_client {
+    struct sim_node *node;
+};
+
+struct mg_http_call {
+    struct sim_node *node;
+    uint32_t life;
+    mg_http_done_fn *done;
+    void *arg;
+    bool is_over; /* answered, cancelled, or timed out: the caller hears no more of it */
+    enum verb verb;
+    enum sim_remote service;
+    struct sim_work *work;
+    char key[KEY_SIZE];
+    int64_t timeout_ms;
+    /* what the caller will be told */
+    enum mg_sent sent;
+    int status;
+    char body[96];
+    const char *reason;
+};
+
+static struct {
+    struct sim_table ledger;
+    int64_t away_until_us[SIM_REMOTE_COUNT];
+} remote;
+
+static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard"};
+static const char *const VERBS[] = {"do", "undo", "verify"};
+
+const struct sim_table *sim_ledger(void)
+{
+    return &remote.ledger;
+}
+
+/* ---- what it does ---- */
+
+static void act_do(struct mg_http_call *call)
+{
+    struct sim_work *work = call->work;
+    bool is_known = call->service != SIM_POST && work->is_effective;
+    if (work->is_forbidden) {
+        call->status = 410;
+        return;
+    }
+    if (!is_known) {
+        if (work->undone > 0 && sim_is_time_true()) {
+            sim_violated("undo_after_do", "%s acts on %s, which has been undone: the undo was too early",
+                         NAMES[call->service], call->key);
+        }
+        work->acted++;
+        work->is_effective = true;
+        if (call->service == SIM_YARD) {
+            work->done_at_us = sim_now_us() + sim_draw_between(100000, YARD_WORK_MAX_US);
+        }
+    }
+    bool is_working = call->service == SIM_YARD && sim_now_us() < work->done_at_us;
+    call->status = is_working ? 202 : 200;
+    (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
+}
+
+static void act_undo(struct mg_http_call *call)
+{
+    struct sim_work *work = call->work;
+    call->status = work->is_effective ? 200 : 404;
+    work->undone += work->is_effective ? 1 : 0;
+    work->is_effective = false;
+    work->is_forbidden = call->service == SIM_BANK || call->service == SIM_YARD;
+}
+
+static void act_verify(struct mg_http_call *call)
+{
+    const struct sim_work *work = call->work;
+    bool is_working = call->service == SIM_YARD && sim_now_us() < work->done_at_us;
+    call->status = !work->is_effective ? 404 : is_working ? 202 : 200;
+    (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
+}
+
+/* ---- what its caller hears ---- */
+
+static void call_end(struct mg_http_call *call, bool is_timed_out)
+{
+    if (call->is_over) {
+        return;
+    }
+    call->is_over = true;
+    struct mg_http_answer answer = {.sent = call->sent,
+                                    .status = call->status,
+                                    .body = mg_slice_of(call->body),
+                                    .content_type = "application/json",
+                                    .retry_after_ms = -1,
+                                    .is_timed_out = is_timed_out};
+    if (is_timed_out) {
+        answer = (struct mg_http_answer){
+            .sent = MG_SENT_MAYBE, .content_type = "", .retry_after_ms = -1, .is_timed_out = true};
+    } else if (call->sent != MG_SENT_YES) {
+        answer.status = 0;
+        answer.body = (struct mg_slice){NULL, 0};
+    }
+    (void)snprintf(answer.reason, sizeof(answer.reason), "%s",
+                   is_timed_out           ? "timed out"
+                   : call->reason != NULL ? call->reason
+                                          : "");
+    sim_trace("answer %s %s: %d%s%s", VERBS[call->verb], call->key, answer.status,
+              answer.reason[0] != '\0' ? " " : "", answer.reason);
+    call->done(call->arg, &answer);
+}
+
+static void on_answer(void *call)
+{
+    call_end(call, false);
+}
+
+static void on_timeout(void *call)
+{
+    call_end(call, true);
+}
+
+static void answer_send(struct mg_http_call *call, enum mg_sent sent, const char *reason)
+{
+    call->sent = sent;
+    call->reason = reason;
+    if (call->node->is_alive && call->node->life == call->life) {
+        sim_after(call->node, sim_draw_delay_us(HOP_US), on_answer, call);
+    }
+}
+
+static void on_act(void *arg)
+{
+    struct mg_http_call *call = arg;
+    call->work->pending -= call->verb == VERB_DO ? 1 : 0;
+    switch (call->verb) {
+    case VERB_DO:
+        act_do(call);
+        break;
+    case VERB_UNDO:
+        act_undo(call);
+        break;
+    case VERB_VERIFY:
+        act_verify(call);
+        break;
+    }
+    sim_trace("%s: %s %s is %d", NAMES[call->service], VERBS[call->verb], call->key, call->status);
+    if (sim_happens(SIM_REMOTE_DROPPED_AFTER)) {
+        answer_send(call, MG_SENT_MAYBE, "connection reset");
+    } else if (sim_happens(SIM_REMOTE_GARBAGE)) {
+        (void)snprintf(call->body, sizeof(call->body), "<html>");
+        answer_send(call, sim_draw(2) == 0 ? MG_SENT_MAYBE : MG_SENT_YES, NULL);
+    } else {
+        if (sim_happens(SIM_REMOTE_FAILED_AFTER)) {
+            call->status = 500;
+        }
+        answer_send(call, MG_SENT_YES, NULL);
+    }
+}
+
+/* A refusal means that this call did nothing; of stock it says nothing about calls before. Of the others a
+ * key that stands is never refused. */
+static bool is_refused(const struct mg_http_call *call)
+{
+    bool may_be = call->verb == VERB_DO && (call->service == SIM_STOCK || !call->work->is_effective);
+    return may_be && call->work->pending == 0 && sim_happens(SIM_REMOTE_REFUSES);
+}
+
+static void on_arrival(void *arg)
+{
+    struct mg_http_call *call = arg;
+    struct sim_work *work = call->work;
+    int status = is_refused(call) ? 422 : sim_happens(SIM_REMOTE_BUSY) ? 503 : 0;
+    if (status != 0) {
+        call->status = status;
+        answer_send(call, MG_SENT_YES, NULL);
+        return;
+    }
+    int64_t takes_us = sim_draw_delay_us(WORK_US);
+    if (sim_happens(SIM_REMOTE_SLOW)) {
+        takes_us = sim_draw_between(call->timeout_ms * 500, call->timeout_ms * 1200);
+    } else if ((call->service == SIM_BANK || call->service == SIM_YARD) && sim_happens(SIM_REMOTE_LATE)) {
+        takes_us = sim_draw_between(call->timeout_ms * 1000, LATE_MAX_US);
+    }
+    int64_t at_us = sim_now_us() + takes_us;
+    if (call->service == SIM_STOCK) {
+        at_us = at_us > work->busy_until_us ? at_us : work->busy_until_us + 1;
+        work->busy_until_us = at_us;
+    }
+    work->pending += call->verb == VERB_DO ? 1 : 0;
+    sim_after(NULL, at_us - sim_now_us(), on_act, call);
+}
+
+/* ---- io/http_client.h ---- */
+
+enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
+                                    struct mg_http_client **ret_client, struct mg_err *err)
+{
+    (void)loop, (void)options, (void)err;
+    struct mg_http_client *client = calloc(1, sizeof(*client));
+    assert(client != NULL);
+    client->node = sim_node();
+    *ret_client = client;
+    return MG_OK;
+}
+
+void mg_http_client_destroy(struct mg_http_client *client)
+{
+    free(client);
+}
+
+enum mg_class mg_tls_check(const struct mg_tls_files *files, char *ret_warning, size_t size,
+                           struct mg_err *err)
+{
+    (void)files, (void)err;
+    (void)snprintf(ret_warning, size, "%s", "");
+    return MG_OK;
+}
+
+static const char *header_of(const struct mg_http_request *request, const char *name)
+{
+    size_t len = strlen(name);
+    for (int i = 0; request->headers[i] != NULL; i++) {
+        if (strncmp(request->headers[i], name, len) == 0) {
+            return request->headers[i] + len;
+        }
+    }
+    return "";
+}
+
+static uint64_t hash_of(struct mg_slice bytes)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (size_t i = 0; i < bytes.len; i++) {
+        hash = (hash ^ (uint8_t)bytes.data[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static void call_read(struct mg_http_call *call, const struct mg_http_request *request)
+{
+    const char *at = request->url + strlen("http://127.0.0.1:1/");
+    size_t name_len = strcspn(at, "/");
+    call->service = SIM_REMOTE_COUNT;
+    for (int i = 0; i < SIM_REMOTE_COUNT; i++) {
+        if (strlen(NAMES[i]) == name_len && memcmp(NAMES[i], at, name_len) == 0) {
+            call->service = (enum sim_remote)i;
+        }
+    }
+    assert(call->service != SIM_REMOTE_COUNT);
+    at += name_len;
+    if (strcmp(at, "/do") == 0) {
+        call->verb = VERB_DO;
+        (void)snprintf(call->key, sizeof(call->key), "%s", header_of(request, "Idempotency-Key: "));
+    } else {
+        call->verb = strcmp(request->method, "DELETE") == 0 ? VERB_UNDO : VERB_VERIFY;
+        (void)snprintf(call->key, sizeof(call->key), "%s", at + strlen("/of/"));
+    }
+}
+
+static struct sim_work *work_of(struct mg_http_call *call, const struct mg_http_request *request)
+{
+    struct sim_entry *entry = sim_table_put(&remote.ledger, mg_slice_of(call->key));
+    if (entry->value == NULL) {
+        struct sim_work *work = calloc(1, sizeof(*work));
+        assert(work != NULL);
+        work->service = call->service;
+        work->number = remote.ledger.count;
+        (void)snprintf(work->order_id, sizeof(work->order_id), "%s",
+                       header_of(request, "X-Makegood-Order: "));
+        (void)snprintf(work->step, sizeof(work->step), "%s", header_of(request, "X-Makegood-Step: "));
+        entry->value = work;
+    }
+    struct sim_work *work = entry->value;
+    if (call->verb == VERB_DO) {
+        uint64_t hash = hash_of(request->body);
+        if (work->has_body && work->body_hash != hash) {
+            sim_violated("same_key_same_bytes", "%s goes out with other bytes than before", call->key);
+        }
+        work->has_body = true;
+        work->body_hash = hash;
+    }
+    return work;
+}
+
+/* Law 6 and the pattern's rule: past its complete-by an agent sends nothing. */
+static void check_in_time(const struct mg_http_call *call, const struct mg_http_request *request)
+{
+    char now[MG_TIME_TEXT_SIZE];
+    mg_time_format(sim_store_now_ms() - SKEW_MAX_MS, now);
+    const char *complete_by = header_of(request, "X-Makegood-Complete-By: ");
+    if (sim_is_time_true() && strcmp(now, complete_by) > 0) {
+        sim_violated("silent_when_late", "%s of %s is sent after %s, at %s and 2 s", VERBS[call->verb],
+                     call->key, complete_by, now);
+    }
+}
+
+enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
+                                  mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
+                                  struct mg_err *err)
+{
+    (void)err;
+    struct mg_http_call *call = calloc(1, sizeof(*call));
+    assert(call != NULL);
+    call->node = client->node;
+    call->life = client->node->life;
+    call->done = done;
+    call->arg = arg;
+    call->timeout_ms = request->timeout_ms;
+    call_read(call, request);
+    call->work = work_of(call, request);
+    sim_trace("call %s %s %s, %lld ms", NAMES[call->service], VERBS[call->verb], call->key,
+              (long long)request->timeout_ms);
+    check_in_time(call, request);
+    *ret_call = call;
+    if (sim_now_us() < remote.away_until_us[call->service] || sim_happens(SIM_REMOTE_UNREACHABLE)) {
+        answer_send(call, MG_SENT_NO, "connection refused");
+        return MG_OK;
+    }
+    sim_after(client->node, request->timeout_ms * 1000, on_timeout, call);
+    if (sim_happens(SIM_REMOTE_DROPPED_BEFORE)) {
+        answer_send(call, MG_SENT_MAYBE, "connection reset");
+    } else {
+        sim_after(NULL, sim_draw_delay_us(HOP_US), on_arrival, call);
+    }
+    return MG_OK;
+}
+
+void mg_http_call_cancel(struct mg_http_call *call)
+{
+    call->is_over = true;
+}
+
+/* ---- faults ---- */
+
+static void on_away(void *arg)
+{
+    (void)arg;
+    sim_happened(SIM_REMOTE_DOWN);
+    uint64_t service = sim_draw(SIM_REMOTE_COUNT);
+    remote.away_until_us[service] = sim_now_us() + sim_draw_between(500000, AWAY_MAX_US);
+    sim_trace("%s is away", NAMES[service]);
+}
+
+void sim_remote_heal(void)
+{
+    memset(remote.away_until_us, 0, sizeof(remote.away_until_us));
+}
+
+void sim_remote_start(void)
+{
+    sim_every(SIM_REMOTE_DOWN, on_away);
+}

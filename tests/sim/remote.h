@@ -1,0 +1,37 @@
+/*
+ * The remote services, behind io/http_client.h, and the ledger of what they really did.
+ *
+ *   stock   knows a key again; takes calls about one key one after the other; forgets a key that was undone,
+ * and would do it again: only Makegood's own care (quiesce, generations) keeps an undo from being overtaken
+ *   bank    knows a key again, also one that was undone: what comes late then is refused
+ *   post    knows nothing again: every call acts
+ *   yard    as bank, but says 202 and works for a while
+ */
+#ifndef SIM_REMOTE_H
+#define SIM_REMOTE_H
+
+#include "table.h"
+
+enum sim_remote { SIM_STOCK, SIM_BANK, SIM_POST, SIM_YARD, SIM_REMOTE_COUNT };
+
+/* All that was ever asked about one do's key. */
+struct sim_work {
+    enum sim_remote service;
+    char order_id[72], step[72];
+    uint64_t number;    /* in the answer: the result that later steps refer to */
+    uint64_t body_hash; /* of the do; the same key must always carry the same */
+    bool has_body;
+    int acted;         /* how often it took effect anew */
+    int undone;        /* how often an effect was taken back */
+    bool is_effective; /* net: it stands */
+    bool is_forbidden; /* bank, yard: it was undone, before or after */
+    int pending;       /* dos that have been sent and have not come to an end */
+    int64_t busy_until_us;
+    int64_t done_at_us; /* yard: when the work is done; 0: not begun */
+};
+
+void sim_remote_start(void);
+void sim_remote_heal(void);
+const struct sim_table *sim_ledger(void); /* by the do's key: struct sim_work */
+
+#endif

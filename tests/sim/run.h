@@ -1,0 +1,17 @@
+/* One run from its seed to its verdict, and many of them. */
+#ifndef SIM_RUN_H
+#define SIM_RUN_H
+
+#include "kernel.h"
+
+/* Runs in a process of its own, so that it may leave behind what it likes; a crash or a hang is told as a
+ * violation. */
+void sim_run(const struct sim_options *options, struct sim_result *ret_result);
+
+/* shrink.c: drops what a failing run can do without; prints what is left and how to run it. */
+void sim_shrink(const struct sim_options *options, const struct sim_result *result);
+
+/* main.c */
+void sim_print_command(const struct sim_options *options);
+
+#endif

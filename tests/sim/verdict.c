@@ -1,0 +1,204 @@
+/* What must be so when all is over: orders, what their clients heard, and what the remote services really
+ * did. */
+#include <stdio.h>
+#include <string.h>
+
+#include "broker.h"
+#include "checker.h"
+#include "nodes.h"
+#include "remote.h"
+#include "scheduler.h"
+#include "wire/status.h"
+
+/* ---- is it over? ---- */
+
+static bool is_at_rest(const struct sim_stored *stored)
+{
+    for (int i = 0; i < stored->event_count; i++) {
+        if (stored->events[i].is_owed && stored->record->reply_to.data != NULL) {
+            return false;
+        }
+    }
+    return mg_order_state_is_terminal(stored->record->order.state);
+}
+
+const char *sim_check_unfinished(void)
+{
+    static char what[160];
+    const char *queue = NULL;
+    if (!sim_clients_are_done()) {
+        return "a client waits for an answer";
+    }
+    for (int i = 0; i < sim_store_order_count(); i++) {
+        struct sim_stored stored;
+        sim_store_order_at(i, &stored);
+        if (!is_at_rest(&stored)) {
+            (void)snprintf(what, sizeof(what), "order %s is %s%s", stored.record->order_id,
+                           mg_order_state_name(stored.record->order.state),
+                           mg_order_state_is_terminal(stored.record->order.state) ? " and owes a status"
+                                                                                  : "");
+            return what;
+        }
+    }
+    int backlog = sim_broker_backlog(&queue);
+    if (backlog > 0) {
+        (void)snprintf(what, sizeof(what), "%d messages lie in queues, some in %s", backlog, queue);
+        return what;
+    }
+    return NULL;
+}
+
+/* ---- the ledger ---- */
+
+struct sums {
+    int effective, works;
+};
+
+static struct sums step_sums(const struct mg_order_record *record, const char *step)
+{
+    struct sums sums = {0, 0};
+    for (size_t i = 0; i < sim_ledger()->count; i++) {
+        const struct sim_work *work = sim_ledger()->entries[i]->value;
+        if (strcmp(work->order_id, record->order_id) == 0 && strcmp(work->step, step) == 0) {
+            sums.effective += work->is_effective ? 1 : 0;
+            sums.works += work->acted;
+        }
+    }
+    return sums;
+}
+
+static void ledger_check(const struct mg_order_record *record, const struct sim_submitted *order)
+{
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    enum mg_order_state state = record->order.state;
+    if (order->is_tail_lost || order->is_operated || !sim_is_time_true()) {
+        return;
+    }
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        const struct mg_step *step = &record->order.steps[i];
+        struct sums sums = step_sums(record, workflow->steps[i].name);
+        bool is_undone = state == MG_ORDER_COMPENSATED || state == MG_ORDER_CANCELLED;
+        if (state == MG_ORDER_PROCESSED && sums.effective != 1) {
+            sim_violated("processed_is_done", "order %s is processed, and %s stands %d times",
+                         record->order_id, workflow->steps[i].name, sums.effective);
+        }
+        if (is_undone && workflow->plan.steps[i].has_undo && sums.effective != 0) {
+            sim_violated("compensated_is_undone", "order %s is %s, and %s still stands (it is %s%s)",
+                         record->order_id, mg_order_state_name(state), workflow->steps[i].name,
+                         mg_step_state_name(step->state), step->is_maybe ? ", maybe" : "");
+        }
+        /* What cannot be undone and happened is told: the step says so. */
+        if (is_undone && !workflow->plan.steps[i].has_undo && sums.effective > 0 &&
+            step->state != MG_STEP_DONE && !step->is_maybe) {
+            sim_violated("unundone_is_told", "order %s is %s, %s acted, and its step is %s", record->order_id,
+                         mg_order_state_name(state), workflow->steps[i].name,
+                         mg_step_state_name(step->state));
+        }
+    }
+}
+
+/* Post knows nothing again: what was sent twice happened twice. */
+static void once_check(void)
+{
+    for (size_t i = 0; i < sim_ledger()->count; i++) {
+        const struct sim_work *work = sim_ledger()->entries[i]->value;
+        const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
+        bool is_let_off = order == NULL || order->is_tail_lost;
+        int most = work->service == SIM_POST ? 1 : 1 + work->undone;
+        if (!is_let_off && work->acted > most) {
+            sim_violated("once_per_key", "%s acted %d times and was undone %d times",
+                         sim_ledger()->entries[i]->key, work->acted, work->undone);
+        }
+    }
+}
+
+/* ---- statuses ---- */
+
+static void statuses_check(const struct sim_stored *stored, const struct sim_submitted *order, bool is_whole)
+{
+    static const enum mg_status LAST[MG_ORDER_STATE_COUNT] = {[MG_ORDER_PENDING] = MG_STATUS_ACCEPTED,
+                                                              [MG_ORDER_PROCESSING] = MG_STATUS_ACCEPTED,
+                                                              [MG_ORDER_PROCESSED] = MG_STATUS_PROCESSED,
+                                                              [MG_ORDER_COMPENSATING] =
+                                                                  MG_STATUS_COMPENSATING,
+                                                              [MG_ORDER_COMPENSATED] = MG_STATUS_COMPENSATED,
+                                                              [MG_ORDER_CANCELLED] = MG_STATUS_CANCELLED,
+                                                              [MG_ORDER_ERROR] = MG_STATUS_ERROR};
+    struct mg_status_message last = {.status = MG_STATUS_ACCEPTED};
+    struct mg_err err;
+    uint64_t expected = 1;
+    for (int i = 0; i < stored->event_count; i++) {
+        const struct mg_event_record *event = &stored->events[i];
+        struct mg_status_text text;
+        for (int k = 0; mg_status_kept(event, k, &text); k++) {
+            if (mg_status_parse(text.body, &last, &err) != MG_OK) {
+                sim_violated("statuses", "order %s: a status of event %llu cannot be read",
+                             stored->record->order_id, (unsigned long long)event->version);
+            }
+            if (event->cause_kind == MG_CAUSE_REATTACHED) { /* what was said last, once more */
+                continue;
+            }
+            if (last.seq != expected) {
+                sim_violated("statuses", "order %s: status %llu follows %llu", stored->record->order_id,
+                             (unsigned long long)last.seq, (unsigned long long)expected - 1);
+            }
+            expected++;
+            bool is_heard = (order->seen >> (last.seq & 63) & 1) != 0;
+            if (is_whole && !order->is_tail_lost && stored->record->reply_to.data != NULL && !is_heard) {
+                sim_violated("statuses", "order %s: its client never heard of status %llu (%s)",
+                             stored->record->order_id, (unsigned long long)last.seq,
+                             mg_status_name(last.status));
+            }
+        }
+    }
+    if (expected != stored->record->order.seq + 1) {
+        sim_violated("statuses", "order %s: %llu statuses, and the row says %llu", stored->record->order_id,
+                     (unsigned long long)expected - 1, (unsigned long long)stored->record->order.seq);
+    }
+    enum mg_status should = LAST[stored->record->order.state];
+    if (should != MG_STATUS_ACCEPTED && last.status != should) {
+        sim_violated("statuses", "order %s is %s, and its last status is %s", stored->record->order_id,
+                     mg_order_state_name(stored->record->order.state), mg_status_name(last.status));
+    }
+}
+
+/* ---- the end ---- */
+
+/* An order in error has a reason that a person must see to, and nothing in it still moves. */
+static void error_check(const struct mg_order_record *record, const struct sim_submitted *order)
+{
+    enum mg_reason reason = record->order.reason;
+    bool is_a_persons = reason == MG_REASON_STEP_FAILED || reason == MG_REASON_UNDO_FAILED ||
+                        reason == MG_REASON_OUTCOME_UNKNOWN || reason == MG_REASON_ORDER_EXPIRED;
+    if (!is_a_persons && !order->is_tail_lost && !order->is_operated) {
+        sim_violated("error_has_a_reason", "order %s is in error: %s", record->order_id,
+                     mg_reason_name(record->order.reason));
+    }
+}
+
+void sim_check_end(bool is_whole)
+{
+    for (int i = 0; i < sim_submitted_count(); i++) {
+        const struct sim_submitted *order = sim_submitted_at(i);
+        struct sim_stored stored;
+        bool is_stored = sim_store_find(order->order_id, &stored);
+        if (order->workflow < 0 || order->is_lost) {
+            continue;
+        }
+        if (!is_stored && (is_whole || order->is_answered)) {
+            sim_violated("nothing_is_lost", "order %s was %s and is not there", order->order_id,
+                         order->is_answered ? "answered" : "posted");
+        }
+        if (!is_stored) {
+            continue;
+        }
+        statuses_check(&stored, order, is_whole);
+        if (is_whole && stored.record->order.state == MG_ORDER_ERROR) {
+            error_check(stored.record, order);
+        }
+        if (mg_order_state_is_terminal(stored.record->order.state)) {
+            ledger_check(stored.record, order);
+        }
+    }
+    once_check();
+}
