@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/rest.h"
 #include "breaker.h"
 #include "classify.h"
 #include "deadline.h"
@@ -128,6 +129,8 @@ struct mg_agent {
     bool is_broker_up, is_draining, was_ready;
     struct mg_timer *tick_timer, *drain_timer;
     int64_t ticks, drain_until_ms;
+    uint64_t jobs_made;
+    struct mg_rest rest;
     bool is_drained;
 };
 

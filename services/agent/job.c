@@ -29,6 +29,7 @@ struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_deliv
     }
     mg_buf_init(&job->reply, 0);
     TAILQ_INSERT_TAIL(&lane->begun, job, entry);
+    lane->agent->jobs_made++;
     return job;
 }
 

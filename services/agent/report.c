@@ -111,6 +111,7 @@ void mg_agent_on_tick(void *arg)
     for (int i = 0; i < agent->lane_count; i++) {
         mg_lane_measure(&agent->lanes[i]);
     }
+    mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());
 }
 
 void mg_lane_measure(struct mg_lane *lane)

@@ -60,6 +60,7 @@ static void batch_end(struct mg_batch *batch)
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
     mg_metric_observe(scheduler->counters.batch_seconds, seconds);
     mg_metric_add(scheduler->counters.batch_causes, batch->item_count);
+    scheduler->causes_done += (uint64_t)batch->item_count; /* agents' reports are none */
     scheduler->batch = NULL;
     mg_batch_destroy(batch);
     mg_outbox_pump(scheduler);

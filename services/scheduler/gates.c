@@ -5,7 +5,8 @@
  * How many wait is what was seen plus all that was published since; what was consumed since, and by whom,
  * only the broker knows. So the queue is looked at every quarter of a second, and at once when what is not
  * known makes up half of the room: a busy service is not held back by requests that are long gone. Between
- * two looks windows are soft: they keep a queue short, they do not count exactly.
+ * two looks windows are soft: they keep a queue short, they do not count exactly. A queue that is empty,
+ * served, and not published to is looked at every second: nothing waits for what is seen there.
  *
  * A step held back here is parked and costs nothing; the supervisor asks for it again.
  */
@@ -21,6 +22,8 @@
 /* A queue that is really full is not asked about more often: a hundred questions a second cost nothing yet.
  */
 #define MG_GATE_LOOK_MS 10
+/* What can become of a queue at rest is that its consumers leave or that it is deleted. */
+#define MG_GATE_REST_MS 1000
 /* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
  * would be parked. */
 #define MG_GATE_BEGUN_SHARE 4
@@ -67,8 +70,8 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
     for (int i = 0; i < 2; i++) {
         struct mg_err err;
         mg_topology_request_queue(service, i == 1, gate->queues[i].name);
-        if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_TICK_MS, on_queue_seen, gate,
-                                  &err) != MG_OK) {
+        if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_GATE_REST_MS, on_queue_seen,
+                                  gate, &err) != MG_OK) {
             mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", gate->queues[i].name),
                    MG_LOG_TEXT("why", err.text));
         }
@@ -77,6 +80,22 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
     scheduler->gates = gate;
     scheduler->gate_count++;
     return gate;
+}
+
+static bool is_at_rest(const struct mg_gate_queue *queue)
+{
+    return queue->is_seen && queue->consumers > 0 && queue->ready == 0 && queue->since == 0;
+}
+
+void mg_gates_look(struct mg_scheduler *scheduler)
+{
+    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+        for (int i = 0; i < 2; i++) {
+            if (!is_at_rest(&gate->queues[i])) {
+                mg_broker_look(scheduler->broker, gate->queues[i].name);
+            }
+        }
+    }
 }
 
 /* Whether a queue holds `window` or more, as far as is known. */

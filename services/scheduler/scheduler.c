@@ -64,6 +64,14 @@ static void on_wake(void *arg)
     mg_scheduler_wake(arg);
 }
 
+static void on_tick(void *arg)
+{
+    struct mg_scheduler *scheduler = arg;
+    mg_gates_look(scheduler);
+    mg_rest_look(&scheduler->rest, scheduler->causes_done, mg_clock_boot_ms());
+    mg_scheduler_wake(scheduler);
+}
+
 static void on_leave(void *arg)
 {
     mg_inbox_left_due(arg, false);
@@ -205,7 +213,7 @@ static bool timers_create(struct mg_scheduler *scheduler)
     scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
     scheduler->leave_timer = mg_timer_create(loop, on_leave, scheduler);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
-    scheduler->tick = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
     return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->pace != NULL &&
            scheduler->outbox_timer != NULL && scheduler->store_retry != NULL &&
            scheduler->leave_timer != NULL && scheduler->drain_timer != NULL && scheduler->tick != NULL;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/rest.h"
 #include "core/model.h"
 #include "io/broker.h"
 #include "io/store.h"
@@ -21,8 +22,8 @@
 #include "wire/request.h"
 #include "wire/workflow.h"
 
-/* As often as the queues' lengths are seen and the supervisor sweeps: sooner, nobody would ask for a parked
- * step. */
+/* As often as the supervisor sweeps, and the lengths of queues in use are seen: sooner, nobody would ask for
+ * a parked step. */
 #define MG_TICK_MS 250
 /* Most causes of one batch: beyond this a commit gets longer and not cheaper per order. */
 #define MG_BATCH_MAX 1024
@@ -237,7 +238,8 @@ struct mg_scheduler {
     struct mg_timer *pace; /* runs: the next batch waits until more has come */
     uint32_t failures;     /* rounds in a row that the store did not take */
     struct mg_batch *batch;
-    uint64_t batch_number;
+    uint64_t batch_number, causes_done;
+    struct mg_rest rest;
     int64_t db_offset_ms;    /* database's clock less boot clock, as last seen */
     int64_t seen_at_boot_ms; /* when that was; 0: never */
     struct mg_cache cache;
@@ -263,7 +265,7 @@ struct mg_scheduler {
     bool is_definition_in_hand;
 
     struct mg_timer *drain_timer;
-    struct mg_timer *tick; /* intake that a full window held back is looked at again */
+    struct mg_timer *tick; /* queues are looked at, and intake that a full window held back */
     bool is_lingering;     /* all is done; the last acks are leaving */
 };
 
@@ -350,6 +352,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
 /* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
  */
 void mg_gate_take(struct mg_gate *gate, bool is_high);
+void mg_gates_look(struct mg_scheduler *scheduler); /* at queues that are in use; at each tick */
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all that new orders may give it */

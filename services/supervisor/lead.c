@@ -14,11 +14,14 @@
 /* The server ends a session of ours that is idle for 10 s, so that a paused leader loses its lock; one that
  * lives uses it before, even when there is nothing to ask. */
 #define SESSION_KEEP_MS 3000
+/* A leader has nothing else to see to here. */
+#define LEADER_PERIOD_MS (SESSION_KEEP_MS / 2)
 
 static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer *answer)
 {
     supervisor->is_leader = true;
     supervisor->epoch = answer->epoch;
+    mg_timer_start(supervisor->lead_timer, LEADER_PERIOD_MS, LEADER_PERIOD_MS);
     mg_metric_set(supervisor->leading, 1);
     mg_log(MG_LOG_INFO, "leading", MG_LOG_NUMBER("epoch", answer->epoch),
            MG_LOG_TEXT("holder", supervisor->holder));
@@ -111,6 +114,8 @@ void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
         return;
     }
     supervisor->is_leader = false;
+    mg_timer_start(supervisor->lead_timer, supervisor->options.lead_period_ms,
+                   supervisor->options.lead_period_ms);
     if (supervisor->sweep_timer != NULL) {
         mg_timer_stop(supervisor->sweep_timer);
     }

@@ -14,7 +14,7 @@
 /* Leave this much of the publish window to alerts. */
 #define ASK_RESERVE 64
 /* How often the queue of commands is looked at, and for how long what was seen there counts. */
-#define COMMANDS_PERIOD_MS 500
+#define COMMANDS_PERIOD_MS 1000
 #define COMMANDS_VALID_MS  5000
 /* Asks that lie unread when no more are added: two sweeps' worth. Schedulers that are only busy take them in
  * well under the ask-again time; asking more would fill the queue and help nobody. */

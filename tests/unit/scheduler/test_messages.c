@@ -330,6 +330,29 @@ START_TEST(a_window_is_looked_at_when_it_may_be_full)
 }
 END_TEST
 
+/* Would catch: a busy queue of which too little is known, and a process that is awake for queues at rest. */
+START_TEST(a_queue_is_looked_at_while_it_is_in_use)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_broker.queue_consumers = 2;
+    fake_broker_seen();
+    fake_loop_advance(MG_TICK_MS);
+    ck_assert_int_eq(fake_broker.looks, 0);
+    stage_submit("o2", false);
+    stage_settle();
+    fake_loop_advance(MG_TICK_MS);
+    ck_assert_int_eq(fake_broker.looks, 1); /* of four: the one that was published to */
+    fake_broker_seen();
+    fake_loop_advance(MG_TICK_MS);
+    ck_assert_int_eq(fake_broker.looks, 1);
+    fake_broker.queue_consumers = 0;
+    fake_broker_seen();
+    fake_loop_advance(MG_TICK_MS);
+    ck_assert_int_eq(fake_broker.looks, 5); /* whoever may come to serve them */
+}
+END_TEST
+
 /* Would catch: a queue that was deleted while nothing was published, and steps that wait for it unnoticed. */
 START_TEST(a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned)
 {
@@ -456,6 +479,7 @@ int main(void)
     tcase_add_test(messages, a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned);
     tcase_add_test(messages, intake_rests_while_a_window_is_nearly_full);
     tcase_add_test(messages, a_window_is_looked_at_when_it_may_be_full);
+    tcase_add_test(messages, a_queue_is_looked_at_while_it_is_in_use);
     tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
