@@ -108,6 +108,7 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
     if (options->metrics == NULL) broker->own_metrics = mg_metrics_create();
     broker->body_max_bytes =
         options->body_max_bytes > 0 ? options->body_max_bytes : MG_BROKER_BODY_MAX_DEFAULT;
+    broker->rank = options->rank;
     broker->on_delivery = options->on_delivery;
     broker->on_state = options->on_state;
     broker->arg = options->arg;

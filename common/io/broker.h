@@ -52,6 +52,7 @@ struct mg_broker_options {
     const char *name; /* connection name that operators see */
     struct mg_consumer consumers[MG_CONSUMERS_MAX];
     int consumer_count;
+    int64_t rank; /* of all its consumers, see mg_broker_set_rank */
     const char
         *check_queues[2 * MG_CONSUMERS_MAX]; /* passively declared at each connect, ends with NULL; what is */
     /* missing is named in the state's reason, and the connection is tried again */
@@ -90,6 +91,10 @@ void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery); 
  * stay. Resuming one that consumes, with another prefetch, gives it that prefetch. */
 void mg_broker_pause(struct mg_broker *broker, int consumer);
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch);
+/* Of several processes that consume from a queue, the broker gives all to the one of the highest rank until
+ * its prefetch is full, then to the next (consumer priority); those of equal rank take turns. 0 is what who
+ * says nothing has. Another rank starts the consumers anew; deliveries already here stay. */
+void mg_broker_set_rank(struct mg_broker *broker, int64_t rank);
 
 struct mg_message {
     const char *exchange; /* "" : the default exchange */

@@ -98,6 +98,13 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
     mg_timer_start(broker->reconsume, 0, 0);
 }
 
+void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
+{
+    if (broker->rank == rank) return;
+    broker->rank = rank;
+    mg_timer_start(broker->reconsume, 0, 0);
+}
+
 /* ---- the connection ---- */
 
 static void consume_opened(struct mg_link *link)
@@ -151,8 +158,14 @@ static bool consume_start(struct mg_broker *broker, int index)
     amqp_basic_qos_t qos = {.prefetch_count = slot->prefetch};
     amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
                                     .consumer_tag = amqp_cstring_bytes(tag)};
+    amqp_table_entry_t priority = {
+        .key = amqp_cstring_bytes("x-priority"),
+        .value = {.kind = AMQP_FIELD_KIND_I64, .value = {.i64 = broker->rank}},
+    };
+    consume.arguments = (amqp_table_t){.num_entries = 1, .entries = &priority};
     slot->state = MG_CONSUMER_STARTING;
     slot->prefetch_told = slot->prefetch;
+    slot->rank_told = broker->rank;
     return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
            mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
 }
@@ -175,8 +188,9 @@ static void consume_next(struct mg_broker *broker)
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
         bool is_on = slot->state == MG_CONSUMER_ON;
-        /* A prefetch cannot be changed under a consumer: the old one is stopped, and a new one started. */
-        bool is_outdated = is_on && slot->prefetch_told != slot->prefetch;
+        /* Neither can be changed under a consumer: the old one is stopped, and a new one started. */
+        bool is_outdated =
+            is_on && (slot->prefetch_told != slot->prefetch || slot->rank_told != broker->rank);
         if (is_on == slot->is_wanted && !is_outdated) continue;
         if (!is_on && slot->not_before_boot_ms > now) {
             mg_timer_start(broker->reconsume, slot->not_before_boot_ms - now, 0);

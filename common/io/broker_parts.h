@@ -26,7 +26,8 @@ enum mg_consumer_state {
 struct mg_consumer_slot {
     char *queue; /* the private one's: NULL until the broker has named it */
     uint16_t prefetch;
-    uint16_t prefetch_told; /* of the consumer that is on */
+    uint16_t prefetch_told; /* of the consumer that is on, as is rank_told */
+    int64_t rank_told;
     int untold_acks;
     bool is_private, is_wanted;
     bool is_awaited; /* the broker is not up until it consumes: after a connect, after a cancel by the broker
@@ -100,6 +101,7 @@ struct mg_broker {
 
     struct mg_consumer_slot consumers[MG_CONSUMER_SLOTS];
     int consumer_count;
+    int64_t rank;
     void (*named)(void *arg, int consumer, const char *queue);
     void *named_arg;
     struct mg_timer *reconsume;

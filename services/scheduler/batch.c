@@ -80,6 +80,7 @@ void mg_batch_retry(struct mg_batch *batch, const struct mg_err *err)
     int64_t after_ms =
         mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->failures++, -1, mg_random_u64());
     mg_timer_start(scheduler->backoff, after_ms, 0);
+    mg_scheduler_rank(scheduler);
     batch_end(batch);
 }
 
@@ -195,6 +196,7 @@ static void batch_settle(struct mg_batch *batch)
         }
     }
     scheduler->failures = 0;
+    mg_scheduler_rank(scheduler);
     batch_end(batch);
 }
 

@@ -19,6 +19,9 @@
 #define MG_SUSPECT_COUNT 2
 /* Less room than this for publishing, and new orders wait: what is going on needs it. */
 #define MG_INTAKE_ROOM 64
+/* An order has one submission and some replies. With less room for them, bursts go past the scheduler that
+ * leads to another, which reads what the first one knows. */
+#define MG_REPLIES_SHARE 3
 /* How long a message of a newer version is kept before another instance may try. Longer than a rolling
  * restart's step would waste time; shorter would use up the queue's delivery limit. */
 #define MG_LEAVE_MS 5000
@@ -77,13 +80,19 @@ static void work_free(struct mg_scheduler *scheduler, struct mg_work *work)
     free(work);
 }
 
+uint16_t mg_inbox_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane)
+{
+    int64_t prefetch = scheduler->options->prefetch * (lane == MG_LANE_REPLIES ? MG_REPLIES_SHARE : 1);
+    return (uint16_t)(prefetch < MG_PREFETCH_MAX ? prefetch : MG_PREFETCH_MAX);
+}
+
 /* More than the prefetch cannot be of the present connection: the oldest are of an earlier one, which gives
  * them again, and giving them back sends nothing. So a connection that comes and goes does not fill the
  * memory. */
-static void lane_trim(struct mg_scheduler *scheduler, struct mg_lane_list *lane)
+static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
-    while (lane->count > scheduler->options->prefetch) {
-        struct mg_work *work = lane_pop(lane);
+    while (scheduler->lanes[lane].count > mg_inbox_prefetch(scheduler, lane)) {
+        struct mg_work *work = lane_pop(&scheduler->lanes[lane]);
         mg_broker_requeue(scheduler->broker, work->delivery);
         work_free(scheduler, work);
     }
@@ -114,7 +123,7 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
         return;
     }
     lane_append(&scheduler->lanes[lane], work);
-    lane_trim(scheduler, &scheduler->lanes[lane]);
+    lane_trim(scheduler, lane);
     lane_note(scheduler, lane);
     mg_scheduler_wake(scheduler);
 }
@@ -231,6 +240,8 @@ static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
         case MG_END_LEAVE:
             mg_metric_add(scheduler->counters.left, 1);
             work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
+            scheduler->has_left = true;
+            mg_scheduler_rank(scheduler);
             lane_append(&scheduler->left, work);
             if (!mg_timer_is_active(scheduler->leave_timer)) {
                 mg_timer_start(scheduler->leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);

@@ -1,8 +1,8 @@
 /*
- * The scheduler as a whole: what it is made of, when the next batch may start, and how it stops. A batch
- * starts when the store and the broker are up, the last batch is committed, its messages have been handed to
- * the broker, and, under load, it began some time ago; so what waits in memory is bounded by one batch and
- * the publish window.
+ * The scheduler as a whole: what it is made of, whether it leads, when the next batch may start, and how it
+ * stops. A batch starts when the store and the broker are up, the last batch is committed, its messages have
+ * been handed to the broker, and, under load, it began some time ago; so what waits in memory is bounded by
+ * one batch and the publish window.
  *
  * Stopping (law 15): consume no more, give back what has not been begun, finish what is in hand. What does
  * not finish in time comes again to another instance, as after a crash.
@@ -18,6 +18,10 @@
 
 /* A request at its largest (see the batch's scratch) with its envelope. */
 #define MG_MESSAGE_MAX (1024 * 1024)
+/* Behind all others: who may lead has the time of its start, negative. */
+#define MG_RANK_LAST INT64_MIN
+/* So many rounds in a row that the store did not take are more than a hitch: it may be up for others. */
+#define MG_LEAD_FAILURES_MAX 3
 /* The last acks leave with the loop's next turns. */
 #define MG_LINGER_MS 50
 
@@ -132,6 +136,16 @@ int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
     return scheduler->db_offset_ms != 0 ? mg_clock_boot_ms() + scheduler->db_offset_ms : mg_clock_wall_ms();
 }
 
+/* Who has been up longest leads: the queues' messages come to it as long as it has room, and only what is
+ * above goes to the next. So however many there are, batches stay large and replies find their order in the
+ * cache; and one that does not come up, or comes up again and again, gets nothing. */
+void mg_scheduler_rank(struct mg_scheduler *scheduler)
+{
+    bool may_lead =
+        scheduler->is_store_up && scheduler->failures < MG_LEAD_FAILURES_MAX && !scheduler->has_left;
+    mg_broker_set_rank(scheduler->broker, may_lead ? scheduler->rank : MG_RANK_LAST);
+}
+
 /* ---- what store and broker say ---- */
 
 static void on_store_state(void *arg, bool is_up, const char *reason)
@@ -140,6 +154,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
     scheduler->is_store_up = is_up;
     mg_cache_clear(&scheduler->cache);
     scheduler->seen_at_boot_ms = 0; /* it may be another server, with another clock */
+    mg_scheduler_rank(scheduler);
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     mg_scheduler_wake(scheduler);
@@ -185,21 +200,25 @@ static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *e
 
 static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *err)
 {
-    uint16_t prefetch = (uint16_t)scheduler->options->prefetch;
+    scheduler->rank = -mg_clock_wall_ms();
     struct mg_broker_options options = {
         .address = scheduler->options->broker,
         .name = scheduler->options->instance,
-        .consumers = {[MG_LANE_REPLIES] = {MG_QUEUE_REPLIES, prefetch},
-                      [MG_LANE_COMMANDS] = {MG_QUEUE_COMMANDS, prefetch},
-                      [MG_LANE_HIGH] = {MG_QUEUE_INTAKE_HIGH, prefetch},
-                      [MG_LANE_NORMAL] = {MG_QUEUE_INTAKE, prefetch}},
+        .consumers = {[MG_LANE_REPLIES] = {.queue = MG_QUEUE_REPLIES},
+                      [MG_LANE_COMMANDS] = {.queue = MG_QUEUE_COMMANDS},
+                      [MG_LANE_HIGH] = {.queue = MG_QUEUE_INTAKE_HIGH},
+                      [MG_LANE_NORMAL] = {.queue = MG_QUEUE_INTAKE}},
         .consumer_count = MG_LANE_CONSUMERS,
+        .rank = scheduler->rank,
         .check_queues = {MG_QUEUE_ALERTS, MG_QUEUE_REJECTED, MG_QUEUE_DEAD, NULL},
         .metrics = scheduler->metrics,
         .on_delivery = on_delivery,
         .on_state = on_broker_state,
         .arg = scheduler,
     };
+    for (int i = 0; i < options.consumer_count; i++) {
+        options.consumers[i].prefetch = mg_inbox_prefetch(scheduler, (enum mg_lane)i);
+    }
     return mg_broker_create(scheduler->loop, &options, &scheduler->broker, err);
 }
 

@@ -223,6 +223,8 @@ struct mg_scheduler {
     struct mg_metrics *metrics;
     struct mg_counters counters;
     bool is_broker_up, is_store_up, is_loaded, is_draining, has_ended;
+    int64_t rank;  /* among all that consume, while it may lead */
+    bool has_left; /* something for others, to whom it must come first from now on */
 
     /* inbox */
     struct mg_lane_list lanes[MG_LANE_COUNT];
@@ -282,12 +284,16 @@ bool mg_scheduler_is_ready(void *scheduler, char *ret_reason, size_t size);
 /* Something changed that may let the next batch start, or end the drain. */
 void mg_scheduler_wake(struct mg_scheduler *scheduler);
 void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code);
+/* Something changed that lets it lead, or others instead. */
+void mg_scheduler_rank(struct mg_scheduler *scheduler);
 int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler);
 void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics);
 
 /* ---- inbox.c ---- */
 
 void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery);
+/* Deliveries of a lane that may be here unacked. */
+uint16_t mg_inbox_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane);
 /* At most `max` pieces of work in the order of the law: what is going on before what begins. */
 int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
 void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work); /* to the front of its lane */

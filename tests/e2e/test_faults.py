@@ -215,7 +215,7 @@ def a_request_past_its_complete_by_is_dropped_in_silence(s):
     assert s.effect(order, "charge", "payment")["effects"] == 0
 
 
-@scenario(schedulers=4, agents=1)
+@scenario(schedulers=4, agents=1, options={"scheduler": ("--prefetch", 4)})  # more would all go to one of them
 def many_schedulers_take_each_order_once(s):
     """Would catch: a claim that is not exclusive."""
     orders = [s.client.submit(payload={"n": number}) for number in range(150)]

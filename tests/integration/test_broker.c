@@ -270,6 +270,44 @@ START_TEST(each_consumer_has_its_own_prefetch)
 }
 END_TEST
 
+static bool has_all_deliveries(const struct fixture *f)
+{
+    return f->delivery_count + fixture.delivery_count >= wanted;
+}
+
+/* Catches: a rank that is not told, that a change does not reach, or above whose prefetch messages wait
+ * though another has room. */
+START_TEST(messages_go_to_the_highest_rank_that_has_room)
+{
+    static struct fixture other;
+    fixture_init(&other, test_amqp_url());
+    other.options.consumers[0] = (struct mg_consumer){.queue = queue, .prefetch = 100};
+    other.options.consumer_count = 1;
+    other.options.rank = -2000000000000;
+    fixture.options.rank = -1000000000000;
+    fixture.options.consumers[0].prefetch = 10;
+    fixture_start(&other);
+    fixture_start(&fixture);
+    for (int i = 0; i < 15; i++)
+        fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_deliveries(10));
+    wanted = 15;
+    ck_assert(fixture_run(&other, has_all_deliveries, WAIT_MS));
+    ck_assert_int_eq(fixture.delivery_count, 10);
+    for (int i = 0; i < 10; i++)
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    mg_broker_set_rank(fixture.broker, INT64_MIN);
+    fixture_run_for(&fixture, 200);
+    for (int i = 0; i < 15; i++)
+        fixture_publish(&fixture, queue, "{}");
+    wanted = 30;
+    ck_assert(wait_outcomes(30));
+    ck_assert(fixture_run(&other, has_all_deliveries, WAIT_MS));
+    ck_assert_int_eq(fixture.delivery_count, 10);
+    fixture_finish(&other);
+}
+END_TEST
+
 static void on_seen(void *arg, const char *name, int64_t ready, int64_t consumers)
 {
     struct fixture *f = arg;
@@ -507,6 +545,7 @@ int main(void)
     tcase_add_test(tests, acked_are_gone_and_requeued_come_again);
     tcase_add_test(tests, paused_consumer_gets_nothing_until_resumed);
     tcase_add_test(tests, each_consumer_has_its_own_prefetch);
+    tcase_add_test(tests, messages_go_to_the_highest_rank_that_has_room);
     tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
     tcase_add_test(tests, watched_queue_is_looked_at_when_asked);
     tcase_add_test(tests, private_queue_is_named_and_read);

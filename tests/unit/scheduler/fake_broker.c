@@ -102,6 +102,12 @@ void mg_broker_pause(struct mg_broker *broker, int consumer)
     fake_broker.paused++;
 }
 
+void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
+{
+    (void)broker;
+    fake_broker.options.rank = rank;
+}
+
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
 {
     static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};

@@ -286,10 +286,36 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
-    ck_assert_int_eq(stage_scheduler->left.count, 1); /* goes back to the queue after a while */
+    ck_assert_int_eq(stage_scheduler->left.count, 1);      /* goes back to the queue after a while */
+    ck_assert_int_eq(fake_broker.options.rank, INT64_MIN); /* and comes to others first */
     stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
     stage_settle(); /* will be asked again: kept, asks would pile up and end as dead letters */
     ck_assert_int_eq(fake_broker.acked, 4);
+}
+END_TEST
+
+/* Would catch: a scheduler without a store, or with one that takes nothing from it, to which all messages
+ * come while others could handle them. */
+START_TEST(who_cannot_store_lets_others_lead)
+{
+    int64_t rank = fake_broker.options.rank;
+    ck_assert_int_lt(rank, 0); /* the time of its start: who started later has less */
+    fake_store.options.on_state(fake_store.options.arg, false, "gone");
+    ck_assert_int_eq(fake_broker.options.rank, INT64_MIN);
+    fake_store.options.on_state(fake_store.options.arg, true, "");
+    ck_assert_int_eq(fake_broker.options.rank, rank);
+    stage_submit("o1", false);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(fake_broker.options.rank, rank); /* once or twice is a hitch */
+        fake_store.next_commit = FAKE_COMMIT_UNKNOWN_LOST;
+        stage_settle();
+        if (i < 2) fake_loop_advance(5000);
+    }
+    ck_assert_int_eq(fake_broker.options.rank, INT64_MIN);
+    fake_loop_advance(5000);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(fake_broker.options.rank, rank);
 }
 END_TEST
 
@@ -384,6 +410,7 @@ int main(void)
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
     tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
     tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);
+    tcase_add_test(flow, who_cannot_store_lets_others_lead);
     tcase_add_test(flow, a_message_seen_twice_before_is_handled_alone);
     tcase_add_test(flow, all_causes_of_one_order_are_written_once);
     tcase_add_test(flow, a_twin_in_the_same_batch_is_one_order);
