@@ -82,10 +82,10 @@ static void step_effects(struct mg_decider *decider, int index, enum mg_step_sta
                          enum mg_reason reason)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    if (was_asking && step->state != MG_STEP_UNKNOWN) {
+    if (was_asking) { /* who waits for a person waits for nothing else: any change ends the asking */
         alert_add(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_OUTCOME_UNKNOWN, reason, index);
     }
-    if (from == MG_STEP_UNDO_FAILED && step->state != MG_STEP_UNDO_FAILED) {
+    if (from == MG_STEP_UNDO_FAILED) {
         alert_add(decider, MG_EFFECT_CLOSE_ALERT, MG_ALERT_UNDO_FAILED, reason, index);
     }
     if (step->state == MG_STEP_DONE && decider->context->wants_step_status) {

@@ -420,8 +420,7 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     }
     step->is_refused = true;
     enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, reason, 0);
-    if (verdict == MG_GO && reason == MG_REASON_REQUEST_CHANGED &&
-        !mg_order_state_is_terminal(decider->order.state)) {
+    if (reason == MG_REASON_REQUEST_CHANGED && !mg_order_state_is_terminal(decider->order.state)) {
         return mg_decider_order(decider, MG_ORDER_EVENT_RAISE, reason, index);
     }
     return verdict;

@@ -16,15 +16,14 @@ static void step_forget_failures(struct mg_step *step)
     step->cool_down_count = 0;
 }
 
-/* Law 8: a step that provably did not execute gets a new key, so that a remembered refusal does not answer
- * for it; what may have executed keeps its key, so that the remote can tell. */
+/* A step that waits, is in doubt or has failed, forward or back, begins anew. Law 8: one that provably did
+ * not execute gets a new key, so that a remembered refusal does not answer for it; what may have executed
+ * keeps its key, so that the remote can tell. */
 static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     enum mg_step_state from = step->state;
-    if (mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0) != MG_GO) {
-        return;
-    }
+    (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
     step->is_accepted = false;
     step->finish_by_ms = 0;
@@ -65,7 +64,7 @@ static void renew_keys(struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
         struct mg_step *step = &order->steps[i];
-        if (step->attempt > 0 && (step->state == MG_STEP_PENDING || step->state == MG_STEP_WAITING)) {
+        if (step->attempt > 0 && step->state == MG_STEP_PENDING) { /* those that waited have been revived */
             mg_step_renew_key(step);
         }
     }

@@ -1,0 +1,101 @@
+"""The table of lines and branches that were run, from clang's counts; exit 1 if the core has a branch that was not.
+
+A branch is one way of one condition, so that each operand of && and || counts twice. Not counted are what no correct
+program takes: the ways out of an assertion, and of a switch past all of its cases (-Wswitch-enum has every word of an
+enumeration named) or at the enumeration's end (a label `case MG_…_COUNT`).
+"""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PARTS = ["common/core", "common/wire", "common/base", "common/io", "services/scheduler", "services/agent", "services/supervisor",
+         "services/cli", "services"]
+WHOLE = "common/core"  # every branch of it, both ways
+SENTINEL = re.compile(r"case MG_\w+_COUNT$")
+
+
+def export(folder):
+    merged = folder / "all.profdata"
+    subprocess.run(["llvm-profdata", "merge", "-o", merged, *(folder / "counts").glob("*.profraw")], check=True)
+    programs = sorted(path for path in (folder / "bin").iterdir() if path.is_file())
+    objects = [word for path in programs[1:] for word in ("-object", path)]
+    told = subprocess.run(["llvm-cov", "export", "-skip-expansions", "-instr-profile", merged, programs[0], *objects,
+                           ROOT / "common", ROOT / "services"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(told.stdout)["data"][0]["files"]
+
+
+class Source:
+    """What was run of one file, over all programs that hold it."""
+
+    def __init__(self, told):
+        self.path = pathlib.Path(told["filename"])
+        self.text = self.path.read_text(encoding="utf-8").split("\n")
+        self.name = str(self.path.relative_to(ROOT))
+        self.lines = told["summary"]["lines"]
+        self.branches = collections.defaultdict(lambda: [0, 0])
+        for line, column, line_end, column_end, is_true, is_false, *_ in told["branches"]:
+            words = self.text[line - 1][column - 1:column_end - 1 if line_end == line else None]
+            before = self.text[line - 1][:column - 1].rstrip()
+            if before.endswith("switch (") or SENTINEL.match(words):
+                continue
+            ways = self.branches[(line, column, words)]
+            if words.startswith("case ") or words == "default":
+                ways[1] = 1  # not to be this case is some other case's way
+            ways[0] += is_true
+            ways[1] += is_false
+
+    def part(self):
+        return next(part for part in PARTS if self.name.startswith(part + "/"))
+
+    def missing(self):
+        return [(line, words, "true" if ways[0] == 0 else "false") for (line, _, words), ways in sorted(self.branches.items())
+                if 0 in ways]
+
+
+def percent(found, total):
+    """Rounded down: 100 says all of them."""
+    return f"{1000 * found // total / 10 if total else 100:g} %"
+
+
+def table(sources):
+    rows = ["| part | lines | run | branches | run |", "|---|---|---|---|---|"]
+    total = [0, 0, 0, 0]
+    for part in PARTS:
+        of_part = [source for source in sources if source.part() == part]
+        lines, lines_run = (sum(source.lines[key] for source in of_part) for key in ("count", "covered"))
+        branches = sum(2 * len(source.branches) for source in of_part)
+        branches_run = sum(sum(count > 0 for count in ways) for source in of_part for ways in source.branches.values())
+        rows.append(f"| {part} | {lines} | {percent(lines_run, lines)} | {branches} | {percent(branches_run, branches)} |")
+        total = [old + new for old, new in zip(total, (lines, lines_run, branches, branches_run))]
+    rows.append(f"| all | {total[0]} | {percent(total[1], total[0])} | {total[2]} | {percent(total[3], total[2])} |")
+    return "\n".join(rows)
+
+
+def write(path, text):
+    whole = path.read_text(encoding="utf-8")
+    before, mark, rest = whole.partition("<!-- coverage -->\n")
+    _, end, after = rest.partition("<!-- /coverage -->")
+    if not mark or not end:
+        sys.exit(f"{path}: the marks <!-- coverage --> and <!-- /coverage --> are not in it; put them where the table belongs")
+    path.write_text(f"{before}{mark}{text}\n{end}{after}", encoding="utf-8")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    sources = [source for source in map(Source, export(folder)) if source.name.endswith(".c")]
+    text = table(sources)
+    print(text)
+    if sys.argv[2:3] == ["--write"]:
+        write(ROOT / sys.argv[3], text)
+    left = [f"{source.name}:{line}: {words}: never {way}" for source in sources if source.part() == WHOLE
+            for line, words, way in source.missing()]
+    for line in left:
+        print(f"not run: {line}")
+    return 1 if left else 0
+
+
+sys.exit(main())
