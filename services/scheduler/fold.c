@@ -134,6 +134,9 @@ void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     item->fold->events[item->first_event].statuses = statuses;
+    /* What the broker did not take is a cause that nobody gives again: its statuses are owed until the
+     * supervisor has asked for them, lest they end with this process. They may go out twice so. */
+    item->fold->events[item->first_event].is_owed = item->work->lane == MG_LANE_INTERNAL;
 }
 
 /* ---- effects ---- */

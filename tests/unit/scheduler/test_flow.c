@@ -164,6 +164,28 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 }
 END_TEST
 
+/* Would catch: a client that is never told the end, because the scheduler died between the commit of a refused
+ * request and the status that follows from it: the messages before it come again, it does not. */
+START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on)
+{
+    fake_broker.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING); /* its request is still unanswered */
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    fake_broker.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_CANCELLED);
+    int last = fake_store_event_count("o1") - 1;
+    ck_assert_ptr_nonnull(strstr(fake_store_event("o1", last)->statuses.data, "cancelled"));
+    ck_assert(fake_store_event("o1", last)->is_owed);
+    ck_assert(!fake_store_event("o1", 0)->is_owed); /* whose cause comes again until it is acked */
+}
+END_TEST
+
 /* Would catch: a step that trusts an unanswered publish to be nowhere. */
 START_TEST(an_unanswered_request_goes_out_once_more_and_then_may_have_happened)
 {
@@ -404,6 +426,7 @@ int main(void)
     tcase_add_test(flow, a_lost_race_is_decided_again);
     tcase_add_loop_test(flow, an_unknown_commit_is_run_again, 0, 2);
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
+    tcase_add_test(flow, a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on);
     tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
