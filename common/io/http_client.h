@@ -25,8 +25,7 @@ struct mg_http_client;
 struct mg_http_call; /* one call under way */
 
 struct mg_http_client_options {
-    int max_connections; /* to all hosts together */
-    int max_connections_per_host;
+    int max_connections;        /* to all hosts together; a call for which there is none left waits for one */
     int64_t connect_timeout_ms; /* for resolving, TCP and TLS */
     int64_t idle_connection_ms; /* a kept connection idle for longer is not reused; below the server's
                                    keep-alive. In whole seconds; below 2 s none is kept */

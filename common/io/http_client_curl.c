@@ -3,6 +3,12 @@
  * waits for, we watch them and hand back what happened. libcurl never waits by itself. What one call is made
  * of, and why nothing is sent twice, stands in http_request_curl.c.
  *
+ * Connections are divided among pools, each with a multi handle of its own, because libcurl looks for a
+ * connection that can be used again by walking over all of its host's: among 2,000 busy ones that takes
+ * longer than all else that a call costs (url.c, ConnectionExists). A call goes to the first pool that has
+ * room, so few calls are few connections; but for the first, one that had no call for as long as a connection
+ * is kept is closed.
+ *
  * Each call has a timer of our own beside libcurl's time-out, because a call that waits for a free connection
  * is not under libcurl's. Callers' callbacks run outside of libcurl's, so they may start, cancel and destroy
  * what they like.
@@ -20,8 +26,14 @@
 /* Longer than any Retry-After that a caller would follow, short enough never to overflow (30 days). */
 #define RETRY_AFTER_MAX_S (30 * 24 * 3600LL)
 
-static void client_drive(struct mg_http_client *client, curl_socket_t fd, int events);
+/* Connections of a pool: a walk of a microsecond, and still few pools; each has its own parsed CAs. */
+#define POOL_ROOM 128
+/* The least time between two looks for empty pools. */
+#define REAP_MIN_MS 1000
+
+static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events);
 static void client_tell(struct mg_http_client *client);
+static void pool_emptied(struct mg_http_pool *pool);
 static void call_detach(struct mg_http_call *call);
 static void call_destroy(struct mg_http_call *call);
 
@@ -29,7 +41,7 @@ static void call_destroy(struct mg_http_call *call);
 
 /* One socket that libcurl waits on. */
 struct socket_watch {
-    struct mg_http_client *client;
+    struct mg_http_pool *pool;
     struct mg_watch *watch;
     curl_socket_t fd;
 };
@@ -40,12 +52,12 @@ static void on_socket(void *arg, int events)
     int mask = 0;
     if (events & MG_READABLE) mask |= CURL_CSELECT_IN;
     if (events & MG_WRITABLE) mask |= CURL_CSELECT_OUT;
-    client_drive(socket->client, socket->fd, mask);
+    pool_drive(socket->pool, socket->fd, mask);
 }
 
 static void on_timer(void *arg)
 {
-    client_drive(arg, CURL_SOCKET_TIMEOUT, 0);
+    pool_drive(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 /* libcurl's wish to watch a socket. If there is no memory the socket goes unwatched and the call ends by its
@@ -53,20 +65,20 @@ static void on_timer(void *arg)
 static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
     (void)easy;
-    struct mg_http_client *client = arg;
+    struct mg_http_pool *pool = arg;
     struct socket_watch *socket = socket_arg;
     if (what == CURL_POLL_REMOVE) {
         if (socket) mg_watch_destroy(socket->watch);
         free(socket);
-        (void)curl_multi_assign(client->multi, fd, NULL); /* fails only for a socket that it forgets anyway */
+        (void)curl_multi_assign(pool->multi, fd, NULL); /* fails only for a socket that it forgets anyway */
         return 0;
     }
     if (!socket) {
         socket = calloc(1, sizeof *socket);
         if (!socket) return 0;
-        *socket = (struct socket_watch){.client = client, .fd = fd};
-        socket->watch = mg_watch_create(client->loop, fd, on_socket, socket);
-        if (!socket->watch || curl_multi_assign(client->multi, fd, socket) != CURLM_OK) {
+        *socket = (struct socket_watch){.pool = pool, .fd = fd};
+        socket->watch = mg_watch_create(pool->client->loop, fd, on_socket, socket);
+        if (!socket->watch || curl_multi_assign(pool->multi, fd, socket) != CURLM_OK) {
             mg_watch_destroy(socket->watch);
             free(socket);
             return 0;
@@ -82,12 +94,12 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
 {
     (void)multi;
-    struct mg_http_client *client = arg;
-    mg_timer_stop(client->timer);
+    struct mg_http_pool *pool = arg;
+    mg_timer_stop(pool->timer);
     if (timeout_ms == 0)
-        mg_idle_arm(client->idle); /* a timer would cost each call a millisecond */
+        mg_idle_arm(pool->idle); /* a timer would cost each call a millisecond */
     else if (timeout_ms > 0)
-        mg_timer_start(client->timer, timeout_ms, 0);
+        mg_timer_start(pool->timer, timeout_ms, 0);
     return 0;
 }
 
@@ -203,14 +215,13 @@ static void on_call_timer(void *arg)
     client_tell(call->client);
 }
 
-static void client_drive(struct mg_http_client *client, curl_socket_t fd, int events)
+static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
 {
     int running = 0;
-    (void)curl_multi_socket_action(client->multi, fd, events,
-                                   &running); /* fails only for an unknown socket */
+    (void)curl_multi_socket_action(pool->multi, fd, events, &running); /* fails only for an unknown socket */
     CURLMsg *message;
     int left = 0;
-    while ((message = curl_multi_info_read(client->multi, &left))) {
+    while ((message = curl_multi_info_read(pool->multi, &left))) {
         if (message->msg != CURLMSG_DONE) continue;
         struct mg_http_call *call = NULL;
         CURLcode result = message->data.result;
@@ -218,7 +229,7 @@ static void client_drive(struct mg_http_client *client, curl_socket_t fd, int ev
         assert(call);
         call_finish(call, result);
     }
-    client_tell(client);
+    client_tell(pool->client);
 }
 
 /* Calls back for all that finished. A callback may start and cancel calls, and destroy the client. */
@@ -241,9 +252,11 @@ static void client_tell(struct mg_http_client *client)
 
 static void call_detach(struct mg_http_call *call)
 {
-    if (call->is_added)
-        (void)curl_multi_remove_handle(call->client->multi, call->easy); /* closes if unfinished */
-    call->is_added = false;
+    struct mg_http_pool *pool = call->pool;
+    if (!pool) return;
+    call->pool = NULL;
+    (void)curl_multi_remove_handle(pool->multi, call->easy); /* closes if unfinished */
+    if (--pool->call_count == 0) pool_emptied(pool);
 }
 
 /* Makes it as good as new for the next call; what it knew of the last one is forgotten. */
@@ -271,6 +284,99 @@ static void call_destroy(struct mg_http_call *call)
     free(call);
 }
 
+/* ---- pools ---- */
+
+static bool pool_set_rules(struct mg_http_pool *pool)
+{
+    CURLM *multi = pool->multi;
+    bool is_set = true;
+#define SET(option, value) is_set = curl_multi_setopt(multi, option, value) == CURLM_OK && is_set
+    SET(CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+    SET(CURLMOPT_SOCKETDATA, pool);
+    SET(CURLMOPT_TIMERFUNCTION, on_curl_timer);
+    SET(CURLMOPT_TIMERDATA, pool);
+    SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)pool->room);
+    SET(CURLMOPT_MAXCONNECTS, (long)pool->room); /* all of them may be kept */
+    SET(CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+#undef SET
+    return is_set;
+}
+
+static void pool_destroy(struct mg_http_pool *pool)
+{
+    if (!pool) return;
+    (void)curl_multi_cleanup(pool->multi); /* closes kept connections; watches go with them. Accepts NULL */
+    mg_timer_destroy(pool->timer);
+    if (pool->idle) mg_idle_destroy(pool->idle);
+    free(pool);
+}
+
+/* The last one has the rest of the connections. */
+static struct mg_http_pool *pool_create(struct mg_http_client *client, int index)
+{
+    struct mg_http_pool *pool = calloc(1, sizeof *pool);
+    int rest = client->options.max_connections - index * POOL_ROOM;
+    if (!pool) return NULL;
+    *pool = (struct mg_http_pool){.client = client, .room = rest < POOL_ROOM ? rest : POOL_ROOM};
+    pool->timer = mg_timer_create(client->loop, on_timer, pool);
+    pool->idle = mg_idle_create(client->loop, on_timer, pool);
+    pool->multi = curl_multi_init();
+    if (pool->timer && pool->idle && pool->multi && pool_set_rules(pool)) return pool;
+    pool_destroy(pool);
+    return NULL;
+}
+
+/* The first with room, else a new one, else the one in which the fewest wait. */
+static struct mg_http_pool *client_choose_pool(struct mg_http_client *client)
+{
+    struct mg_http_pool *shortest = client->pools[0];
+    int unmade = -1;
+    for (int i = 0; i < client->pool_max; i++) {
+        struct mg_http_pool *pool = client->pools[i];
+        if (!pool) {
+            if (unmade < 0) unmade = i;
+            continue;
+        }
+        if (pool->call_count < pool->room) return pool;
+        if (pool->call_count - pool->room < shortest->call_count - shortest->room) shortest = pool;
+    }
+    if (unmade >= 0) client->pools[unmade] = pool_create(client, unmade);
+    return unmade >= 0 && client->pools[unmade] ? client->pools[unmade] : shortest;
+}
+
+static int64_t reap_after_ms(const struct mg_http_client *client)
+{
+    int64_t keep_ms = client->options.idle_connection_ms;
+    return keep_ms > REAP_MIN_MS ? keep_ms : REAP_MIN_MS;
+}
+
+/* libcurl closes an old connection only when a later call finds it; to this pool none may come for long. */
+static void pool_emptied(struct mg_http_pool *pool)
+{
+    struct mg_http_client *client = pool->client;
+    if (pool == client->pools[0]) return; /* keeps its parsed CAs */
+    pool->empty_boot_ms = mg_clock_boot_ms();
+    if (!mg_timer_is_active(client->reaper)) mg_timer_start(client->reaper, reap_after_ms(client), 0);
+}
+
+static void on_reaper(void *arg)
+{
+    struct mg_http_client *client = arg;
+    const int64_t after_ms = reap_after_ms(client), now_ms = mg_clock_boot_ms();
+    bool is_any_left = false;
+    for (int i = 1; i < client->pool_max; i++) {
+        struct mg_http_pool *pool = client->pools[i];
+        if (!pool || pool->call_count > 0) continue;
+        if (now_ms - pool->empty_boot_ms >= after_ms) {
+            pool_destroy(pool);
+            client->pools[i] = NULL;
+        } else {
+            is_any_left = true;
+        }
+    }
+    if (is_any_left) mg_timer_start(client->reaper, after_ms, 0);
+}
+
 /* ---- starting a call ---- */
 
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
@@ -296,13 +402,15 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     }
     /* A call without time left is not begun; its timer says so. */
     if (call->timeout_ms > 0) {
-        CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
+        struct mg_http_pool *pool = client_choose_pool(client);
+        CURLMcode code = curl_multi_add_handle(pool->multi, call->easy);
         if (code != CURLM_OK) {
             (void)mg_err_set(err, class, "could not start %s: %s", request->method,
                              curl_multi_strerror(code));
             goto failed;
         }
-        call->is_added = true;
+        call->pool = pool;
+        pool->call_count++;
     }
     mg_timer_start(call->timer, call->timeout_ms, 0);
     TAILQ_INSERT_TAIL(&client->calls, call, entry);
@@ -322,29 +430,11 @@ void mg_http_call_cancel(struct mg_http_call *call)
 
 /* ---- the client ---- */
 
-static bool client_set_rules(struct mg_http_client *client)
-{
-    CURLM *multi = client->multi;
-    long connections = client->options.max_connections;
-    bool is_set = true;
-#define SET(option, value) is_set = curl_multi_setopt(multi, option, value) == CURLM_OK && is_set
-    SET(CURLMOPT_SOCKETFUNCTION, on_curl_socket);
-    SET(CURLMOPT_SOCKETDATA, client);
-    SET(CURLMOPT_TIMERFUNCTION, on_curl_timer);
-    SET(CURLMOPT_TIMERDATA, client);
-    SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
-    SET(CURLMOPT_MAX_HOST_CONNECTIONS, (long)client->options.max_connections_per_host);
-    SET(CURLMOPT_MAXCONNECTS, connections); /* all of them may be kept */
-    SET(CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-#undef SET
-    return is_set;
-}
-
 enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
                                     struct mg_http_client **ret_client, struct mg_err *err)
 {
-    if (options->max_connections < 1 || options->max_connections_per_host < 1 ||
-        options->connect_timeout_ms < 1 || options->max_body_bytes < 1 || options->max_header_bytes < 1)
+    if (options->max_connections < 1 || options->connect_timeout_ms < 1 || options->max_body_bytes < 1 ||
+        options->max_header_bytes < 1)
         return mg_err_set(err, MG_BAD_INPUT, "could not make the HTTP client: a limit is below 1");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: libcurl cannot start");
@@ -366,18 +456,19 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     client->read_boot_ms = mg_clock_boot_ms();
     const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
     client->is_openssl = tls && strncmp(tls, "OpenSSL/", strlen("OpenSSL/")) == 0;
-    client->timer = mg_timer_create(loop, on_timer, client);
-    client->idle = mg_idle_create(loop, on_timer, client);
-    client->multi = curl_multi_init();
-    if (!client->timer || !client->idle || !client->multi || !client_set_rules(client)) goto no_memory;
+    client->pool_max = (options->max_connections + POOL_ROOM - 1) / POOL_ROOM;
+    client->pools = calloc((size_t)client->pool_max, sizeof(struct mg_http_pool *));
+    client->reaper = mg_timer_create(loop, on_reaper, client);
+    if (client->pools) client->pools[0] = pool_create(client, 0);
+    if (!client->pools || !client->pools[0] || !client->reaper) goto no_memory;
     *ret_client = client;
     return MG_OK;
 no_memory:
     class = mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: no memory");
     if (client) {
-        (void)curl_multi_cleanup(client->multi); /* accepts NULL and says so */
-        mg_timer_destroy(client->timer);
-        mg_idle_destroy(client->idle);
+        if (client->pools) pool_destroy(client->pools[0]);
+        free(client->pools);
+        mg_timer_destroy(client->reaper);
         free(client);
     }
 failed:
@@ -404,9 +495,10 @@ void mg_http_client_destroy(struct mg_http_client *client)
     client->is_destroyed = true;
     while (client->spare_count > 0)
         curl_easy_cleanup(client->spare[--client->spare_count]);
-    (void)curl_multi_cleanup(client->multi); /* closes kept connections; watches go with them */
-    mg_timer_destroy(client->timer);
-    mg_idle_destroy(client->idle);
+    for (int i = 0; i < client->pool_max; i++)
+        pool_destroy(client->pools[i]);
+    free(client->pools);
+    mg_timer_destroy(client->reaper);
     curl_global_cleanup();
     if (!client->is_telling) free(client);
 }

@@ -11,16 +11,28 @@
 
 TAILQ_HEAD(mg_http_calls, mg_http_call);
 
-/* Easy handles that wait for the next call: some 6 KB each, so no more than a service's default of slots. */
-#define MG_HTTP_SPARE_MAX 64
+/* Easy handles that wait for the next call: some 6 KB each. Calls end some hundred at a time where thousands
+ * are under way, and as many begin at once. */
+#define MG_HTTP_SPARE_MAX 256
+
+/* A part of the connections, with a multi handle of its own. */
+struct mg_http_pool {
+    struct mg_http_client *client;
+    CURLM *multi;
+    struct mg_timer *timer; /* libcurl's next time-out */
+    struct mg_idle *idle;   /* the same, if it is now */
+    int room;               /* connections that it may have */
+    int call_count;         /* handed to it and not yet taken back */
+    int64_t empty_boot_ms;  /* since when there is none, if so */
+};
 
 struct mg_http_client {
     struct mg_loop *loop;
-    CURLM *multi;
+    struct mg_http_pool **pools; /* `pool_max` places; NULL: not needed now */
+    int pool_max;
+    struct mg_timer *reaper; /* runs while there is an empty pool */
     CURL *spare[MG_HTTP_SPARE_MAX];
     int spare_count;
-    struct mg_timer *timer; /* libcurl's next time-out */
-    struct mg_idle *idle;   /* the same, if it is now */
     struct mg_http_client_options options;
     int64_t read_boot_ms;          /* what was read from certificate files before is read anew */
     int64_t renewed_boot_ms;       /* older connections are not used; 0: none is too old */
@@ -34,6 +46,7 @@ struct mg_http_client {
 struct mg_http_call {
     TAILQ_ENTRY(mg_http_call) entry;
     struct mg_http_client *client;
+    struct mg_http_pool *pool; /* that has it; NULL: none */
     CURL *easy;
     CURLU *url;
     struct curl_slist *headers;
@@ -45,8 +58,7 @@ struct mg_http_call {
     int64_t timeout_ms;
     int64_t deadline_boot_ms;
     size_t header_bytes;
-    int sends;     /* times libcurl came to the point of sending */
-    bool is_added; /* to the multi handle */
+    int sends; /* times libcurl came to the point of sending */
     bool is_plain_http;
     bool is_late;         /* complete-by passed; stopped by us */
     bool is_resend;       /* libcurl wanted to send again; stopped by us */

@@ -180,7 +180,6 @@ static enum mg_class lane_start(struct mg_lane *lane, struct mg_err *err)
     const struct mg_service *service = lane->service;
     const struct mg_http_client_options options = {
         .max_connections = service->concurrency,
-        .max_connections_per_host = service->concurrency,
         .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
         .idle_connection_ms = IDLE_CONNECTION_MS,
         .max_body_bytes = service->answer_max_bytes,

@@ -86,7 +86,6 @@ enum exit_code verb_probe(struct cli *cli)
 {
     char url[URL_SIZE];
     const struct mg_http_client_options limits = {.max_connections = 1,
-                                                  .max_connections_per_host = 1,
                                                   .connect_timeout_ms = cli->options.timeout_ms,
                                                   .max_body_bytes = ANSWER_MAX_BYTES,
                                                   .max_header_bytes = HEADER_MAX_BYTES};

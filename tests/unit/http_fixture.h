@@ -95,7 +95,7 @@ static inline void server_start(struct server *server, serve_fn *serve, const ch
     server->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(server->listen_fd, 0);
     ck_assert_int_eq(bind(server->listen_fd, (struct sockaddr *)&address, len), 0);
-    ck_assert_int_eq(listen(server->listen_fd, 16), 0);
+    ck_assert_int_eq(listen(server->listen_fd, SOMAXCONN), 0);
     ck_assert_int_eq(getsockname(server->listen_fd, (struct sockaddr *)&address, &len), 0);
     server->port = ntohs(address.sin_port);
     if (serve) ck_assert_int_eq(pthread_create(&server->thread, NULL, server_run, server), 0);
@@ -137,7 +137,6 @@ static struct mg_http_client *client;
 static struct mg_timer *guard;
 
 static const struct mg_http_client_options limits = {.max_connections = 8,
-                                                     .max_connections_per_host = 8,
                                                      .connect_timeout_ms = 5000,
                                                      .idle_connection_ms = 30000,
                                                      .max_body_bytes = BODY_MAX_BYTES,

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
@@ -281,6 +282,161 @@ START_TEST(client_may_be_destroyed_from_a_callback_with_calls_under_way)
 }
 END_TEST
 
+/* ---- many at once ---- */
+
+#define CROWD_MAX 300 /* more than two pools of connections hold */
+
+/* A server with all its connections open at a time. It answers nobody before `answers_at` requests wait. */
+struct crowd {
+    struct server server;
+    pthread_t thread;
+    atomic_int open, most_open, connections, answers_at;
+};
+
+static void *crowd_run(void *arg)
+{
+    struct crowd *crowd = arg;
+    struct pollfd fds[CROWD_MAX + 1] = {{.fd = crowd->server.listen_fd, .events = POLLIN}};
+    bool asks[CROWD_MAX + 1] = {false};
+    int count = 1, waiting = 0;
+    for (;;) {
+        (void)poll(fds, (nfds_t)count, 20); /* answers_at may have changed */
+        if (fds[0].revents != 0) {
+            int fd = accept(fds[0].fd, NULL, NULL);
+            if (fd < 0) break; /* shut down by server_stop */
+            ck_assert_int_le(count, CROWD_MAX);
+            asks[count] = false;
+            fds[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+            atomic_fetch_add(&crowd->connections, 1);
+            int open = atomic_fetch_add(&crowd->open, 1) + 1;
+            if (open > atomic_load(&crowd->most_open)) atomic_store(&crowd->most_open, open);
+        }
+        for (int i = count - 1; i > 0; i--) {
+            char text[1024];
+            ssize_t got = fds[i].revents != 0 ? recv(fds[i].fd, text, sizeof text, 0) : -1;
+            if (got > 0 && text[got - 1] == '}') { /* the end of the body */
+                asks[i] = true;
+                waiting++;
+            } else if (got == 0) {
+                close(fds[i].fd);
+                fds[i] = fds[--count];
+                asks[i] = asks[count];
+                atomic_fetch_sub(&crowd->open, 1);
+            }
+        }
+        for (int i = 1; i < count && waiting >= atomic_load(&crowd->answers_at); i++) {
+            if (asks[i]) send_text(fds[i].fd, ok_answer);
+        }
+        if (waiting >= atomic_load(&crowd->answers_at)) {
+            memset(asks, 0, sizeof asks);
+            waiting = 0;
+        }
+    }
+    for (int i = 1; i < count; i++)
+        close(fds[i].fd);
+    return NULL;
+}
+
+static void crowd_start(struct crowd *crowd, int max_connections, int64_t idle_connection_ms)
+{
+    struct mg_http_client_options options = limits;
+    options.max_connections = max_connections;
+    options.idle_connection_ms = idle_connection_ms;
+    mg_http_client_destroy(client);
+    client_open(&options);
+    *crowd = (struct crowd){0};
+    server_start(&crowd->server, NULL, NULL);
+    ck_assert_int_eq(pthread_create(&crowd->thread, NULL, crowd_run, crowd), 0);
+}
+
+static void crowd_stop(struct crowd *crowd)
+{
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&crowd->server);
+    ck_assert_int_eq(pthread_join(crowd->thread, NULL), 0);
+}
+
+static struct outcome outcomes[CROWD_MAX];
+
+static int calls_done(int count)
+{
+    int done = 0;
+    for (int i = 0; i < count; i++)
+        done += outcomes[i].calls;
+    return done;
+}
+
+static void crowd_begin(struct crowd *crowd, int count, int answers_at)
+{
+    char url[64];
+    struct mg_http_request request = post_to(crowd->server.port, url);
+    atomic_store(&crowd->answers_at, answers_at);
+    for (int i = 0; i < count; i++)
+        (void)start(&request, &outcomes[i]);
+}
+
+static void crowd_finish(int count)
+{
+    while (calls_done(count) < count)
+        mg_loop_run(loop);
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(outcomes[i].answer.sent, MG_SENT_YES);
+}
+
+/* Catches: calls beyond the first pool that wait although connections are left, and pools that do not use
+ * theirs again. */
+START_TEST(as_many_calls_are_under_way_as_connections_are_allowed)
+{
+    struct crowd crowd;
+    crowd_start(&crowd, CROWD_MAX, limits.idle_connection_ms);
+    for (int round = 0; round < 2; round++) {
+        crowd_begin(&crowd, CROWD_MAX, CROWD_MAX);
+        crowd_finish(CROWD_MAX);
+    }
+    ck_assert_int_eq(atomic_load(&crowd.connections), CROWD_MAX);
+    crowd_stop(&crowd);
+}
+END_TEST
+
+START_TEST(calls_beyond_all_connections_wait_for_one)
+{
+    struct crowd crowd;
+    const int most = CROWD_MAX / 2, beyond = 20;
+    crowd_start(&crowd, most, limits.idle_connection_ms);
+    crowd_begin(&crowd, most + beyond, most);
+    while (calls_done(most + beyond) < most)
+        mg_loop_run(loop);
+    atomic_store(&crowd.answers_at, 1);
+    crowd_finish(most + beyond);
+    ck_assert_int_eq(atomic_load(&crowd.most_open), most);
+    crowd_stop(&crowd);
+}
+END_TEST
+
+static void on_look(void *arg)
+{
+    const struct crowd *crowd = arg;
+    if (atomic_load(&crowd->open) < CROWD_MAX / 2) mg_loop_stop(loop);
+}
+
+/* Catches: a peak whose connections stay open for good, since no later call comes by to close them. */
+START_TEST(connections_of_a_peak_are_closed_when_it_is_over)
+{
+    struct crowd crowd;
+    crowd_start(&crowd, CROWD_MAX, 2000);
+    crowd_begin(&crowd, CROWD_MAX, CROWD_MAX);
+    crowd_finish(CROWD_MAX);
+    struct mg_timer *look = mg_timer_create(loop, on_look, &crowd);
+    mg_timer_start(look, 20, 20);
+    mg_loop_run(loop); /* ends when most of them are closed */
+    mg_timer_destroy(look);
+    crowd_begin(&crowd, CROWD_MAX, CROWD_MAX);
+    crowd_finish(CROWD_MAX);
+    crowd_stop(&crowd);
+}
+END_TEST
+
 /* ---- names ---- */
 
 static int stuck_fd = -1; /* the stuck resolution goes on when this is written to */
@@ -343,6 +499,9 @@ int main(void)
     tcase_add_loop_test(cases, what_cannot_be_sent_is_refused, 0, COUNT(unsendable));
     tcase_add_test(cases, cancelled_call_says_nothing_and_leaves_the_others);
     tcase_add_test(cases, client_may_be_destroyed_from_a_callback_with_calls_under_way);
+    tcase_add_test(cases, as_many_calls_are_under_way_as_connections_are_allowed);
+    tcase_add_test(cases, calls_beyond_all_connections_wait_for_one);
+    tcase_add_test(cases, connections_of_a_peak_are_closed_when_it_is_over);
     tcase_add_test(cases, stuck_name_resolution_does_not_hold_up_the_loop);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
