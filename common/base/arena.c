@@ -9,7 +9,9 @@
 
 #include "base/buf.h"
 
-/* One block holds the texts of some dozen messages; a larger piece gets a block of its own. */
+/* The first block holds the texts of one message, of which there are thousands at a time in an agent; the
+ * others those of some dozen. A larger piece gets a block of its own. */
+#define FIRST_SIZE (2 * 1024)
 #define BLOCK_SIZE (16 * 1024)
 #define SHORT_SIZE 256
 #define ALIGNMENT  _Alignof(max_align_t)
@@ -53,11 +55,12 @@ static char *take(struct mg_arena *arena, size_t size)
 
     struct block *block = arena->blocks;
     if (!block || size > block->size - block->used) {
-        size_t block_size = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        size_t usual = arena->blocks ? BLOCK_SIZE : FIRST_SIZE;
+        size_t block_size = size > usual ? size : usual;
         block = malloc(sizeof *block + block_size);
         if (!block) return NULL;
         *block = (struct block){.size = block_size};
-        if (arena->blocks && block_size > BLOCK_SIZE) { /* full at once: the one with room stays in front */
+        if (arena->blocks && block_size > usual) { /* full at once: the one with room stays in front */
             block->next = arena->blocks->next;
             arena->blocks->next = block;
         } else {
