@@ -38,7 +38,8 @@ struct mg_delivery {
     void *user; /* free for the receiver */
 };
 
-#define MG_PREFETCH_MAX 2000 /* quorum queues give no consumer more (RabbitMQ consumer prefetch guide) */
+/* Room for 4096 calls at once and as many on their way; RabbitMQ itself takes any number, and 2000 for 0. */
+#define MG_PREFETCH_MAX 8192
 
 struct mg_consumer {
     const char *queue;

@@ -88,6 +88,7 @@ struct mg_line {
     char queue[MG_QUEUE_NAME_SIZE];
     int consumer;
     struct mg_jobs waiting;
+    int waiting_count;
     int held;              /* deliveries of this queue that have not been given back */
     int prefetch;          /* as last asked for */
     int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while the broker gives no more */

@@ -37,7 +37,9 @@ static void job_unlink(struct mg_job *job)
 {
     struct mg_lane *lane = job->lane;
     if (job->phase == MG_JOB_WAITING) {
-        TAILQ_REMOVE(&lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL].waiting, job, entry);
+        struct mg_line *line = &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+        TAILQ_REMOVE(&line->waiting, job, entry);
+        line->waiting_count--;
     } else {
         TAILQ_REMOVE(&lane->begun, job, entry);
     }
@@ -74,6 +76,7 @@ void mg_job_enqueue(struct mg_job *job, bool is_first)
     struct mg_line *line = &job->lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
     job_unlink(job);
     job->phase = MG_JOB_WAITING;
+    line->waiting_count++;
     if (is_first) {
         TAILQ_INSERT_HEAD(&line->waiting, job, entry);
     } else {

@@ -13,8 +13,10 @@
 /* From here on as many requests are held as are called, and below it fewer: 16 of 32, 4 of 16, none of 7. A
  * request whose reply waits for its confirm or whose ack waits to be told (broker_ack.c) holds no slot, and
  * that takes longer than a short call. But what waits here cannot go to an agent that has slots free, and who
- * allows few calls at once has long ones. */
+ * allows few calls at once has long ones. Nor are more than so many on that way at a time: it takes some 50
+ * ms, and no process makes 10,000 calls a second. */
 #define HELD_IN_FULL_FROM 64
+#define HELD_MAX          512
 
 void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms)
 {
@@ -79,7 +81,7 @@ uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter)
 {
     int64_t slots = limiter->concurrency;
     int64_t held = slots < HELD_IN_FULL_FROM ? slots * slots / HELD_IN_FULL_FROM : slots;
-    int64_t prefetch = slots + held;
+    int64_t prefetch = slots + (held < HELD_MAX ? held : HELD_MAX);
     if (limiter->rate_per_s > 0 && limiter->rate_per_s < (double)prefetch) {
         prefetch = (int64_t)limiter->rate_per_s;
     }

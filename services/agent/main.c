@@ -29,11 +29,11 @@ static const struct mg_option option_table[] = {
      .target = &options.concurrency,
      .default_value = "0",
      .min = 0,
-     .max = 2000,
+     .max = 4096,
      .value_name = "N",
-     .help = "calls in flight for each service, instead of the service file's; 0: as the file says; a quorum "
-             "queue "
-             "allows no more than 2000 unacknowledged messages"},
+     .help =
+         "calls in flight for each service, instead of the service file's; 0: as the file says; one has a "
+         "descriptor each"},
     {.name = "skew-limit",
      .type = MG_OPTION_DURATION,
      .target = &options.skew_limit_ms,

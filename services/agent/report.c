@@ -117,12 +117,8 @@ void mg_agent_on_tick(void *arg)
 void mg_lane_measure(struct mg_lane *lane)
 {
     int waiting = 0;
-    struct mg_job *job;
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        TAILQ_FOREACH(job, &lane->lines[i].waiting, entry)
-        {
-            waiting++;
-        }
+        waiting += lane->lines[i].waiting_count;
     }
     mg_metric_set(lane->metrics.waiting, waiting);
     mg_metric_set(lane->metrics.in_flight, lane->limiter.in_flight);

@@ -191,19 +191,31 @@ static amqp_connection_state_t test_connect(void)
     return connection;
 }
 
-void test_queue_declare(const char *queue, int max_length)
+static void queue_declare(const char *queue, amqp_table_t arguments)
 {
     amqp_connection_state_t connection = test_connect();
+    ck_assert_ptr_nonnull(
+        amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 0, 1, 0, 0, arguments));
+    mg_amqp_destroy(connection);
+}
+
+void test_queue_declare(const char *queue, int max_length)
+{
     amqp_table_entry_t entries[2] = {{.key = amqp_cstring_bytes("x-max-length")},
                                      {.key = amqp_cstring_bytes("x-overflow")}};
     entries[0].value.kind = AMQP_FIELD_KIND_I32;
     entries[0].value.value.i32 = max_length;
     entries[1].value.kind = AMQP_FIELD_KIND_UTF8;
     entries[1].value.value.bytes = amqp_cstring_bytes("reject-publish");
-    amqp_table_t arguments = {.num_entries = max_length > 0 ? 2 : 0, .entries = entries};
-    ck_assert_ptr_nonnull(
-        amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 0, 1, 0, 0, arguments));
-    mg_amqp_destroy(connection);
+    queue_declare(queue, (amqp_table_t){.num_entries = max_length > 0 ? 2 : 0, .entries = entries});
+}
+
+void test_quorum_queue_declare(const char *queue)
+{
+    amqp_table_entry_t entry = {.key = amqp_cstring_bytes("x-queue-type")};
+    entry.value.kind = AMQP_FIELD_KIND_UTF8;
+    entry.value.value.bytes = amqp_cstring_bytes("quorum");
+    queue_declare(queue, (amqp_table_t){.num_entries = 1, .entries = &entry});
 }
 
 void test_queue_delete(const char *queue)

@@ -47,6 +47,7 @@ void test_queue_name(const char *what, char ret_name[64]);
 /* A classic queue, deleted again by test_queue_delete; `max_length` 0: no limit, else the publisher is
  * refused above. */
 void test_queue_declare(const char *queue, int max_length);
+void test_quorum_queue_declare(const char *queue);
 void test_queue_delete(const char *queue);
 /* Publishes a message whose headers nest `depth` tables. */
 void test_publish_nested(const char *queue, int depth);

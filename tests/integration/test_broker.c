@@ -141,6 +141,27 @@ START_TEST(window_is_bounded)
 }
 END_TEST
 
+/* Catches: a broker that gives a consumer no more than some thousands, so that an agent's slots beyond stay
+ * empty. */
+START_TEST(a_prefetch_of_thousands_is_filled)
+{
+    char quorum[64];
+    const int count = 3000, at_once = 1000;
+    test_queue_name("quorum", quorum);
+    test_quorum_queue_declare(quorum);
+    fixture.options.consumers[0] = (struct mg_consumer){.queue = quorum, .prefetch = (uint16_t)count};
+    fixture_start(&fixture);
+    for (int i = 0; i < count; i++) {
+        fixture_publish(&fixture, quorum, "{}");
+        if ((i + 1) % at_once == 0) ck_assert(wait_outcomes(i + 1));
+    }
+    ck_assert(wait_deliveries(count));
+    for (int i = 0; i < count; i++)
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    test_queue_delete(quorum);
+}
+END_TEST
+
 /* Catches: a text that the library would cut without a word. */
 START_TEST(too_long_texts_are_refused_and_long_reasons_cut)
 {
@@ -540,6 +561,7 @@ int main(void)
     tcase_add_test(tests, only_messages_without_a_queue_are_returned);
     tcase_add_test(tests, full_queue_refuses);
     tcase_add_test(tests, window_is_bounded);
+    tcase_add_test(tests, a_prefetch_of_thousands_is_filled);
     tcase_add_test(tests, too_long_texts_are_refused_and_long_reasons_cut);
     tcase_add_test(tests, large_bodies_arrive_and_oversized_ones_are_read_past);
     tcase_add_test(tests, acked_are_gone_and_requeued_come_again);
