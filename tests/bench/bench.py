@@ -56,7 +56,7 @@ class Bench:
             say(f"kill: an agent every {parts.KILL_PERIOD_S} s")
             self.found["kill"] = parts.kill(self.stage, self.plan)
         if self.wants("slow"):
-            say(f"slow: a remote service that takes {parts.SLOW_MS} ms")
+            say("slow: a remote service that takes its time")
             self.found["slow"] = parts.slow(self.stage, self.plan, rate)
 
     def run_main(self):

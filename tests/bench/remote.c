@@ -19,6 +19,9 @@
 
 #define REQUEST_MAX 65536
 #define BACKLOG     4096
+/* Answers are due by the clock of a millisecond, as those of most servers: ten thousand timers a second would
+ * cost more than the answers. */
+#define TICK_US 1000
 
 struct client {
     struct bench_source source;
@@ -93,7 +96,8 @@ static void on_client(void *arg, uint32_t events)
     } else if (delay_us == 0) {
         client_done(client);
     } else {
-        client->due_us = bench_now_us() + delay_us;
+        int64_t due_us = bench_now_us() + delay_us + TICK_US - 1;
+        client->due_us = due_us - due_us % TICK_US;
         client->next_due = NULL;
         *(due_last != NULL ? &due_last->next_due : &due_first) = client;
         due_last = client;

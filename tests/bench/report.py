@@ -61,10 +61,11 @@ def rows(found):
             killed["ratio"] >= 0.8 and killed["not_processed"] == 0)
     late = found.get("slow")
     if late:
-        for name in ("200", "2000"):
-            one = late[name]
-            add(f"remote of {late['delay_ms']} ms, {name} calls at once", "as Little's law says",
-                f"{one['orders_per_s']:.0f}/s of {one['by_little']:.0f}, {one['in_flight_max']} in flight", one["ratio"] >= 0.9)
+        for one in late["runs"]:
+            carried = "" if one["by_little"] < late["saturated_orders_per_s"] else f" (the machine: {late['saturated_orders_per_s']:.0f})"
+            add(f"remote of {one['delay_ms']} ms, {one['calls']} calls at once", f"Little's law: {one['by_little']:.0f}/s{carried}",
+                f"{one['orders_per_s']:.0f}/s, {one['in_flight_median']} in flight, at most {one['in_flight_max']}",
+                one["ratio"] >= 0.9)
     return table
 
 
