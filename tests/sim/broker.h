@@ -107,6 +107,9 @@ void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *que
                       struct sim_message *message);
 void sim_link_cut(struct sim_link *link);
 void sim_link_tell_blocked(struct sim_link *link, bool is_blocked);
+/* Whether the broker still has another message with this one's id: ready, coming, or in somebody's hands. */
+bool sim_broker_has_copy(const struct sim_queue *queue, const struct sim_message *message);
+bool sim_link_has_copy(const struct sim_message *message); /* of those alone that are in somebody's hands */
 int sim_link_count(void);
 struct sim_link *sim_link_at(int index);
 struct sim_node *sim_link_node(const struct sim_link *link);
@@ -133,7 +136,8 @@ void sim_broker_node_paused(struct sim_node *node);
 
 /* What the broker tells the checker. */
 void sim_check_published(const struct sim_message *message); /* a queue has it now */
-void sim_check_acked(const struct sim_message *message);     /* the running node's service acks it now */
+void sim_check_acked(const struct sim_message *message,
+                     const struct sim_queue *queue); /* the running node's service acks it now */
 void sim_check_dead(const struct sim_queue *from, const struct sim_message *message, const char *why);
 
 #endif

@@ -2,6 +2,7 @@
  */
 #include "broker.h"
 #include "io/topology.h"
+#include "nodes.h"
 
 #define AWAY_MAX_US  20000000 /* a restart, or an alarm that a person clears */
 #define HEARTBEAT_US 20000000 /* after so long without a word the broker cuts a connection */
@@ -182,6 +183,11 @@ void sim_broker_start(void)
                                          MG_QUEUE_DEAD};
     for (size_t i = 0; i < sizeof(QUEUES) / sizeof(QUEUES[0]); i++) {
         (void)sim_queue_declare(QUEUES[i]);
+    }
+    for (int i = 0; i < 2 * sim_service_count(); i++) {
+        char queue[MG_QUEUE_NAME_SIZE];
+        mg_topology_request_queue(sim_service_name(i / 2), i % 2 == 1, queue);
+        (void)sim_queue_declare(queue);
     }
     sim_every(SIM_BROKER_CUT, on_cut);
     sim_every(SIM_BROKER_BLOCKED, on_blocked);

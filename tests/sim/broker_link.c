@@ -221,6 +221,18 @@ void sim_link_tell_blocked(struct sim_link *link, bool is_blocked)
     frame_send((struct frame){.kind = FRAME_BLOCKED, .link = link, .is_blocked = is_blocked}, false, HOP_US);
 }
 
+bool sim_link_has_copy(const struct sim_message *message)
+{
+    for (int i = 0; i < open_links.count; i++) {
+        for (const struct sim_unacked *one = open_links.links[i]->first; one != NULL; one = one->next) {
+            if (one->message != message && mg_slice_equal(one->message->message_id, message->message_id)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 int sim_link_count(void)
 {
     return open_links.count;

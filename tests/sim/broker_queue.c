@@ -11,9 +11,12 @@
 #define DELIVERY_LIMIT 20
 #define SLOW_MAX_US    5000000
 
+struct coming;
+
 static struct {
     struct sim_queue queues[QUEUES_MAX];
     int count;
+    struct coming *coming;
 } server;
 
 /* ---- messages ---- */
@@ -180,6 +183,7 @@ static void queue_push(struct sim_queue *queue)
 /* ---- what comes in ---- */
 
 struct coming {
+    struct coming *next;
     struct sim_queue *queue;
     struct sim_message *message;
 };
@@ -199,7 +203,11 @@ static void queue_put(struct sim_queue *queue, struct sim_message *message)
 
 static void came(void *arg)
 {
-    struct coming *coming = arg;
+    struct coming *coming = arg, **at = &server.coming;
+    while (*at != coming) {
+        at = &(*at)->next;
+    }
+    *at = coming->next;
     coming->queue->coming--;
     if (coming->queue->exists) {
         queue_put(coming->queue, coming->message);
@@ -217,7 +225,8 @@ static void queue_add(struct sim_queue *queue, struct sim_message *message)
     }
     struct coming *coming = malloc(sizeof(*coming));
     assert(coming != NULL);
-    *coming = (struct coming){queue, message};
+    *coming = (struct coming){server.coming, queue, message};
+    server.coming = coming;
     queue->coming++;
     sim_after(NULL, sim_draw_between(1000, SLOW_MAX_US), came, coming);
 }
@@ -241,7 +250,10 @@ enum sim_taken sim_broker_take(struct sim_message *message)
         sim_message_release(message);
         return SIM_TAKEN;
     }
-    struct sim_message *twin = sim_happens(SIM_BROKER_DUPLICATE) ? message_copy(message) : NULL;
+    /* It is publishers who send twice; of a request Makegood itself does so, and marks the second one. */
+    bool is_request = mg_slice_is(message->type, "request");
+    struct sim_message *twin =
+        !is_request && sim_happens(SIM_BROKER_DUPLICATE) ? message_copy(message) : NULL;
     queue_add(queue, message);
     if (twin != NULL) {
         queue_add(queue, twin);
@@ -324,6 +336,26 @@ void sim_queue_requeued(struct sim_queue *queue, const struct sim_link *link, in
         put_before(queue, message, queue->first);
         queue_push(queue);
     }
+}
+
+static bool is_copy(const struct sim_message *one, const struct sim_message *message)
+{
+    return one != message && mg_slice_equal(one->message_id, message->message_id);
+}
+
+bool sim_broker_has_copy(const struct sim_queue *queue, const struct sim_message *message)
+{
+    for (const struct sim_message *one = queue->first; one != NULL; one = one->next) {
+        if (is_copy(one, message)) {
+            return true;
+        }
+    }
+    for (const struct coming *one = server.coming; one != NULL; one = one->next) {
+        if (is_copy(one->message, message)) {
+            return true;
+        }
+    }
+    return sim_link_has_copy(message);
 }
 
 int sim_broker_backlog(const char **ret_queue)

@@ -14,6 +14,7 @@
 
 #include "broker.h"
 #include "core/key.h"
+#include "io/topology.h"
 #include "nodes.h"
 #include "scheduler.h"
 #include "wire/reply.h"
@@ -141,8 +142,8 @@ static void dispatch_check(const struct mg_order_record *before, const struct mg
     const struct mg_order_record *record = write->record;
     const struct mg_step *is = &record->order.steps[step];
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
-    if (is->kind == MG_KIND_DO) {
-        for (int i = 0; i < record->order.step_count; i++) {
+    if (is->kind == MG_KIND_DO) { /* a batch may have turned the order back with a later cause */
+        for (int i = 0; i < record->order.step_count && record->order.state == MG_ORDER_PROCESSING; i++) {
             enum mg_step_state state = record->order.steps[i].state;
             bool is_before = (workflow->plan.steps[step].after >> i & 1) != 0;
             if (is_before && state != MG_STEP_DONE && state != MG_STEP_SKIPPED) {
@@ -294,7 +295,9 @@ static void effects_check(const struct sim_stored *stored, const struct mg_event
     char id[MG_KEY_SIZE];
     for (int i = 0; i < record->order.step_count; i++) {
         const struct mg_step *step = &record->order.steps[i];
-        if (is_running(step) && mg_slice_equal(record->steps[i].cause, event->cause)) {
+        bool is_once =
+            workflow->plan.steps[i].is_at_most_once; /* in doubt it is not sent again, but overdue */
+        if (is_running(step) && !is_once && mg_slice_equal(record->steps[i].cause, event->cause)) {
             mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
             if (!is_published("request", id)) {
                 sim_violated("ack_after_effects", "%.*s is acked, and its request %s is in no queue",
@@ -362,8 +365,13 @@ static void reply_acked(const struct sim_message *message)
     }
 }
 
+/* Not the supervisor's: it asks until nothing is due, so what one of several copies brought about may be
+ * acked by another, and asked for again. */
 static void command_acked(const struct sim_message *message)
 {
+    if (mg_slice_is(message->exchange, MG_EXCHANGE_SUPERVISOR)) {
+        return;
+    }
     for (int i = 0; i < sim_store_order_count(); i++) {
         struct sim_stored stored;
         sim_store_order_at(i, &stored);
@@ -389,8 +397,11 @@ static void request_acked(const struct sim_message *message)
     }
 }
 
-void sim_check_acked(const struct sim_message *message)
+void sim_check_acked(const struct sim_message *message, const struct sim_queue *queue)
 {
+    if (sim_broker_has_copy(queue, message)) { /* its effects may yet be another's to make */
+        return;
+    }
     if (mg_slice_is(message->type, "submission")) {
         submission_acked(message);
     } else if (mg_slice_is(message->type, "command")) {
@@ -406,7 +417,11 @@ void sim_check_dead(const struct sim_queue *from, const struct sim_message *mess
 {
     const char *id = message->message_id.data != NULL ? message->message_id.data : "";
     sim_trace("dead letter from %s, %s: %s", from->name, why, id);
-    bool is_lawful = strcmp(why, "delivery_limit") == 0 || sim_has_happened(SIM_STORE_FAILOVER);
+    /* A refused submission that orders.rejected does not take lies here instead. */
+    const struct sim_submitted *order = sim_submitted_find(message->correlation_id);
+    bool is_refusable = mg_slice_is(message->type, "submission") && (order == NULL || order->workflow < 0);
+    bool is_lawful =
+        strcmp(why, "delivery_limit") == 0 || is_refusable || sim_has_happened(SIM_STORE_FAILOVER);
     if (!is_lawful) {
         sim_violated("nobody_innocent_dies", "%s of %s is rejected", id, from->name);
     }

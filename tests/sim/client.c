@@ -253,6 +253,7 @@ static bool command_make(const struct sim_stored *stored, struct mg_command *com
     (void)snprintf(name, sizeof(name), "command-%d", ++clients.command_number);
     mg_uuid_derived(mg_slice_of("operator"), mg_slice_of(name), command->command_id);
     if (command->kind != MG_CAUSE_SETTLE && command->kind != MG_CAUSE_SKIP) {
+        sim_submitted_find(mg_slice_of(record->order_id))->is_repeated = true;
         return true;
     }
     if (record->step_names[step] == NULL) {

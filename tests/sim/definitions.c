@@ -62,7 +62,12 @@ static const struct {
 #define SERVICE(name)                                                                                        \
     "{\"service\":\"" name "\",\"url\":\"http://127.0.0.1:1/" name                                           \
     "\",\"tries\":2,\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
-static const char *const SERVICES[] = {SERVICE("stock"), SERVICE("bank"), SERVICE("post"), SERVICE("yard")};
+static const struct {
+    const char *name, *text;
+} SERVICES[] = {{"stock", SERVICE("stock")},
+                {"bank", SERVICE("bank")},
+                {"post", SERVICE("post")},
+                {"yard", SERVICE("yard")}};
 
 int sim_workflow_count(void)
 {
@@ -81,7 +86,12 @@ int sim_service_count(void)
 
 const char *sim_service_text(int index)
 {
-    return SERVICES[index];
+    return SERVICES[index].text;
+}
+
+const char *sim_service_name(int index)
+{
+    return SERVICES[index].name;
 }
 
 struct mg_definition *sim_definitions_create(void)

@@ -99,11 +99,11 @@ static void drain_now(void *arg)
 
 /* ---- faults ---- */
 
-/* One of the living; NULL: the one drawn is dead. */
+/* One that runs; NULL: the one drawn is dead, or paused. */
 static struct sim_node *draw_node(void)
 {
     struct sim_node *node = sim_node_at((int)sim_draw((uint64_t)sim_node_count()));
-    return node->is_alive ? node : NULL;
+    return node->is_alive && node->paused_until_us <= sim_now_us() ? node : NULL;
 }
 
 static void on_kill(void *arg)

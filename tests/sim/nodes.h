@@ -35,6 +35,7 @@ struct mg_definition *sim_definitions_create(void); /* of all workflows, for a s
 int sim_workflow_count(void);
 const char *sim_workflow_name(int index);
 int sim_service_count(void);
+const char *sim_service_name(int index);
 const char *sim_service_text(int index); /* a service file's content */
 
 #endif

@@ -19,6 +19,8 @@ struct sim_submitted {
     uint64_t seen;                         /* bits: the statuses that its client has had, by seq */
     /* the checker's */
     bool is_operated; /* an operator took a step out of its workflow's hands: skipped or settled it */
+    bool is_repeated; /* an operator resumed or restarted it: what may be sent once was perhaps sent once more
+                       */
     bool is_tail_lost, is_lost;
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
 };
