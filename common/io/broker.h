@@ -86,7 +86,8 @@ void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 int mg_broker_untold_acks(const struct mg_broker *broker, int consumer);
 void mg_broker_reject(struct mg_broker *broker,
                       struct mg_delivery *delivery); /* to the dead-letter exchange */
-void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery); /* only when draining */
+void mg_broker_requeue(struct mg_broker *broker,
+                       struct mg_delivery *delivery); /* counts as a delivery: never in a tight loop */
 
 /* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here
  * stay. Resuming one that consumes, with another prefetch, gives it that prefetch. */

@@ -4,6 +4,9 @@
  * been handed to the broker, and, under load, it began some time ago; so what waits in memory is bounded by
  * one batch and the publish window.
  *
+ * A store that stays away, perhaps from this instance alone: consume no more and give back what waits, until
+ * it is there again. Another instance may reach it.
+ *
  * Stopping (law 15): consume no more, give back what has not been begun, finish what is in hand. What does
  * not finish in time comes again to another instance, as after a crash.
  */
@@ -22,6 +25,10 @@
 #define MG_RANK_LAST INT64_MIN
 /* So many rounds in a row that the store did not take are more than a hitch: it may be up for others. */
 #define MG_LEAD_FAILURES_MAX 3
+/* So long a store may be away before what waits is given back: longer than a server's restart, for each
+ * giving back counts as a delivery; and with the 15 s after which a silent session is given up, within 25 s.
+ */
+#define MG_AWAY_MS 5000
 /* The last acks leave with the loop's next turns. */
 #define MG_LINGER_MS 50
 
@@ -46,6 +53,10 @@ static void on_pump(void *arg)
                      !mg_timer_is_active(scheduler->backoff) && !mg_timer_is_active(scheduler->pace);
     if (may_start && !mg_inbox_is_empty(scheduler)) {
         mg_batch_start(scheduler);
+    }
+    if (scheduler
+            ->is_away) { /* the batch that was in hand, and what came before the broker had heard of it */
+        mg_inbox_give_back(scheduler);
     }
     if (scheduler->is_draining) {
         mg_inbox_left_due(scheduler, true);
@@ -81,6 +92,23 @@ static void on_leave(void *arg)
     mg_inbox_left_due(arg, false);
 }
 
+static void consumers_pause(struct mg_scheduler *scheduler)
+{
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        mg_broker_pause(scheduler->broker, i);
+    }
+}
+
+static void on_away(void *arg)
+{
+    struct mg_scheduler *scheduler = arg;
+    scheduler->is_away = true;
+    mg_log(MG_LOG_WARN, "the store stays away; what waits is left to other schedulers",
+           MG_LOG_NUMBER("in_hand", scheduler->work_count));
+    consumers_pause(scheduler);
+    mg_scheduler_wake(scheduler);
+}
+
 void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code)
 {
     if (!scheduler->has_ended) {
@@ -104,9 +132,7 @@ void mg_scheduler_drain(struct mg_scheduler *scheduler)
         return;
     }
     scheduler->is_draining = true;
-    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        mg_broker_pause(scheduler->broker, i);
-    }
+    consumers_pause(scheduler);
     mg_inbox_give_back(scheduler);
     mg_inbox_left_due(scheduler, true);
     mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->work_count));
@@ -157,6 +183,15 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
     mg_scheduler_rank(scheduler);
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
+    if (is_up) {
+        mg_timer_stop(scheduler->away_timer);
+        for (int i = 0; i < MG_LANE_CONSUMERS && scheduler->is_away && !scheduler->is_draining; i++) {
+            mg_broker_resume(scheduler->broker, i, (uint16_t)scheduler->options->prefetch);
+        }
+        scheduler->is_away = false;
+    } else if (!scheduler->is_draining && !scheduler->is_away) {
+        mg_timer_start(scheduler->away_timer, MG_AWAY_MS, 0);
+    }
     mg_scheduler_wake(scheduler);
 }
 
@@ -232,10 +267,12 @@ static bool timers_create(struct mg_scheduler *scheduler)
     scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
     scheduler->leave_timer = mg_timer_create(loop, on_leave, scheduler);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
+    scheduler->away_timer = mg_timer_create(loop, on_away, scheduler);
     scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
     return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->pace != NULL &&
            scheduler->outbox_timer != NULL && scheduler->store_retry != NULL &&
-           scheduler->leave_timer != NULL && scheduler->drain_timer != NULL && scheduler->tick != NULL;
+           scheduler->leave_timer != NULL && scheduler->drain_timer != NULL &&
+           scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
 
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
@@ -297,6 +334,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_timer_destroy(scheduler->store_retry);
     mg_timer_destroy(scheduler->leave_timer);
     mg_timer_destroy(scheduler->drain_timer);
+    mg_timer_destroy(scheduler->away_timer);
     mg_timer_destroy(scheduler->tick);
     if (scheduler->pump != NULL) {
         mg_idle_destroy(scheduler->pump);

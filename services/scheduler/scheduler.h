@@ -225,6 +225,7 @@ struct mg_scheduler {
     bool is_broker_up, is_store_up, is_loaded, is_draining, has_ended;
     int64_t rank;  /* among all that consume, while it may lead */
     bool has_left; /* something for others, to whom it must come first from now on */
+    bool is_away;  /* the store has been down for so long that nothing is consumed */
 
     /* inbox */
     struct mg_lane_list lanes[MG_LANE_COUNT];
@@ -267,6 +268,7 @@ struct mg_scheduler {
     bool is_definition_in_hand;
 
     struct mg_timer *drain_timer;
+    struct mg_timer *away_timer;
     struct mg_timer *tick; /* queues are looked at, and intake that a full window held back */
     bool is_lingering;     /* all is done; the last acks are leaving */
 };

@@ -108,6 +108,14 @@ void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
     fake_broker.options.rank = rank;
 }
 
+void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
+{
+    (void)broker;
+    (void)consumer;
+    (void)prefetch;
+    fake_broker.resumed++;
+}
+
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
 {
     static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};

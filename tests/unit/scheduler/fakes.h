@@ -59,7 +59,7 @@ struct fake_broker {
     const char *fails_type; /* messages of this type end as `failure` */
     enum mg_publish_outcome failure;
     size_t room;
-    int acked, rejected, requeued, paused;
+    int acked, rejected, requeued, paused, resumed;
     int64_t queue_ready, queue_consumers; /* what a watched queue shows; consumers -2: nothing is seen */
     int looks;                            /* asked for beside the watch's period */
 };

@@ -422,6 +422,31 @@ START_TEST(what_is_going_on_comes_first_and_high_leaves_a_place_to_normal)
 }
 END_TEST
 
+/* Would catch: orders that wait as long as one scheduler alone cannot reach the database, because it holds
+ * them. */
+START_TEST(what_waits_for_a_store_that_stays_away_is_given_back)
+{
+    fake_store.options.on_state(fake_store.options.arg, false, "away");
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.requeued, 0); /* a restart is over before that */
+    fake_loop_advance(60000);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.paused, MG_LANE_CONSUMERS);
+    ck_assert_int_eq(fake_broker.requeued, 1);
+    stage_submit("o2", false); /* was under way when the consumers were stopped */
+    fake_loop_advance(300);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.requeued, 2);
+    ck_assert_int_eq(fake_broker.acked, 0);
+    fake_store.options.on_state(fake_store.options.arg, true, "");
+    ck_assert_int_eq(fake_broker.resumed, MG_LANE_CONSUMERS);
+    stage_submit("o1", true);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
+}
+END_TEST
+
 /* Would catch: a stop that leaves messages unacked for nobody, or does not wait for what is in hand (law 15).
  */
 START_TEST(a_drain_gives_back_what_waits_and_finishes_what_is_in_hand)
@@ -482,6 +507,7 @@ int main(void)
     tcase_add_test(messages, a_queue_is_looked_at_while_it_is_in_use);
     tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
+    tcase_add_test(messages, what_waits_for_a_store_that_stays_away_is_given_back);
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
     tcase_add_test(messages, a_drain_is_bounded);
     suite_add_tcase(suite, messages);
