@@ -31,9 +31,9 @@
 #define MG_AMQP_CHANNEL                                                                                      \
     1 /* one channel a connection: the library drops frames of others while it waits for one */
 #define MG_AMQP_FRAME_MAX 131072 /* RabbitMQ's default; 4.1 and later refuse less than 8192 */
-#define MG_AMQP_HEARTBEAT_S                                                                                  \
-    10 /* below 5 s gives false alarms; a silent broker is noticed after twice this                          \
-        */
+/* RabbitMQ gives up a silent peer after two to three of these, so that whatever it held moves again within
+ * 25 s; below 5 s they give false alarms. */
+#define MG_AMQP_HEARTBEAT_S    8
 #define MG_AMQP_RPC_TIMEOUT_MS 5000 /* for the handshake and each question of the protocol */
 #define MG_AMQP_SHORT_MAX                                                                                    \
     255 /* a short string of the protocol; the library would cut longer ones silently                        \

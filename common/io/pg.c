@@ -24,8 +24,9 @@
 #include "io/pg_call.h"
 #include "io/pg_libpq.h"
 
+/* Back within 10 s of a server that is, the handshake included. */
 #define RECONNECT_MIN_MS 100
-#define RECONNECT_MAX_MS (10 * 1000)
+#define RECONNECT_MAX_MS (5 * 1000)
 /* Longer than any statement may take on the server (10 s): means a stalled server or path, nothing else. */
 #define ANSWER_MAX_MS   (15 * 1000)
 #define WATCH_PERIOD_MS 1000
