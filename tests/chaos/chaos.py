@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""chaos.py: faults by seed against the whole system, then the verdict. tests/chaos/run builds and starts it."""
+
+import argparse
+import collections
+import ctypes
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "deploy"), str(HERE.parent / "e2e")]
+
+import stage as stages  # noqa: E402  # before the others: it says where they are
+from local import cluster, processes  # noqa: E402
+
+import check  # noqa: E402
+import faults_broker  # noqa: E402,F401
+import faults_client  # noqa: E402,F401
+import faults_database  # noqa: E402,F401
+import faults_net  # noqa: E402,F401
+import faults_process  # noqa: E402,F401
+import rows  # noqa: E402
+from load import Load  # noqa: E402
+from nemesis import BOUND_S, FAULTS, Nemesis  # noqa: E402
+
+WARM_UP_S = 5.0
+BOUND_AFTER_HEAL_S = 180.0  # attempts of 30 s, some of them one after the other, the sweep, a breaker's rest
+REPOST_S = 20.0             # then the client asks what became of those it has not heard the end of
+SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
+         "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
+         "something else under a known id", "replies forged"]
+OWN_NETWORK = "MAKEGOOD_CHAOS_NETWORK"
+
+
+class History:
+    """Everything in the order in which it was noticed: a line of JSON each."""
+
+    def __init__(self, path):
+        self.path = path
+        self.file = open(path, "w", encoding="utf-8", buffering=1)  # pylint: disable=consider-using-with
+        self.began = time.monotonic()
+
+    def note(self, what, **fields):
+        self.file.write(json.dumps({"at": round(time.monotonic() - self.began, 3), "what": what, **fields}) + "\n")
+        if what in ("fault", "recovered", "death"):
+            print(f"{time.monotonic() - self.began:8.1f} s  {what}  " + "  ".join(f"{value}" for value in fields.values()),
+                  file=sys.stderr, flush=True)
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="tests/chaos/run", description="Breaks things by seed and checks that nothing was lost.")
+    parser.add_argument("--seed", type=int, metavar="N", help="the order of the faults and of the orders (drawn, and printed)")
+    parser.add_argument("--minutes", type=float, default=10.0, metavar="M", help="how long faults are injected (10)")
+    parser.add_argument("--rate", type=float, default=25.0, metavar="N", help="orders a second (25)")
+    parser.add_argument("--cluster", action="store_true", help="a broker of three nodes")
+    parser.add_argument("--row", type=int, action="append", metavar="N", help="only the faults of this row of the catalogue")
+    parser.add_argument("--fault", action="append", metavar="WORDS", help="only faults whose names hold these words")
+    parser.add_argument("--times", type=int, default=2, metavar="N", help="with --row or --fault: how often each (2)")
+    parser.add_argument("--short", action="store_true", help="a minute of a few faults in a fixed order: for tests/run")
+    parser.add_argument("--list", action="store_true", help="every row of the catalogue, and what covers it")
+    parser.add_argument("--break", dest="sabotage", choices=("row", "ledger", "status"), help="falsify the evidence at the end: "
+                        "the verdict must be red")
+    parser.add_argument("--keep", action="store_true", help="keep the logs also of a run that found nothing")
+    options = parser.parse_args(words)
+    if options.short:
+        options.seed, options.rate, options.times, options.fault = 1, 10.0, 1, SHORT
+    return options
+
+
+def enter_own_network(words):
+    """As root: once more, in a network and a table of mounts of our own, where cutting wires cuts nobody else's."""
+    if os.geteuid() != 0 or OWN_NETWORK in os.environ or shutil.which("unshare") is None or shutil.which("iptables") is None:
+        return OWN_NETWORK in os.environ
+    begin = ["unshare", "--net", "--mount", "--"]
+    test = subprocess.run(begin + ["sh", "-c", "ip link set lo up && iptables -w -L"], capture_output=True, check=False)
+    if test.returncode != 0:
+        return False
+    os.environ[OWN_NETWORK] = "1"
+    os.execvp("unshare", begin + ["sh", "-c", 'ip link set lo up && exec "$@"', "chaos", sys.executable, __file__] + words)
+    return True
+
+
+def settle(stage, load):
+    """Everything is healed; all must end within the bound. The client asks once more for what it has not heard the end of."""
+    load.pause()
+    began = time.monotonic()
+    asked_at = 0.0
+
+    def has_ended():
+        nonlocal asked_at
+        if not load.unposted and load.open_count() == 0:
+            return True
+        if time.monotonic() - max(began, asked_at) > REPOST_S:
+            asked_at = time.monotonic()
+            load.post_again([order for order in load.snapshot() if order.ended is None])
+        return False
+
+    stage.wait(has_ended, BOUND_AFTER_HEAL_S)
+    stage.wait(lambda: all(process.is_running() and process.is_ready() for process in stage.cluster.all), 60)
+    stage.wait(lambda: not stage.rows("SELECT 1 FROM order_event WHERE owed LIMIT 1"), 60)
+    return time.monotonic() - began
+
+
+def falsify(stage, what):
+    """Evidence that something went wrong, to see that the check sees it."""
+    if what == "row":
+        stage.rows("DELETE FROM order_process WHERE order_id = (SELECT order_id FROM order_process LIMIT 1) RETURNING 1")
+    elif what == "ledger":
+        path = stage.cluster.remotes["payment"].ledger
+        subprocess.run([sys.executable, "-c", "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], timeout=10); "
+                        "d.execute('UPDATE entries SET effects = 2 WHERE rowid = (SELECT min(rowid) FROM entries)'); d.commit()",
+                        str(path)], check=True)
+    elif what == "status":
+        stage.rows("UPDATE order_process SET process_state = 'processed' WHERE order_id = (SELECT order_id FROM order_process "
+                   "WHERE process_state = 'compensated' LIMIT 1) RETURNING 1")
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def print_table(nemesis):
+    """Recovery by fault, and by what was measured; two at once count apart."""
+    groups = collections.OrderedDict()
+    for injection in nemesis.injections:
+        name = injection.fault.name if injection.is_alone else "two at once"
+        groups.setdefault(name, []).append(injection)
+    for measure in BOUND_S:
+        alone = [each for each in nemesis.injections if each.is_alone and each.fault.measure == measure]
+        if alone:
+            groups[f"ALL: {measure}"] = alone
+    width = max((len(name) for name in groups), default=10)
+    print(f"\n{'fault':<{width}}  times  recovery p50     p99     max   bound  rows")
+    late = []
+    for name, injections in groups.items():
+        waits = [each.recovery_s for each in injections if each.recovery_s is not None]
+        bound = BOUND_S[injections[0].fault.measure] if name != "two at once" else None
+        of_rows = " ".join(str(row) for row in injections[0].fault.rows) if not name.startswith(("ALL", "two")) else ""
+        mark = ""
+        if bound is not None and waits and quantile(waits, 0.99) > bound:
+            mark = "  <-- late"
+            if name.startswith("ALL"):
+                late.append(name)
+        print(f"{name:<{width}}  {len(injections):>5}  {statistics.median(waits):>12.2f}  {quantile(waits, 0.99):>6.2f}  {max(waits):>6.2f}  "
+              f"{f'{bound:g}' if bound else '-':>5}   {of_rows}{mark}")
+    return late
+
+
+def chosen_faults(options):
+    if options.row:
+        return {each.name for each in FAULTS.values() if set(options.row) & set(each.rows)}
+    if options.fault:
+        return {each.name for each in FAULTS.values() if any(words in each.name for words in options.fault)}
+    return None
+
+
+def run_faults(nemesis, options):
+    if options.row or options.fault:
+        for each in nemesis.faults * options.times:
+            nemesis.inject([each])
+            nemesis.stage.wait_s(1.0)
+    else:
+        nemesis.run(time.monotonic() + options.minutes * 60)
+
+
+def run(options):
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
+    names = chosen_faults(options)
+    if names is not None and not names:
+        print("chaos: no fault does that; see --list")
+        return 2
+    processes.end_on_signals()
+    ctypes.CDLL(None).prctl(1, 15)
+    build = cluster.build_folder()
+    has_own_network = OWN_NETWORK in os.environ
+    history_path = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"makegood-chaos-{seed}-{os.getpid()}.jsonl"
+    history = History(history_path)
+    stage, wrong = None, ["the run did not come to its end"]
+    print(f"seed {seed}; {'a network of its own: silence by iptables' if has_own_network else 'silence by the proxy'}")
+    try:
+        stage = stages.Stage(build, options.cluster, has_own_network, history)
+        stage.start()
+        load = stage.load = Load(lambda: stage.proxy.ports["client.broker"], seed, options.rate, history)
+        nemesis = Nemesis(stage, load, seed, history, names)
+        if names is not None and not nemesis.faults:
+            print(f"chaos: skipped: {', '.join(nemesis.skipped)}: this machine or run has not what that needs")
+            return 0
+        load.start()
+        stage.wait_s(WARM_UP_S)
+        run_faults(nemesis, options)
+        stage.wait_s(2.0)
+        took_s = settle(stage, load)
+        load.end()
+        falsify(stage, options.sabotage)
+        findings = check.check_all(stage, load, nemesis.injections)
+        check.check_ends(findings, stage)
+        late = print_table(nemesis)
+        wrong = findings.texts
+        tell(options, load, nemesis, findings, late, took_s, seed)
+    finally:
+        if stage is not None:
+            keep = bool(wrong) or options.keep
+            if keep:
+                print(f"history: {history_path}\nlogs: {stage.scratch}")
+            else:
+                history_path.unlink()
+            stage.end(keep)
+    return 1 if wrong else 0
+
+
+def tell(options, load, nemesis, findings, late, took_s, seed):
+    orders = load.snapshot()
+    ended = collections.Counter(order.ended for order in orders)
+    print(f"\norders: {len(orders)} posted in {load.posts} posts, " + ", ".join(f"{count} {word}" for word, count in sorted(ended.items(), key=str))
+          + f"; the last ended {took_s:.1f} s after the last fault was healed")
+    print("the client's connections broke: " + (", ".join(f"{name} {count}" for name, count in load.errors.items()) or "never"))
+    print(f"orders lost: {findings.lost}; effects repeated: {findings.repeated}; {findings.checked} checks")
+    if nemesis.skipped:
+        print("not possible here: " + ", ".join(nemesis.skipped))
+    for name in late:
+        print(f"later than its bound: {name}")
+    for text in findings.texts[:30]:
+        print(f"wrong: {text}")
+    if len(findings.texts) > 30:
+        print(f"wrong: and {len(findings.texts) - 30} more")
+    again = f"tests/chaos/run --seed {seed} " + ("--cluster " if options.cluster else "") + f"--minutes {options.minutes:g}"
+    print("all is as it should be" if not findings.texts else f"{len(findings.texts)} things are wrong; again by: {again}")
+
+
+def main(words):
+    options = parse(words)
+    if options.list:
+        return rows.show(FAULTS)
+    enter_own_network(words)
+    return run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,106 @@
+/*
+ * The proxy's connections: two lanes each, one a direction, through which bytes go as the route's mode for
+ * that direction allows. proxy.c says what the modes are.
+ */
+#ifndef CHAOS_LINK_H
+#define CHAOS_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sift.h"
+
+enum {
+    NAME_SIZE = 64,
+    BUFFER = 32768,  /* of each direction of a connection, before and behind the sieve */
+    PIECES_MAX = 64, /* delayed pieces of a direction; when they are used up, nothing is read */
+    UP = 0,
+    DOWN = 1,
+};
+
+enum mode {
+    MODE_PASS,
+    MODE_DELAY,
+    MODE_BLACKHOLE,
+    MODE_RESET,
+    MODE_SLICE,
+    MODE_CUT,
+    MODE_DROP_ACK,
+    MODE_CORRUPT,
+    MODE_CUT_COMMIT,
+    MODE_HOLD_COMMIT,
+};
+
+struct rule {
+    enum mode mode;
+    long n;
+    unsigned edition; /* rises with each change, so that connections count anew */
+};
+
+struct route {
+    char name[NAME_SIZE];
+    int listener;
+    uint16_t target;
+    enum protocol protocol;
+    struct rule rules[2];
+    long fired;
+    long long bytes[2];
+};
+
+struct piece {
+    size_t size;
+    int64_t due_ms;
+};
+
+/* One direction of a connection. */
+struct lane {
+    int from, to;
+    uint8_t in[BUFFER], out[BUFFER];
+    size_t in_size, out_size;
+    struct piece pieces[PIECES_MAX]; /* of `out`, oldest first, while the mode is delay */
+    int piece_count;
+    struct sift sift;
+    size_t unit_left; /* bytes of the present unit that are still to come */
+    bool is_dropped;  /* the present unit vanishes */
+    bool is_corrupt;
+    bool is_commit;
+    bool wants_one_byte; /* the next unit is one byte */
+    unsigned edition;
+    long counted; /* units or bytes since the mode was set, as the mode counts */
+    bool has_fired;
+    bool is_ended; /* its sender has closed */
+    bool is_shut;  /* and the other side knows */
+};
+
+struct link {
+    struct route *route;
+    int ends[2]; /* client, server */
+    struct lane lanes[2];
+    bool is_connecting;
+    bool is_doomed;    /* reset as soon as the server has answered */
+    bool is_held;      /* what the server answers stays here, while the up mode is hold-commit */
+    bool is_condemned; /* to be reset in this round */
+};
+
+/* Milliseconds of a clock that only goes forward. */
+int64_t now_ms(void);
+/* On 127.0.0.1; -1: errno says why. */
+int listen_on(uint16_t port);
+
+/* Connects to the route's target and takes `client` over; NULL: `client` has been reset. */
+struct link *link_begin(struct route *route, int client);
+/* Both ends are closed or reset; `link` is freed. */
+void link_end(struct link *link);
+/* It has come to its end by itself, or is condemned. */
+bool link_is_over(const struct link *link);
+/* What to poll for: of the client (0) and of the server (1). */
+void link_wants(const struct link *link, int64_t now, short ret_events[2]);
+/* Moves what can be moved, after poll has said `events` of the two ends. */
+void link_serve(struct link *link, const short events[2], int64_t now);
+/* Takes over a mode that has changed. */
+void link_renew(struct link *link);
+/* When the next delayed piece is due; -1: there is none. */
+int64_t link_due_ms(const struct link *link);
+
+#endif

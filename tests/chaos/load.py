@@ -1,0 +1,219 @@
+"""Orders without a pause, at a steady rate, from a client that behaves as the contract asks: it repeats what was not confirmed,
+posts an order again of which it has heard nothing, and lets nobody know what it must not forget.
+
+Two threads, each with a connection of its own: what is posted must not wait for what is told, nor the other way round. All
+times are of this program's monotonic clock.
+"""
+
+import collections
+import json
+import random
+import threading
+import time
+import traceback
+
+import pika
+import pika.exceptions
+
+from local import processes
+
+QUEUE = "client.chaos.statuses"
+ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
+SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again
+RATE_MAX = 400      # orders that are caught up with at a time after an outage
+
+# What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
+Kind = collections.namedtuple("Kind", "name share behaviour meant is_plain workflows")
+ALL = ("three", "careful", "fan", "pivot", "patient")
+FREE = ("three", "careful", "fan")
+KINDS = (
+    Kind("plain", 58, None, "processed", True, ALL),
+    Kind("carrier declines", 16, {"carrier": "decline"}, "compensated", True, FREE),
+    Kind("refund fails once", 3, {"carrier": "decline", "payment": "undo-fail:1"}, "compensated", False, FREE),
+    Kind("payment is down for two calls", 3, {"payment": "unavailable:2"}, "processed", False, ALL),
+    Kind("payment says come back later", 2, {"payment": "too-many:1"}, "processed", False, ALL),
+    Kind("inventory acts, then drops the line", 4, {"inventory": "drop"}, "processed", False, ALL),
+    Kind("carrier acts, answers late", 4, {"carrier": "slow:1500"}, "processed", False, ALL),
+    Kind("payment acts late", 3, {"payment": "late:800"}, "processed", False, ALL),
+    Kind("carrier acts, half an answer", 3, {"carrier": "truncate:1"}, "processed", False, ALL),
+    Kind("payment works for a second", 4, {"payment": "accept:1000"}, "processed", False, ("patient",)),
+)
+
+
+class Order:
+    def __init__(self, order_id, body, kind, wanted_at, is_high):
+        self.order_id, self.body, self.kind, self.wanted_at, self.is_high = order_id, body, kind, wanted_at, is_high
+        self.confirmed_at = None
+        self.posted_at = None
+        self.statuses = {}   # seq → status message
+        self.heard = []      # when something new of it was heard
+        self.contradictions = []
+        self.ended = None    # the last word that it was told
+
+    def longest_silence(self, since):
+        """Between two news of it, from `since` or its posting until its end."""
+        begin = max(since, self.wanted_at)
+        heard = [begin] + [at for at in self.heard if at > begin]
+        return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=0.0)
+
+
+class Load:
+    """`port()` is where the broker is to be reached now."""
+
+    def __init__(self, port, seed, rate, history):
+        self.port, self.rate, self.history = port, rate, history
+        self.dice = random.Random(seed)
+        self.prefix = f"chaos-{seed}"
+        self.orders = {}
+        self.unposted = collections.deque()
+        self.lock = threading.Lock()
+        self.is_wanted = self.is_ending = False
+        self.next_at = 0.0   # when the next order is wanted; also while nobody can take it
+        self.posts = self.unconfirmed = self.unroutable = 0
+        self.strangers = []  # statuses of orders that nobody posted
+        self.errors = collections.Counter()
+        self.last_error = ""
+        self.threads = [threading.Thread(target=self.run, args=(work,), daemon=True) for work in (self.post_all, self.listen)]
+
+    # --- for the nemesis and the check -----------------------------------------------------------------------------------
+
+    def start(self):
+        self.is_wanted, self.next_at = True, time.monotonic()
+        for thread in self.threads:
+            thread.start()
+
+    def pause(self):
+        """No new orders; those there are go on."""
+        self.is_wanted = False
+
+    def end(self):
+        self.is_ending = True
+        for thread in self.threads:
+            thread.join(30)
+
+    def snapshot(self):
+        with self.lock:
+            return list(self.orders.values())
+
+    def waits(self, since, window_s):
+        """The longest silence of each plain order that was open at `since`, or was wanted in the `window_s` after it; None for
+        one that has not ended."""
+        found = [None] if self.is_wanted and self.next_at < since + window_s else []
+        for order in self.snapshot():
+            if order.kind.is_plain and order.wanted_at <= since + window_s and not (order.ended and order.heard[-1] <= since):
+                found.append(order.longest_silence(since) if order.ended else None)
+        return found
+
+    def open_count(self):
+        return sum(order.ended is None for order in self.snapshot())
+
+    def post_again(self, orders):
+        """As a client does that has heard nothing; the answer is the present status."""
+        with self.lock:
+            self.unposted.extend(order for order in orders if order not in self.unposted)
+
+    # --- posting ---------------------------------------------------------------------------------------------------------
+
+    def run(self, work):
+        while not self.is_ending:
+            try:
+                parameters = pika.URLParameters(f"amqp://guest:guest@127.0.0.1:{self.port()}/%2F?heartbeat=8&"
+                                                "blocked_connection_timeout=15&socket_timeout=5&stack_timeout=8")
+                connection = pika.BlockingConnection(parameters)
+                try:
+                    work(connection)
+                finally:
+                    if connection.is_open:
+                        connection.close()
+            except Exception as error:  # pylint: disable=broad-except  # pika raises all sorts when a connection breaks
+                self.errors[f"{work.__name__}: {type(error).__name__}"] += 1
+                self.last_error = traceback.format_exc()
+                time.sleep(processes.POLL_S * 5)  # POLL_S: until the next connection
+
+    def post_all(self, connection):
+        channel = connection.channel()
+        channel.confirm_delivery()
+        looked_at = time.monotonic()
+        while not self.is_ending:
+            now = time.monotonic()
+            made = 0
+            while self.is_wanted and self.next_at <= now and made < RATE_MAX:
+                self.make(self.next_at)
+                self.next_at += 1.0 / self.rate
+                made += 1
+            if now - looked_at > 1.0:
+                looked_at = now
+                self.post_again(order for order in self.snapshot() if order.confirmed_at is not None and not order.heard
+                                and now - order.posted_at > SILENCE_S)
+            self.post_some(channel)
+            connection.process_data_events(time_limit=processes.POLL_S)
+
+    def make(self, wanted_at):
+        kind = self.dice.choices(KINDS, [kind.share for kind in KINDS])[0]
+        number = len(self.orders) + 1
+        payload = {"n": number, "amount": "AMOUNT", "text": "é" * self.dice.randrange(40)}
+        if kind.behaviour:
+            payload["behaviour"] = kind.behaviour
+        is_high = self.dice.random() < 0.1
+        body = json.dumps({"order_id": f"{self.prefix}-{number:06}", "workflow": self.dice.choice(kind.workflows), "payload": payload,
+                           "notify": "steps", "priority": "high" if is_high else "normal"})
+        body = body.replace('"AMOUNT"', f"{number % 1000}.50")  # money keeps its zeros
+        order = Order(f"{self.prefix}-{number:06}", body, kind, wanted_at, is_high)
+        with self.lock:
+            self.orders[order.order_id] = order
+            self.unposted.append(order)
+
+    def post_some(self, channel):
+        deadline = time.monotonic() + 0.5
+        while self.unposted and time.monotonic() < deadline and not self.is_ending:
+            order = self.unposted[0]
+            self.posts += 1
+            order.posted_at = time.monotonic()
+            try:
+                channel.basic_publish("makegood.intake", "orders.intake.high" if order.is_high else "orders.intake", order.body.encode(),
+                                      mandatory=True, properties=pika.BasicProperties(
+                                          delivery_mode=2, message_id=order.order_id, correlation_id="corr-" + order.order_id,
+                                          reply_to=QUEUE, content_type="application/json"))
+            except (pika.exceptions.UnroutableError, pika.exceptions.NackError):
+                self.unroutable += 1
+                return  # the queue is full or gone: once more, later
+            except pika.exceptions.AMQPError:
+                self.unconfirmed += 1
+                raise
+            if order.confirmed_at is None:
+                order.confirmed_at = time.monotonic()
+                self.history.note("posted", order=order.order_id, kind=order.kind.name)
+            with self.lock:
+                self.unposted.popleft()
+
+    # --- listening -------------------------------------------------------------------------------------------------------
+
+    def listen(self, connection):
+        channel = connection.channel()
+        channel.queue_declare(QUEUE, durable=True, arguments={"x-queue-type": "quorum"})
+        channel.basic_qos(prefetch_count=500)
+        channel.add_on_cancel_callback(lambda _frame: connection.close())
+        channel.basic_consume(QUEUE, self.take)
+        while not self.is_ending:
+            connection.process_data_events(time_limit=processes.POLL_S)
+
+    def take(self, channel, method, properties, body):
+        now = time.monotonic()
+        message = json.loads(body)
+        order = self.orders.get(message.get("order_id"))
+        if order is None:
+            if not (properties.correlation_id or "").startswith("bad-"):
+                self.strangers.append(message)
+        elif message["status"] == "rejected":
+            if properties.correlation_id == "corr-" + order.order_id:
+                order.contradictions.append(message)
+        else:
+            seen = order.statuses.setdefault(message["seq"], message)
+            if {**seen, "at": ""} != {**message, "at": ""}:
+                order.contradictions.append(message)
+            if seen is message:
+                self.history.note("told", order=order.order_id, seq=message["seq"], status=message["status"])
+                order.heard.append(now)
+            if message["status"] in ENDS:
+                order.ended = message["status"]
+        channel.basic_ack(method.delivery_tag)

@@ -1,0 +1,428 @@
+"""What faults act on: private servers, three of each of Makegood's processes, the sample remotes, and between each process and
+each of its servers a route of the proxy of our own.
+
+A process is started again two seconds after it has ended, as the infrastructure would (systemd, containers). One that ends
+without having been told to is a finding.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import psycopg2
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+sys.path[:0] = [str(REPOSITORY / "deploy"), str(REPOSITORY / "tests" / "e2e")]
+
+from local import cluster, processes, servers  # noqa: E402
+from harness import step  # noqa: E402
+
+DEAD_FOR_S = 2.0      # how long a killed process stays dead: long enough that others must take over
+DISK_MB = 3072        # of the database, where it can have one of its own: room for an hour of orders twice, for a standby
+OURS_S = 0.5          # how often the leader's row is looked at
+PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
+STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
+
+
+class Proxy:
+    """The proxy's process and its routes by name."""
+
+    def __init__(self, program, scratch):
+        self.path = scratch / "proxy.socket"
+        self.process = processes.Process("proxy", [program, self.path], scratch / "proxy.log")
+        self.peer = None
+        self.ports, self.protocols = {}, {}
+
+    def start(self):
+        self.process.start()
+        processes.wait_until(self.path.exists, "the proxy listens", alive=self.process)
+        self.peer = socket.socket(socket.AF_UNIX)
+        self.peer.settimeout(10)
+        self.peer.connect(str(self.path))
+        self.answers = self.peer.makefile("r")
+        return self
+
+    def tell(self, *words):
+        self.peer.sendall((" ".join(str(word) for word in words) + "\n").encode())
+        answer = self.answers.readline().split()
+        if not answer or answer[0] != "ok":
+            raise processes.Failure(f"the proxy answers {' '.join(answer)!r} to {words}")
+        return [int(word) for word in answer[1:]]
+
+    def route(self, name, target, protocol):
+        """The port of a new route."""
+        self.ports[name] = processes.free_port()
+        self.protocols[name] = protocol
+        self.tell("route", name, self.ports[name], target, protocol)
+        return self.ports[name]
+
+    def mode(self, name, way, mode, n=""):
+        self.tell("mode", name, way, mode, n)
+
+    def heal(self, name):
+        self.mode(name, "both", "pass")
+
+    def close(self, name):
+        self.tell("close", name)
+
+    def fired(self, name):
+        return self.tell("count", name)[1]
+
+    def target(self, protocol, port):
+        """All routes of a protocol lead there from now on, and what led elsewhere is cut."""
+        for name, mine in self.protocols.items():
+            if mine == protocol:
+                self.tell("target", name, port)
+                self.close(name)
+
+
+class Clock:
+    """The wall clock of one process or server, which can be set wrong."""
+
+    def __init__(self, library, folder, name):
+        self.path = folder / f"clock-{name}"
+        self.library = library
+        self.path.write_bytes(struct.pack("=q", 0))
+        self.path.chmod(0o644)
+
+    @property
+    def env(self):
+        return {"LD_PRELOAD": str(self.library), "CHAOS_CLOCK": str(self.path)} if self.library else {}
+
+    def set_ahead(self, seconds):
+        with open(self.path, "r+b") as file:
+            file.write(struct.pack("=q", int(seconds * 1000)))
+
+
+class Postgres(servers.Postgres):
+    """A server with room for replication and a clock of its own."""
+
+    def __init__(self, folder, clock):
+        super().__init__(folder)
+        self.clock = clock
+
+    def create(self):
+        super().create()
+        self.process.env = self.clock.env
+        self.set("max_wal_size", "256MB")
+
+    def set(self, name, value):
+        with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
+            conf.write(f"{name} = '{value}'\n")
+
+    def follow(self, primary):
+        """Becomes a standby of `primary`, with a copy of all it has."""
+        self.folder.mkdir()
+        if self.user is not None:
+            shutil.chown(self.folder, self.user, self.user)
+        self.password = primary.password
+        self.run("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d", primary.dsn_of("postgres"))
+        self.set("port", self.port)
+        self.set("unix_socket_directories", self.folder)
+        self.process = processes.Process(f"postgres-{self.port}", [self.bin / "postgres", "-D", self.data],
+                                         primary.process.log_path, user=self.user, cwd="/", env=self.clock.env)
+        self.start()
+        self.wait_ready()
+
+    def promote(self):
+        self.psql("SELECT pg_promote()", "postgres")
+        processes.wait_until(lambda: self.psql("SELECT pg_is_in_recovery()", "postgres") == [["f"]], "the standby is primary")
+
+    def all_pids(self):
+        return [self.process.pid] + processes.descendants(self.process.pid)
+
+
+class Rabbit(servers.Rabbit):
+    """A node that may belong to a cluster: number k talks to the others as 127.0.0.k, so that it can be cut off by address."""
+
+    def __init__(self, folder, number=None, first=None):
+        super().__init__(folder)
+        self.number, self.first = number, first
+        if number is not None:
+            self.node = f"makegood-{self.port}@127.0.0.{number}"
+        if first is not None:
+            self.epmd_port = first.epmd_port
+
+    @property
+    def env(self):
+        env = super().env
+        if self.number is not None:
+            here = f"{{127,0,0,{self.number}}}"
+            env["RABBITMQ_USE_LONGNAME"] = "true"
+            env["ERL_EPMD_ADDRESS"] = "127.0.0.1,127.0.0.2,127.0.0.3"
+            env["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"] = (
+                f"+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {here} "
+                f"inet_dist_connect_options [{{ifaddr,{here}}}]")
+        return env
+
+    def create(self):
+        super().create()
+        self.process.log_path = str(self.folder.parent / f"rabbitmq-{self.port}.log")
+        if self.number is None:
+            return
+        with open(self.folder / "rabbitmq.conf", "a", encoding="ascii") as conf:
+            conf.write("cluster_partition_handling = pause_minority\n")
+        if self.first is None:
+            self.epmd.argv[-1] = "127.0.0.1,127.0.0.2,127.0.0.3"
+        else:
+            self.epmd = self.first.epmd
+            cookie = self.folder / ".erlang.cookie"
+            cookie.chmod(0o600)
+            cookie.write_text((self.first.folder / ".erlang.cookie").read_text(encoding="ascii"), encoding="ascii")
+            cookie.chmod(0o400)
+
+    def ctl(self, *words, timeout_s=60):
+        return super().ctl(*(("--longnames",) if self.number is not None else ()), *words, timeout_s=timeout_s)
+
+    def join(self):
+        self.ctl("stop_app")
+        self.ctl("join_cluster", self.first.node)
+        self.ctl("start_app")
+
+    def all_pids(self):
+        return [self.process.pid] + processes.descendants(self.process.pid)
+
+
+class Cluster(cluster.Cluster):
+    """Makegood, each process with routes of its own (`<process>.broker`, `<process>.database`) and its own clock."""
+
+    def __init__(self, stage, **options):
+        self.stage = stage
+        self.clocks = {}
+        super().__init__(stage.scratch, stage.build, stage.postgres.dsn, stage.rabbits[0].url, schedulers=3, agents=3,
+                         supervisors=3, workflows=None, **options)
+
+    def make(self, kind, name, *words):
+        process = super().make(kind, name, *words)
+        stage, number = self.stage, len(self.clocks)
+        self.clocks[name] = Clock(stage.clock_library, stage.scratch, name)
+        process.env.update(self.clocks[name].env)
+        rabbit = stage.rabbits[number % len(stage.rabbits)]
+        port = stage.proxy.route(f"{name}.broker", rabbit.port, "amqp")
+        process.env["MAKEGOOD_AMQP_URL"] = f"amqp://guest:guest@127.0.0.1:{port}/%2F"
+        if kind != "agent":
+            port = stage.proxy.route(f"{name}.database", stage.postgres.port, "pg")
+            process.env["MAKEGOOD_PG_DSN"] = stage.dsn_at(port)
+        return process
+
+    def service_file(self, name):
+        path = super().service_file(name)
+        route = f"{name}.remote"
+        port = self.stage.proxy.ports.get(route) or self.stage.proxy.route(route, self.remotes[name].port, "raw")
+        definition = json.loads(path.read_text(encoding="utf-8"))
+        definition["url"] = f"http://127.0.0.1:{port}"
+        path.write_text(json.dumps(definition), encoding="utf-8")
+        return path
+
+
+class Stage:
+    """All of it, and what keeps it going between faults."""
+
+    def __init__(self, build, is_cluster, has_own_network, history):
+        self.build = pathlib.Path(build)
+        self.scratch = cluster.make_scratch("makegood-chaos-")
+        self.history = history
+        self.has_own_network = has_own_network
+        self.is_cluster = is_cluster
+        self.clock_library = self.copy_library()
+        self.disk = self.scratch / "disk"
+        self.has_own_disk = self.make_disk()
+        self.postgres_count = 1
+        self.postgres = Postgres(self.disk / "postgres1", Clock(self.clock_library, self.scratch, "database"))
+        self.rabbits = [Rabbit(self.scratch / "rabbit1", 1)] if is_cluster else [Rabbit(self.scratch / "rabbit")]
+        if is_cluster:
+            self.rabbits += [Rabbit(self.scratch / f"rabbit{number}", number, self.rabbits[0]) for number in (2, 3)]
+        self.proxy = Proxy(self.build / "bin" / "makegood-chaos-proxy", self.scratch)
+        self.cluster = None
+        self.load = None
+        self.restarts = {}       # process → when it is started again
+        self.held = set()        # processes that stay down until a fault lets go of them
+        self.may_die = set()     # names of processes whose own end is part of a fault
+        self.deaths = []         # (name, code) of those that ended without being told
+        self.epochs = {}         # epoch → holder, as the leader's row was seen
+        self.epoch_falls = []
+        self.looked_at = 0.0
+        self.has_lost_commits = False  # a failover lost the database's tail: what may be missing then is no finding
+        self.database = None
+        self.struck_at = None
+        self.is_blind = False    # the database does not answer: do not ask it
+
+    def copy_library(self):
+        """Where every account can read it. None in a build with sanitizers, which must come first in a process."""
+        source = self.build / "bin" / "makegood-chaos-clock.so"
+        if "ASAN_OPTIONS" in os.environ or not source.exists():
+            return None
+        target = self.scratch / "clock.so"
+        shutil.copy(source, target)
+        target.chmod(0o755)
+        return target
+
+    def make_disk(self):
+        """A small disk for the database that nobody else fills, if we may mount one."""
+        self.disk.mkdir()
+        self.disk.chmod(0o711)
+        words = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0711", "none", str(self.disk)]
+        return self.has_own_network and subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+    @property
+    def rabbit(self):
+        return self.rabbits[0]
+
+    def dsn_at(self, port):
+        return f"postgresql://{servers.ROLE}:{self.postgres.password}@127.0.0.1:{port}/{servers.DATABASE}{PLAIN}"
+
+    # --- beginning and end ---------------------------------------------------------------------------------------------
+
+    def start(self):
+        self.proxy.start()
+        for rabbit in self.rabbits:
+            rabbit.create()
+            rabbit.start()
+        self.postgres.create()
+        self.postgres.start()
+        self.postgres.wait_ready()
+        self.postgres.create_database(servers.DATABASE)
+        for rabbit in self.rabbits:
+            rabbit.wait_ready()
+        for rabbit in self.rabbits[1:]:
+            rabbit.join()
+        self.cluster = Cluster(self)
+        self.proxy.route("client.broker", self.rabbit.port, "amqp")
+        self.cluster.start()
+        self.load_workflows()
+        self.rabbit_settle()
+        return self
+
+    def rabbit_settle(self):
+        """RabbitMQ writes the register of its queues behind their declaration; see Rabbit.settle."""
+        for rabbit in self.rabbits:
+            rabbit.settle()
+        for process in self.cluster.all:
+            process.wait_ready(60)
+
+    def load_workflows(self):
+        def three(*, verify=False, **charge):
+            return [step("reserve", "inventory", verify=verify, **STEP),
+                    step("charge", "payment", after=["reserve"], verify=verify or bool(charge), **STEP, **charge),
+                    step("ship", "carrier", after=["charge"], verify=verify, **STEP)]
+
+        fan = [step("reserve", "inventory", **STEP), step("charge", "payment", **STEP),
+               step("ship", "carrier", after=["reserve", "charge"], **STEP)]
+        pivot = three()
+        pivot[1]["pivot"] = True
+        for name, steps in (("three", three()), ("careful", three(verify=True)), ("fan", fan), ("pivot", pivot),
+                            ("patient", three(finish_within="24h", poll="500ms"))):
+            for each in steps:
+                each["undo"].update(STEP)
+            definition = {"workflow": name, "version": 1, "complete_within": "24h", "steps": steps}
+            path = self.scratch / f"workflow-{name}.json"
+            path.write_text(json.dumps(definition), encoding="utf-8")
+            self.cluster.tool("workflow", "load", path)
+
+    def apply_topology(self):
+        words = []
+        for name in self.cluster.services:
+            words += ["--service", name]
+        self.cluster.tool("broker", "apply", *words, env={"MAKEGOOD_AMQP_URL": self.rabbit.url})
+
+    def end(self, keep):
+        if self.database is not None:
+            self.database.close()
+        processes.end_all()
+        if self.has_own_disk:
+            subprocess.run(["umount", "--lazy", str(self.disk)], capture_output=True, check=False)
+        if not keep:
+            cluster.remove_scratch(self.scratch)
+
+    # --- looking -------------------------------------------------------------------------------------------------------
+
+    def rows(self, sql, *parameters):
+        """Rows as dictionaries, read past the proxy."""
+        for is_last in (False, True):
+            try:
+                if self.database is None or self.database.closed:
+                    self.database = psycopg2.connect(self.postgres.dsn, connect_timeout=2)
+                    self.database.autocommit = True
+                with self.database.cursor() as cursor:
+                    cursor.execute(sql, parameters)
+                    names = [column.name for column in cursor.description]
+                    return [dict(zip(names, row)) for row in cursor.fetchall()]
+            except psycopg2.Error:
+                self.database = None
+                if is_last:
+                    raise
+        return None
+
+    def leader(self):
+        """The supervisor that leads by its own account; any running one if none does."""
+        running = [process for process in self.cluster.supervisors if process.is_running()]
+        leading = [process for process in running if process.metric("makegood_supervisor_leading") == 1]
+        return (leading or running)[0]
+
+    def process(self, name):
+        return next(process for process in self.cluster.all if process.name == name)
+
+    # --- keeping it going ----------------------------------------------------------------------------------------------
+
+    def strike(self):
+        """Now the fault strikes: preparing it took a while."""
+        self.struck_at = time.monotonic()
+
+    def kill(self, process, dead_for_s=DEAD_FOR_S):
+        self.strike()
+        process.kill()
+        self.restarts[process] = time.monotonic() + dead_for_s
+
+    def keep(self):
+        """One look: who has ended is started again, who leads is written down."""
+        now = time.monotonic()
+        for process in self.cluster.all:
+            if process.is_running() or process in self.held:
+                continue
+            if process not in self.restarts:
+                code = process.popen.returncode
+                if process.name not in self.may_die:
+                    self.deaths.append((process.name, code))
+                    self.history.note("death", process=process.name, code=code)
+                self.restarts[process] = now + DEAD_FOR_S
+            elif now >= self.restarts[process]:
+                del self.restarts[process]
+                process.start()
+        if now - self.looked_at > OURS_S:
+            self.looked_at = now
+            self.look_at_leader()
+
+    def look_at_leader(self):
+        if self.is_blind:
+            return
+        try:
+            row = self.rows("SELECT epoch, holder FROM supervisor_leader")[0]
+        except (psycopg2.Error, IndexError):
+            return
+        if self.epochs and row["epoch"] < max(self.epochs) and not self.has_lost_commits:
+            self.epoch_falls.append(row)
+        if row["holder"]:  # nobody: it was laid down in good order
+            known = self.epochs.setdefault(row["epoch"], row["holder"])
+            if known != row["holder"] and not self.has_lost_commits:
+                self.epoch_falls.append(row)
+
+    def wait_s(self, seconds):
+        """Lets time pass; everything goes on."""
+        self.wait(lambda: False, seconds)
+
+    def wait(self, condition, timeout_s):
+        """Until the condition is true; False if it did not become so in time."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            self.keep()
+            if condition():
+                return True
+            time.sleep(processes.POLL_S * 2)  # POLL_S: between two looks
+        return False
