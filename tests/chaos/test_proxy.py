@@ -135,7 +135,11 @@ def check_plain(proxy):
     line.say(b"x")
     assert line.hear(1) == b"x"
     proxy.mode("plain", "both", "reset")
-    assert line.is_reset() and Line(port).is_reset()
+    assert line.is_reset()
+    try:
+        assert Line(port).is_reset()
+    except ConnectionResetError:
+        pass  # as early as that
     proxy.heal("plain")
     line = Line(port)
     line.say(b"x")
