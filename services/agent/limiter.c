@@ -10,11 +10,13 @@
 /* The wait for a token at a rate next to nothing fits no integer; after so long one asks again. */
 #define WAIT_MAX_MS 60000
 
-/* From here on as many requests are held as are called, and below it fewer: 16 of 32, 4 of 16, none of 7. A
- * request whose reply waits for its confirm or whose ack waits to be told (broker_ack.c) holds no slot, and
- * that takes longer than a short call. But what waits here cannot go to an agent that has slots free, and who
- * allows few calls at once has long ones. Nor are more than so many on that way at a time: it takes some 50
- * ms, and no process makes 10,000 calls a second. */
+/* So many requests are held beside each that is called, from FULL_FROM slots on, and below it ever fewer: 24
+ * of 32, 3 of 16, none of 8. A request whose reply waits for its confirm or whose ack waits to be told
+ * (broker_ack.c) holds no slot, and under load that takes some five times as long as a short call; an agent
+ * that holds too few leaves the machine idle while its queue is long. But what waits here cannot go to an
+ * agent that has slots free, and who allows few calls at once has long ones. Nor are more than HELD_MAX on
+ * that way at a time: it takes some 50 ms, and no process makes 10,000 calls a second. */
+#define HELD_PER_SLOT     3
 #define HELD_IN_FULL_FROM 64
 #define HELD_MAX          512
 
@@ -80,7 +82,10 @@ bool mg_limiter_next_is_high(struct mg_limiter *limiter, bool has_high, bool has
 uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter)
 {
     int64_t slots = limiter->concurrency;
-    int64_t held = slots < HELD_IN_FULL_FROM ? slots * slots / HELD_IN_FULL_FROM : slots;
+    int64_t held = HELD_PER_SLOT * slots;
+    if (slots < HELD_IN_FULL_FROM) {
+        held = held * slots * slots / (HELD_IN_FULL_FROM * HELD_IN_FULL_FROM);
+    }
     int64_t prefetch = slots + (held < HELD_MAX ? held : HELD_MAX);
     if (limiter->rate_per_s > 0 && limiter->rate_per_s < (double)prefetch) {
         prefetch = (int64_t)limiter->rate_per_s;

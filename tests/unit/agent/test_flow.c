@@ -441,8 +441,8 @@ START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
     flow_answer_status(3, 200, "{}");
     flow_wait_calls(5);
     ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_CLOSED);
-    ck_assert_int_eq(fakes.prefetch[0], 9);
-    ck_assert_int_eq(fakes.prefetch[1], 9);
+    ck_assert_int_eq(fakes.prefetch[0], 8);
+    ck_assert_int_eq(fakes.prefetch[1], 8);
 }
 END_TEST
 

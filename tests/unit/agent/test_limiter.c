@@ -89,9 +89,9 @@ END_TEST
 START_TEST(prefetch_matches_what_can_be_served_soon)
 {
     mg_limiter_init(&limiter, 64, 0, 0);
-    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 128);
+    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 256);
     mg_limiter_init(&limiter, 16, 0, 0);
-    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 20);
+    ck_assert_int_eq(mg_limiter_prefetch(&limiter), 19);
     mg_limiter_init(&limiter, 1, 0, 0);
     ck_assert_int_eq(mg_limiter_prefetch(&limiter), 1);
     mg_limiter_init(&limiter, 4096, 0, 0); /* no slot is out of reach */
