@@ -36,6 +36,7 @@ REPOST_S = 20.0             # then the client asks what became of those it has n
 SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
          "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
          "something else under a known id", "replies forged"]
+ENDED_BY_PARENT = (1, 15)   # PR_SET_PDEATHSIG, SIGTERM
 OWN_NETWORK = "MAKEGOOD_CHAOS_NETWORK"
 
 
@@ -149,8 +150,8 @@ def print_table(nemesis):
             mark = "  <-- late"
             if name.startswith("ALL"):
                 late.append(name)
-        print(f"{name:<{width}}  {len(injections):>5}  {statistics.median(waits):>12.2f}  {quantile(waits, 0.99):>6.2f}  {max(waits):>6.2f}  "
-              f"{f'{bound:g}' if bound else '-':>5}   {of_rows}{mark}")
+        print(f"{name:<{width}}  {len(injections):>5}  {statistics.median(waits):>12.2f}  {quantile(waits, 0.99):>6.2f}  "
+              f"{max(waits):>6.2f}  {f'{bound:g}' if bound else '-':>5}   {of_rows}{mark}")
     return late
 
 
@@ -178,7 +179,7 @@ def run(options):
         print("chaos: no fault does that; see --list")
         return 2
     processes.end_on_signals()
-    ctypes.CDLL(None).prctl(1, 15)
+    ctypes.CDLL(None).prctl(*ENDED_BY_PARENT)
     build = cluster.build_folder()
     has_own_network = OWN_NETWORK in os.environ
     history_path = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"makegood-chaos-{seed}-{os.getpid()}.jsonl"
@@ -219,8 +220,8 @@ def run(options):
 def tell(options, load, nemesis, findings, late, took_s, seed):
     orders = load.snapshot()
     ended = collections.Counter(order.ended for order in orders)
-    print(f"\norders: {len(orders)} posted in {load.posts} posts, " + ", ".join(f"{count} {word}" for word, count in sorted(ended.items(), key=str))
-          + f"; the last ended {took_s:.1f} s after the last fault was healed")
+    words = ", ".join(f"{count} {word}" for word, count in sorted(ended.items(), key=str))
+    print(f"\norders: {len(orders)} posted in {load.posts} posts, {words}; the last ended {took_s:.1f} s after the last fault was healed")
     print("the client's connections broke: " + (", ".join(f"{name} {count}" for name, count in load.errors.items()) or "never"))
     print(f"orders lost: {findings.lost}; effects repeated: {findings.repeated}; {findings.checked} checks")
     if nemesis.skipped:

@@ -89,7 +89,8 @@ def check_story(findings, row, events):
     """No gap, one end, attempts that rise, each answered at most once, and no step before those it comes after."""
     order_id = row["order_id"]
     versions = [event["version"] for event in events]
-    findings.check(versions == list(range(1, row["version"] + 1)), 7, f"{order_id}: versions {versions}, the row says {row['version']}")
+    findings.check(versions == list(range(1, row["version"] + 1)), 7,
+                   f"{order_id}: versions {versions}, the row says {row['version']}")
     ends, attempts, answered, done = [], collections.defaultdict(int), collections.Counter(), set()
     for event in events:
         if event["cause_kind"] == "reply":
@@ -172,8 +173,8 @@ def check_database(findings, stage):
     maybe = stage.rows("SELECT order_id, step, state FROM order_step JOIN order_process USING (order_id) WHERE maybe AND state <> 'done' "
                        "AND process_state IN ('processed', 'compensated', 'cancelled')")
     findings.check(not maybe, 25, f"steps of ended orders that nobody knows about: {maybe[:5]}")
-    errors = stage.rows("SELECT order_id FROM order_process p WHERE process_state = 'error' AND (SELECT count(*) FROM operator_alert a "
-                        "WHERE a.order_id = p.order_id AND closed_at IS NULL) <> 1")
+    errors = stage.rows("SELECT order_id FROM order_process p WHERE process_state = 'error' AND (SELECT count(*) FROM "
+                        "operator_alert a WHERE a.order_id = p.order_id AND closed_at IS NULL) <> 1")
     findings.check(not errors, 19, f"orders in error without exactly one open alert: {errors[:5]}")
     wrong = stage.rows("SELECT code, subject, text FROM operator_alert WHERE closed_at IS NULL AND code NOT IN "
                        "('dead_letter', 'mass_expiry', 'unpublishable', 'poisoned')")

@@ -12,7 +12,7 @@ PIPE_HOLD_S = 10.0
 JUMP_S = 300
 
 
-def confirm_routes(process):
+def routes_of(process):
     return [f"{process.name}.broker"] + ([f"{process.name}.database"] if "MAKEGOOD_PG_DSN" in process.env else [])
 
 
@@ -156,7 +156,7 @@ def limited(stage, victim, what, limit):
     soft = resource.prlimit(victim.pid, what)[0]
     resource.prlimit(victim.pid, what, (limit, hard))
     pid = victim.pid
-    for route in confirm_routes(victim):
+    for route in routes_of(victim):
         stage.proxy.close(route)  # it needs new descriptors and new memory now
     yield 8.0
     if victim.is_running() and victim.pid == pid:
@@ -189,7 +189,7 @@ def with_log(stage, victim, path):
 
 @fault("log into a pipe that is full", rows=(75,), touches=("scheduler", "agent", "supervisor"))
 def log_blocked(stage, dice):
-    victim, old = dice.choice(stage.cluster.all), None
+    victim = dice.choice(stage.cluster.all)
     old = victim.log_path
     pipe = stage.scratch / "full-pipe"
     os.mkfifo(pipe)

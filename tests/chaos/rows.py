@@ -115,8 +115,7 @@ def show(faults):
     """Prints all rows; 1 if one is covered by nothing, or by a test that is not there."""
     known, wrong = known_tests(), []
     for number, (title, tests, remark) in ROWS.items():
-        injectors = [each.name + (" (" + ", ".join(sorted(each.needs & {"cluster", "single"})) + ")" if each.needs & {"cluster"} else "")
-                     for each in faults.values() if number in each.rows]
+        injectors = [each.name for each in faults.values() if number in each.rows]
         print(f"{number:>2}  {title}")
         for name in injectors:
             print(f"      fault  {name}")

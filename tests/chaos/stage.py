@@ -26,6 +26,7 @@ from harness import step  # noqa: E402
 
 DEAD_FOR_S = 2.0      # how long a killed process stays dead: long enough that others must take over
 DISK_MB = 3072        # of the database, where it can have one of its own: room for an hour of orders twice, for a standby
+ANSWER_S = 10.0       # of the proxy, which waits for nothing
 OURS_S = 0.5          # how often the leader's row is looked at
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
@@ -42,10 +43,9 @@ class Proxy:
 
     def start(self):
         self.process.start()
-        processes.wait_until(self.path.exists, "the proxy listens", alive=self.process)
         self.peer = socket.socket(socket.AF_UNIX)
-        self.peer.settimeout(10)
-        self.peer.connect(str(self.path))
+        self.peer.settimeout(ANSWER_S)
+        processes.wait_until(lambda: self.peer.connect_ex(str(self.path)) == 0, "the proxy listens", alive=self.process)
         self.answers = self.peer.makefile("r")
         return self
 
