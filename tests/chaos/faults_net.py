@@ -56,18 +56,18 @@ def any_way(dice):
 
 @fault("scheduler ↔ database: silent both ways", rows=(17,), measure=SILENCE, touches=("scheduler",))
 def scheduler_without_database(stage, dice):
-    yield from silent(stage, [f"{dice.choice(stage.cluster.schedulers).name}.database"], "both")
+    yield from silent(stage, [f"{stage.scheduler(dice).name}.database"], "both")
 
 
 @fault("scheduler ↔ broker: silent both ways", rows=(18,), measure=SILENCE, touches=("scheduler",))
 def scheduler_without_broker(stage, dice):
-    yield from silent(stage, [f"{dice.choice(stage.cluster.schedulers).name}.broker"], "both")
+    yield from silent(stage, [f"{stage.scheduler(dice).name}.broker"], "both")
 
 
 @fault("scheduler ↔ a server: silent one way", rows=(19,), measure=SILENCE, touches=("scheduler",))
 def scheduler_half_deaf(stage, dice):
     server = dice.choice(("database", "broker"))
-    yield from silent(stage, [f"{dice.choice(stage.cluster.schedulers).name}.{server}"], dice.choice(("up", "down")))
+    yield from silent(stage, [f"{stage.scheduler(dice).name}.{server}"], dice.choice(("up", "down")))
 
 
 @fault("agent ↔ broker: silent", rows=(18, 19), measure=SILENCE, touches=("agent",))
@@ -139,7 +139,7 @@ def broker_slow(stage, _dice):
 
 @fault("one byte at a time", rows=(79,), touches=("broker", "database"))
 def sliced(stage, dice):
-    victim = dice.choice(stage.cluster.schedulers)
+    victim = stage.scheduler(dice)
     routes = [f"{victim.name}.broker", f"{victim.name}.database", f"{dice.choice(stage.cluster.agents).name}.broker"]
     yield from in_mode(stage, routes, "both", "slice", seconds=ONE_BYTE_S)
 
@@ -177,7 +177,7 @@ def agents_acks_lost(stage, dice):
 
 @fault("acks of a scheduler lost", rows=(21,), touches=("broker",))
 def schedulers_acks_lost(stage, dice):
-    yield from acks_lost(stage, [f"{dice.choice(stage.cluster.schedulers).name}.broker"], "up")
+    yield from acks_lost(stage, [f"{stage.scheduler(dice).name}.broker"], "up")
 
 
 @fault("confirms of the broker lost", rows=(20, 26), touches=("broker",))

@@ -18,7 +18,7 @@ def routes_of(process):
 
 @fault("scheduler: kill -9", rows=(15, 27), measure=KILL, touches=("scheduler",), weight=1)
 def scheduler_killed(stage, dice):
-    stage.kill(dice.choice(stage.cluster.schedulers))
+    stage.kill(stage.scheduler(dice))
     yield 3.0
 
 
@@ -46,28 +46,28 @@ def kill_when(stage, process, route, way, mode, n=1):
 
 @fault("scheduler: kill -9 before its commit", rows=(11, 15), measure=KILL, touches=("scheduler",))
 def scheduler_killed_before_commit(stage, dice):
-    victim = dice.choice(stage.cluster.schedulers)
+    victim = stage.scheduler(dice)
     kill_when(stage, victim, f"{victim.name}.database", "up", "blackhole")
     yield 3.0
 
 
 @fault("scheduler: kill -9 between commit and answer", rows=(10, 15, 67), measure=KILL, touches=("scheduler",))
 def scheduler_killed_after_commit(stage, dice):
-    victim = dice.choice(stage.cluster.schedulers)
+    victim = stage.scheduler(dice)
     kill_when(stage, victim, f"{victim.name}.database", "up", "hold-commit")
     yield 3.0
 
 
 @fault("scheduler: kill -9 between publish and confirm", rows=(15, 26), measure=KILL, touches=("scheduler",))
 def scheduler_killed_before_confirm(stage, dice):
-    victim = dice.choice(stage.cluster.schedulers)
+    victim = stage.scheduler(dice)
     kill_when(stage, victim, f"{victim.name}.broker", "down", "drop-ack", 0)
     yield 3.0
 
 
 @fault("scheduler: kill -9 between confirm and ack", rows=(15,), measure=KILL, touches=("scheduler",))
 def scheduler_killed_before_ack(stage, dice):
-    victim = dice.choice(stage.cluster.schedulers)
+    victim = stage.scheduler(dice)
     kill_when(stage, victim, f"{victim.name}.broker", "up", "drop-ack", 0)
     yield 3.0
 
@@ -122,7 +122,7 @@ def paused(stage, victim):
 
 @fault("scheduler: stopped for 30 s", rows=(16,), measure=SILENCE, touches=("scheduler",))
 def scheduler_paused(stage, dice):
-    yield from paused(stage, dice.choice(stage.cluster.schedulers))
+    yield from paused(stage, stage.scheduler(dice))
 
 
 @fault("agent: stopped for 30 s", rows=(32,), measure=SILENCE, touches=("agent",))

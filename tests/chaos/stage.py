@@ -27,9 +27,15 @@ from harness import step  # noqa: E402
 DEAD_FOR_S = 2.0      # how long a killed process stays dead: long enough that others must take over
 DISK_MB = 3072        # of the database, where it can have one of its own: room for an hour of orders twice, for a standby
 ANSWER_S = 10.0       # of the proxy, which waits for nothing
+LEADING = 0.7         # how often a scheduler that is to suffer is the one that leads
 OURS_S = 0.5          # how often the leader's row is looked at
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
+
+
+def started_at(process):
+    """In ticks of the kernel since the machine started."""
+    return int(pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[19])
 
 
 class Proxy:
@@ -365,6 +371,11 @@ class Stage:
         running = [process for process in self.cluster.supervisors if process.is_running()]
         leading = [process for process in running if process.metric("makegood_supervisor_leading") == 1]
         return (leading or running)[0]
+
+    def scheduler(self, dice):
+        """Mostly the one that leads: the longest up, to which all messages go while it has room."""
+        running = [process for process in self.cluster.schedulers if process.is_running()]
+        return min(running, key=started_at) if dice.random() < LEADING else dice.choice(running)
 
     def process(self, name):
         return next(process for process in self.cluster.all if process.name == name)
