@@ -1,0 +1,13 @@
+/*
+ * The simulated database beside sim.h, for its comparison with PostgreSQL (fidelity/). The production store
+ * (common/io/store_*.c) is linked and talks to it by io/pg.h; store_tables.h tells how it is made.
+ */
+#ifndef SIM_STORE_H
+#define SIM_STORE_H
+
+#include "sim.h"
+
+void sim_store_stop_clock(int64_t now_ms); /* the database's; it stands still */
+void sim_store_kill_session(const struct mg_store *store);
+
+#endif

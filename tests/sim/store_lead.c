@@ -1,0 +1,98 @@
+/* The statements of common/io/store_lead.c, and those with which a session begins (store.c). */
+#include <assert.h>
+#include <string.h>
+
+#include "store_tables.h"
+
+/* ---- leading ---- */
+
+static void try_lock(struct sim_input *input, struct sim_output *output)
+{
+    sim_output_begin(output, 2);
+    sim_output_row(output);
+    sim_output_bool(output, 0, sim_session_try_lock(input->transaction->session));
+    sim_output_int(output, 1, input->transaction->now_ms);
+}
+
+/* $1 holder. What a standby replays has found its lock once. */
+static void take_epoch(struct sim_input *input, struct sim_output *output)
+{
+    const struct sim_transaction *transaction = input->transaction;
+    struct sim_tables *tables = transaction->tables;
+    sim_output_begin(output, 3);
+    if (transaction->session != NULL && !sim_session_has_lock(transaction->session)) {
+        return;
+    }
+    tables->leader.epoch++;
+    tables->leader.holder = sim_text(sim_scalar(input, 1));
+    tables->leader.seen_at_ms = transaction->now_ms;
+    sim_output_row(output);
+    sim_output_int(output, 0, (int64_t)tables->leader.epoch);
+    sim_output_int(output, 1, transaction->now_ms);
+    sim_output_time(output, 2, tables->leader.swept_at_ms);
+}
+
+/* $1 epoch, $2 holder */
+static void stop_leading(struct sim_input *input, struct sim_output *output)
+{
+    struct sim_tables *tables = input->transaction->tables;
+    if ((int64_t)tables->leader.epoch == sim_int(sim_scalar(input, 1)) &&
+        mg_slice_equal(tables->leader.holder, sim_scalar(input, 2))) {
+        tables->leader.holder = mg_slice_of("");
+    }
+    if (input->transaction->session != NULL) {
+        sim_session_unlock(input->transaction->session);
+    }
+    (void)output;
+}
+
+/* ---- a session's beginning ---- */
+
+/* $1: the idle session time-out */
+static void set_up_session(struct sim_input *input, struct sim_output *output)
+{
+    struct mg_slice limit = sim_scalar(input, 1);
+    assert(mg_slice_is(limit, "10s") || mg_slice_is(limit, "0"));
+    sim_session_set_idle_limit(input->transaction->session, mg_slice_is(limit, "0") ? 0 : 10000);
+    (void)output;
+}
+
+static void check_server(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 4);
+    sim_output_row(output);
+    sim_output_word(output, 0, "on");
+    sim_output_word(output, 1, "on");
+    sim_output_word(output, 2, "on");
+    sim_output_bool(output, 3, true);
+}
+
+static void check_schema(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 2);
+    sim_output_row(output);
+    sim_output_int(output, 0, MG_SCHEMA_VERSION);
+    sim_output_int(output, 1, 1);
+}
+
+static void identify_backend(struct sim_input *input, struct sim_output *output)
+{
+    sim_output_begin(output, 1);
+    sim_output_row(output);
+    sim_output_int(output, 0, sim_session_pid(input->transaction->session));
+}
+
+/* Those without a name, behind the others, by the first piece of their text that no other one has. */
+const struct sim_statement SIM_LEAD_STATEMENTS[] = {
+    SIM_SCALARS("try_lock", try_lock, false),
+    SIM_SCALARS("take_epoch", take_epoch, true),
+    SIM_SCALARS("stop_leading", stop_leading, true),
+    SIM_SCALARS("sweep", sim_sweep, true),
+    SIM_SCALARS("set_config('statement_timeout'", set_up_session, false),
+    SIM_SCALARS("current_setting('fsync')", check_server, false),
+    SIM_SCALARS("FROM makegood_migration", check_schema, false),
+    SIM_SCALARS("pg_backend_pid()", identify_backend, false),
+    {.name = NULL},
+};

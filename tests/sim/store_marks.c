@@ -1,0 +1,220 @@
+/* The small writes: owed marks, reports of services, workflows, and alerts that no order's transition
+ * carries. */
+#include <stdlib.h>
+
+#include "store_tables.h"
+
+/* ---- owed ---- */
+
+static const char *const OWED[] = {"order_id", "version", "owed"};
+
+/* An update from a list sees the events as they were before it: of two words on one event only the one that
+ * changes something is taken, whatever their order. Hence two passes. */
+static void mark_owed(struct sim_input *input, struct sim_output *output)
+{
+    enum { ORDER_ID, VERSION, IS_OWED };
+    (void)output;
+    while (sim_input_next(input)) {
+        const struct sim_order *now = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
+        bool is_owed = sim_bool(input->values[IS_OWED]);
+        for (int i = 0; now != NULL && i < now->event_count; i++) {
+            if (now->events[i].version == (uint64_t)sim_int(input->values[VERSION]) &&
+                now->events[i].is_owed != is_owed) {
+                struct sim_order *order =
+                    sim_transaction_change(input->transaction, input->values[ORDER_ID])->after;
+                order->events[i].is_owed = is_owed;
+                order->times[i].asked_at_ms = 0;
+            }
+        }
+    }
+}
+
+/* ---- services ---- */
+
+#define SERVICE_STATE_KEPT_MS (60 * 60 * 1000)
+
+static const char *const STATES[] = {"n",        "service",   "instance",    "breaker",
+                                     "is_ready", "in_flight", "concurrency", "reason"};
+
+static struct sim_service *service_find(struct sim_service *services, int count,
+                                        const struct sim_service *like)
+{
+    for (int i = 0; i < count; i++) {
+        if (mg_slice_equal(services[i].service, like->service) &&
+            mg_slice_equal(services[i].instance, like->instance)) {
+            return &services[i];
+        }
+    }
+    return NULL;
+}
+
+static void service_put(struct sim_tables *tables, const struct sim_service *state)
+{
+    struct sim_service *row = service_find(tables->services, tables->service_count, state);
+    if (row == NULL) {
+        tables->services = sim_grow(tables->services, tables->service_count, sizeof(*tables->services));
+        row = &tables->services[tables->service_count++];
+        *row =
+            (struct sim_service){.service = sim_text(state->service), .instance = sim_text(state->instance)};
+    }
+    row->breaker = sim_text_keep(state->breaker, row->breaker);
+    row->reason = sim_text_keep(state->reason, row->reason);
+    row->is_ready = state->is_ready;
+    row->in_flight = state->in_flight;
+    row->concurrency = state->concurrency;
+    row->reported_at_ms = state->reported_at_ms;
+}
+
+static bool is_breaker(struct mg_slice word)
+{
+    return mg_slice_is(word, "closed") || mg_slice_is(word, "open") || mg_slice_is(word, "half_open");
+}
+
+static void services_forget(struct sim_tables *tables, int64_t before_ms)
+{
+    int kept = 0;
+    for (int i = 0; i < tables->service_count; i++) {
+        if (tables->services[i].reported_at_ms >= before_ms) {
+            tables->services[kept++] = tables->services[i];
+        }
+    }
+    tables->service_count = kept;
+}
+
+/* Only the last of an instance is looked at. What has been silent for long is deleted by the same statement,
+ * but for what it writes. */
+static void put_service_states(struct sim_input *input, struct sim_output *output)
+{
+    enum { N, SERVICE, INSTANCE, BREAKER, IS_READY, IN_FLIGHT, CONCURRENCY, REASON };
+    struct sim_tables *tables = input->transaction->tables;
+    int64_t now_ms = input->transaction->now_ms;
+    struct sim_service *states = NULL;
+    int count = 0;
+    (void)output;
+    while (sim_input_next(input)) {
+        const struct mg_slice *values = input->values;
+        struct sim_service state = {.service = values[SERVICE],
+                                    .instance = values[INSTANCE],
+                                    .breaker = values[BREAKER],
+                                    .reason = values[REASON],
+                                    .is_ready = sim_bool(values[IS_READY]),
+                                    .in_flight = sim_int(values[IN_FLIGHT]),
+                                    .concurrency = sim_int(values[CONCURRENCY]),
+                                    .reported_at_ms = now_ms};
+        struct sim_service *before = service_find(states, count, &state);
+        if (before == NULL) {
+            states = sim_grow(states, count, sizeof(*states));
+            before = &states[count++];
+        }
+        *before = state;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!is_breaker(states[i].breaker)) {
+            sim_transaction_fail(input->transaction, "23514", "new row violates a check constraint");
+        }
+    }
+    if (input->transaction->sqlstate[0] == '\0') {
+        for (int i = 0; i < count; i++) {
+            service_put(tables, &states[i]);
+        }
+        services_forget(tables, now_ms - SERVICE_STATE_KEPT_MS);
+    }
+    free(states);
+}
+
+/* ---- workflows ---- */
+
+/* $1 name, $2 version, $3 definition */
+static void put_workflow(struct sim_input *input, struct sim_output *output)
+{
+    struct sim_tables *tables = input->transaction->tables;
+    struct sim_workflow *found = NULL;
+    for (int i = 0; i < tables->workflow_count; i++) {
+        if (mg_slice_equal(tables->workflows[i].name, sim_scalar(input, 1)) &&
+            tables->workflows[i].version == sim_int(sim_scalar(input, 2))) {
+            found = &tables->workflows[i];
+        }
+    }
+    if (found == NULL) {
+        tables->workflows = sim_grow(tables->workflows, tables->workflow_count, sizeof(*tables->workflows));
+        found = &tables->workflows[tables->workflow_count++];
+        *found = (struct sim_workflow){.name = sim_text(sim_scalar(input, 1)),
+                                       .version = sim_int(sim_scalar(input, 2)),
+                                       .definition = sim_text(sim_scalar(input, 3))};
+    }
+    sim_output_begin(output, 1);
+    sim_output_row(output);
+    sim_output_bool(output, 0, mg_slice_equal(found->definition, sim_scalar(input, 3)));
+}
+
+/* ---- alerts ---- */
+
+static const char *const ALERTS[] = {"code", "subject", "order_id", "text", "is_closed"};
+enum { CODE, SUBJECT, ORDER_ID, TEXT, IS_CLOSED };
+
+static bool take_alert(struct sim_input *input, struct sim_alert *ret_alert)
+{
+    const struct mg_slice *values = input->values;
+    *ret_alert = (struct sim_alert){.subject = values[SUBJECT],
+                                    .order_id = values[ORDER_ID],
+                                    .text = values[TEXT],
+                                    .closed_at_ms = sim_bool(values[IS_CLOSED]) ? 1 : 0};
+    bool is_word = mg_alert_word_parse(values[CODE].data, values[CODE].len, &ret_alert->code);
+    if (!is_word) {
+        sim_transaction_fail(input->transaction, "23514", "value for domain violates its check");
+    }
+    return is_word;
+}
+
+/* All that are to be closed are closed before any is opened. Told is the first of several that say the same.
+ */
+static void write_alerts(struct sim_input *input, struct sim_output *output)
+{
+    struct sim_input check = *input;
+    struct sim_alert alert;
+    sim_output_begin(output, 1);
+    while (sim_input_next(&check)) {
+        if (!take_alert(&check, &alert)) {
+            return;
+        }
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        struct sim_input at = *input;
+        struct sim_tables *tables = input->transaction->tables;
+        while (sim_input_next(&at) && take_alert(&at, &alert)) {
+            bool is_closing = alert.closed_at_ms != 0;
+            if (is_closing == (pass == 0) &&
+                (is_closing ? sim_alert_close(tables, &alert, input->transaction->now_ms)
+                            : sim_alert_open(tables, &alert, input->transaction->now_ms))) {
+                sim_output_row(output);
+                sim_output_int(output, 0, at.row - 1);
+            }
+        }
+    }
+}
+
+/* $6 epoch, $7 holder */
+static void write_alerts_fenced(struct sim_input *input, struct sim_output *output)
+{
+    const struct sim_transaction *transaction = input->transaction;
+    uint64_t epoch = (uint64_t)sim_int(sim_scalar(input, 6));
+    struct mg_slice holder = sim_scalar(input, 7);
+    if (transaction->tables->leader.epoch != epoch ||
+        !mg_slice_equal(transaction->tables->leader.holder, holder)) {
+        sim_output_begin(output, 1);
+        return;
+    }
+    if (transaction->session != NULL) {
+        sim_check_led(epoch, sim_text(holder).data);
+    }
+    write_alerts(input, output);
+}
+
+const struct sim_statement SIM_MARK_STATEMENTS[] = {
+    SIM_STATEMENT("mark_owed", mark_owed, OWED, true),
+    SIM_STATEMENT("put_service_states", put_service_states, STATES, true),
+    SIM_SCALARS("put_workflow", put_workflow, true),
+    SIM_STATEMENT("write_alerts_freely", write_alerts, ALERTS, true),
+    SIM_STATEMENT("write_alerts_fenced", write_alerts_fenced, ALERTS, true),
+    {.name = NULL},
+};

@@ -1,0 +1,262 @@
+/* The statements of common/io/store_load.c, and the other reads: columns in the order of their SQL. */
+#include <assert.h>
+#include <string.h>
+
+#include "store_tables.h"
+
+/* ---- orders (store_rows.c: MG_STORE_LOAD_ORDERS) ---- */
+
+enum { ORDER_COLUMN_COUNT = 21, STEP_COLUMN_COUNT = 24 };
+
+static void put_order(struct sim_output *output, int64_t n, const struct mg_order_record *record)
+{
+    const struct mg_order *order = &record->order;
+    int at = 0;
+    sim_output_row(output);
+    sim_output_int(output, at++, n);
+    sim_output_word(output, at++, record->order_id);
+    sim_output_word(output, at++, mg_order_state_name(order->state));
+    sim_output_word(output, at++, mg_goal_name(order->goal));
+    sim_output_word(output, at++, mg_reason_name(order->reason));
+    sim_output_int(output, at++, (int64_t)order->version);
+    sim_output_int(output, at++, (int64_t)order->seq);
+    sim_output_int(output, at++, order->generation);
+    sim_output_int(output, at++, order->failure_count);
+    sim_output_time(output, at++, order->complete_by_ms);
+    sim_output_time(output, at++, order->wake_at_ms);
+    sim_output_word(output, at++, record->workflow);
+    sim_output_int(output, at++, record->workflow_version);
+    sim_output_int(output, at++, record->revision);
+    sim_output_text(output, at++, record->reply_to);
+    sim_output_text(output, at++, record->correlation_id);
+    sim_output_text(output, at++, record->traceparent);
+    sim_output_bool(output, at++, record->is_high);
+    sim_output_bool(output, at++, record->wants_step_status);
+    assert(at + 2 == ORDER_COLUMN_COUNT); /* payload and digest: in the first row of an order alone */
+}
+
+static void put_digest(struct sim_output *output, int column, const uint8_t *digest, bool is_there)
+{
+    if (is_there) {
+        sim_output_bytes(output, column, digest, MG_SHA256_SIZE);
+    }
+}
+
+static void put_payload(struct sim_output *output, const struct mg_order_record *record)
+{
+    sim_output_text(output, ORDER_COLUMN_COUNT - 2, record->payload);
+    put_digest(output, ORDER_COLUMN_COUNT - 1, record->digest, record->payload.data != NULL);
+}
+
+static void put_step(struct sim_output *output, const struct mg_order_record *record, int index)
+{
+    const struct mg_step *step = &record->order.steps[index];
+    const struct mg_step_record *more = &record->steps[index];
+    int at = ORDER_COLUMN_COUNT;
+    sim_output_int(output, at++, index);
+    sim_output_word(output, at++, record->step_names[index]);
+    sim_output_word(output, at++, record->services[index]);
+    sim_output_word(output, at++, mg_step_state_name(step->state));
+    sim_output_word(output, at++, mg_kind_name(step->kind));
+    sim_output_word(output, at++, mg_reason_name(step->reason));
+    sim_output_bool(output, at++, step->is_maybe);
+    sim_output_bool(output, at++, step->is_undo_dispatched);
+    sim_output_bool(output, at++, step->is_refused);
+    sim_output_bool(output, at++, step->is_accepted);
+    sim_output_int(output, at++, step->attempt);
+    sim_output_int(output, at++, step->failure_count);
+    sim_output_int(output, at++, step->cool_down_count);
+    sim_output_int(output, at++, step->generation);
+    sim_output_time(output, at++, step->complete_by_ms);
+    sim_output_time(output, at++, step->due_at_ms);
+    sim_output_time(output, at++, step->quiet_at_ms);
+    sim_output_time(output, at++, step->finish_by_ms);
+    sim_output_text(output, at++, more->cause);
+    sim_output_text(output, at++, more->result);
+    put_digest(output, at++, more->do_digest, more->has_do_digest);
+    put_digest(output, at++, more->undo_digest, more->has_undo_digest);
+    sim_output_text(output, at++, more->error_code);
+    sim_output_text(output, at++, more->error_text);
+    assert(at == ORDER_COLUMN_COUNT + STEP_COLUMN_COUNT);
+}
+
+static const char *const ORDERS[] = {"n", "order_id"};
+
+static void load_orders(struct sim_input *input, struct sim_output *output)
+{
+    enum { N, ORDER_ID };
+    sim_output_begin(output, ORDER_COLUMN_COUNT + STEP_COLUMN_COUNT);
+    while (sim_input_next(input)) {
+        const struct sim_order *order = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
+        if (order == NULL) {
+            continue;
+        }
+        const struct mg_order_record *record = &order->record;
+        bool is_first = true;
+        for (int i = 0; i < MG_STEPS_MAX; i++) {
+            if ((record->stored_steps >> i & 1) == 0) {
+                continue;
+            }
+            put_order(output, sim_int(input->values[N]), record);
+            put_step(output, record, i);
+            if (is_first) {
+                put_payload(output, record);
+            }
+            is_first = false;
+        }
+        if (is_first) {
+            put_order(output, sim_int(input->values[N]), record);
+            put_payload(output, record);
+        }
+    }
+}
+
+/* ---- events (MG_SQL_EVENT_COLUMNS) ---- */
+
+enum { EVENT_COLUMN_COUNT = 11 };
+
+/* Behind its key, which is set by the caller. */
+static void put_event(struct sim_output *output, const struct mg_event_record *event)
+{
+    int at = 1;
+    sim_output_int(output, at++, (int64_t)event->version);
+    sim_output_word(output, at++, mg_cause_name(event->cause_kind));
+    sim_output_text(output, at++, event->cause);
+    sim_output_text(output, at++, event->by);
+    sim_output_text(output, at++, event->step);
+    sim_output_int(output, at++, event->attempt);
+    sim_output_text(output, at++, event->reason);
+    sim_output_text(output, at++, event->transitions);
+    sim_output_text(output, at++, event->statuses);
+    sim_output_bool(output, at++, event->is_owed);
+    assert(at == EVENT_COLUMN_COUNT);
+}
+
+static const char *const CAUSES[] = {"n", "order_id", "cause"};
+
+/* Of each cause its newest event. */
+static void load_events_of_causes(struct sim_input *input, struct sim_output *output)
+{
+    enum { N, ORDER_ID, CAUSE };
+    sim_output_begin(output, EVENT_COLUMN_COUNT);
+    while (sim_input_next(input)) {
+        const struct sim_order *order = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
+        const struct mg_event_record *newest = NULL;
+        for (int i = 0; order != NULL && i < order->event_count; i++) {
+            if (mg_slice_equal(order->events[i].cause, input->values[CAUSE]) &&
+                (newest == NULL || order->events[i].version > newest->version)) {
+                newest = &order->events[i];
+            }
+        }
+        if (newest != NULL) {
+            sim_output_row(output);
+            sim_output_int(output, 0, sim_int(input->values[N]));
+            put_event(output, newest);
+        }
+    }
+}
+
+/* $1: the order. The oldest 64. */
+static void load_owed_events(struct sim_input *input, struct sim_output *output)
+{
+    struct mg_slice order_id = sim_scalar(input, 1);
+    const struct sim_order *order = sim_tables_find(input->transaction->tables, order_id);
+    sim_output_begin(output, EVENT_COLUMN_COUNT);
+    for (int i = 0, count = 0; order != NULL && i < order->event_count && count < 64; i++) {
+        if (order->events[i].is_owed) {
+            sim_output_row(output);
+            sim_output_text(output, 0, order_id);
+            put_event(output, &order->events[i]);
+            count++;
+        }
+    }
+}
+
+/* ---- services and the clock ---- */
+
+#define SERVICE_STATE_VALID_MS 15000
+
+static bool is_counted(const struct sim_input *input, const struct sim_service *service)
+{
+    return service->reported_at_ms > input->transaction->now_ms - SERVICE_STATE_VALID_MS;
+}
+
+static const char *gate_of(const struct sim_input *input, struct mg_slice service)
+{
+    const struct sim_tables *tables = input->transaction->tables;
+    bool is_open = true, is_ready = false;
+    for (int i = 0; i < tables->service_count; i++) {
+        const struct sim_service *at = &tables->services[i];
+        if (!mg_slice_equal(at->service, service) || !is_counted(input, at)) {
+            continue;
+        }
+        bool has_open_breaker = mg_slice_is(at->breaker, "open");
+        is_open = is_open && has_open_breaker;
+        is_ready = is_ready || (at->is_ready && !has_open_breaker);
+    }
+    return is_open ? "breaker_open" : is_ready ? "none" : "service_paused";
+}
+
+static void load_gates(struct sim_input *input, struct sim_output *output)
+{
+    enum { NOW, SERVICE, GATE, COUNT };
+    const struct sim_tables *tables = input->transaction->tables;
+    sim_output_begin(output, COUNT);
+    for (int i = 0; i < tables->service_count; i++) {
+        bool is_first = is_counted(input, &tables->services[i]);
+        for (int k = 0; k < i && is_first; k++) { /* one row a service */
+            is_first = !is_counted(input, &tables->services[k]) ||
+                       !mg_slice_equal(tables->services[k].service, tables->services[i].service);
+        }
+        if (is_first) {
+            sim_output_row(output);
+            sim_output_int(output, NOW, input->transaction->now_ms);
+            sim_output_text(output, SERVICE, tables->services[i].service);
+            sim_output_word(output, GATE, gate_of(input, tables->services[i].service));
+        }
+    }
+    if (output->row < 0) {
+        sim_output_row(output);
+        sim_output_int(output, NOW, input->transaction->now_ms);
+    }
+}
+
+/* ---- workflows ---- */
+
+/* $1 name, $2 version; 0: the newest */
+static void get_workflow(struct sim_input *input, struct sim_output *output)
+{
+    const struct sim_tables *tables = input->transaction->tables;
+    const struct sim_workflow *found = NULL;
+    int64_t version = sim_int(sim_scalar(input, 2));
+    for (int i = 0; i < tables->workflow_count; i++) {
+        const struct sim_workflow *at = &tables->workflows[i];
+        if (mg_slice_equal(at->name, sim_scalar(input, 1)) && (version == 0 || at->version == version) &&
+            (found == NULL || at->version > found->version)) {
+            found = at;
+        }
+    }
+    sim_output_begin(output, 2);
+    if (found != NULL) {
+        sim_output_row(output);
+        sim_output_int(output, 0, found->version);
+        sim_output_text(output, 1, found->definition);
+    }
+}
+
+/* What the supervisor uses to keep its session, and never looks at. */
+static void report_leader(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 0);
+}
+
+const struct sim_statement SIM_READ_STATEMENTS[] = {
+    SIM_STATEMENT("load_orders", load_orders, ORDERS, false),
+    SIM_STATEMENT("load_events_of_causes", load_events_of_causes, CAUSES, false),
+    SIM_SCALARS("load_gates", load_gates, false),
+    SIM_SCALARS("load_owed_events", load_owed_events, false),
+    SIM_SCALARS("get_workflow", get_workflow, false),
+    SIM_SCALARS("report_leader", report_leader, false),
+    {.name = NULL},
+};

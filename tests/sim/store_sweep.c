@@ -1,0 +1,365 @@
+/*
+ * The statement of common/io/store_sweep.c, part by part as its SQL names them: locked, found, graced,
+ * judged, next, pushed, owing, remembered, asked.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_tables.h"
+
+#define LOOK_AGAIN_MS 60000
+#define HELD_BACK_MS  1000
+#define OWED_REST_MS  1000
+
+struct found {
+    struct sim_order *order;
+    enum mg_cause_kind ask;
+    const struct mg_step *step; /* NULL: the order as a whole */
+    const char *step_name;
+    int64_t deadline_ms; /* 0: none */
+    bool is_braked, is_graced, is_held_back;
+};
+
+struct sweep {
+    struct sim_input *input;
+    int64_t now_ms, limit, ask_again_ms, grace_after_ms, grace_before_ms, overdue_limit;
+    struct sim_order **locked; /* those looked at */
+    int locked_count;
+    struct found *founds;
+    int found_count;
+};
+
+static bool is_open(const struct mg_order *order)
+{
+    return !mg_order_state_is_terminal(order->state);
+}
+
+static bool is_running(const struct mg_step *step)
+{
+    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+static bool is_ended(const struct mg_step *step)
+{
+    return step->state == MG_STEP_DONE || step->state == MG_STEP_FAILED || step->state == MG_STEP_SKIPPED ||
+           step->state == MG_STEP_UNDONE || step->state == MG_STEP_UNDO_FAILED;
+}
+
+/* open_step: step `index` of the order is one, with this deadline (0: none). */
+static bool is_open_step(const struct mg_order_record *record, int index, int64_t *ret_deadline_ms)
+{
+    const struct mg_step *step = &record->order.steps[index];
+    if ((record->stored_steps >> index & 1) == 0) {
+        return false;
+    }
+    *ret_deadline_ms = is_running(step) ? step->complete_by_ms : step->due_at_ms;
+    return is_running(step) || (!is_ended(step) && is_open(&record->order));
+}
+
+/* Only while it goes forward; 0: none. */
+static int64_t complete_by_of(const struct mg_order *order)
+{
+    bool goes_forward = order->goal == MG_GOAL_PROCESSED &&
+                        (order->state == MG_ORDER_PENDING || order->state == MG_ORDER_PROCESSING);
+    return goes_forward ? order->complete_by_ms : 0;
+}
+
+/* ---- locked ---- */
+
+static int compare_wake(const void *a, const void *b)
+{
+    const struct mg_order_record *one = &(*(struct sim_order *const *)a)->record;
+    const struct mg_order_record *two = &(*(struct sim_order *const *)b)->record;
+    if (one->order.wake_at_ms != two->order.wake_at_ms) {
+        return one->order.wake_at_ms < two->order.wake_at_ms ? -1 : 1;
+    }
+    return strcmp(one->order_id, two->order_id);
+}
+
+/* One in four, where others are writing: the same in the standby that replays it. */
+static bool is_skipped(const struct sweep *sweep, const struct sim_order *order)
+{
+    uint64_t hash = sweep->input->transaction->locked_salt;
+    if (hash == 0) {
+        return false;
+    }
+    for (const char *at = order->record.order_id; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001b3); /* FNV-1a */
+    }
+    return (hash >> 32) % 4 == 0;
+}
+
+static void orders_lock(struct sweep *sweep)
+{
+    const struct sim_tables *tables = sweep->input->transaction->tables;
+    sweep->locked = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
+    assert(sweep->locked != NULL);
+    for (int i = 0; i < tables->order_count; i++) {
+        int64_t wake_at_ms = tables->orders[i]->record.order.wake_at_ms;
+        if (wake_at_ms != 0 && wake_at_ms <= sweep->now_ms && !is_skipped(sweep, tables->orders[i])) {
+            sweep->locked[sweep->locked_count++] = tables->orders[i];
+        }
+    }
+    qsort(sweep->locked, (size_t)sweep->locked_count, sizeof(struct sim_order *), compare_wake);
+    if (sweep->locked_count > sweep->limit) {
+        sweep->locked_count = (int)sweep->limit;
+    }
+}
+
+/* ---- found, graced, judged ---- */
+
+static void found_add(struct sweep *sweep, struct found found)
+{
+    found.is_braked = found.ask == MG_CAUSE_OVERDUE || found.ask == MG_CAUSE_EXPIRED;
+    found.is_graced = found.is_braked && sweep->grace_before_ms > 0 &&
+                      found.deadline_ms > sweep->grace_after_ms &&
+                      found.deadline_ms <= sweep->grace_before_ms;
+    sweep->founds = sim_grow(sweep->founds, sweep->found_count, sizeof(*sweep->founds));
+    sweep->founds[sweep->found_count++] = found;
+}
+
+static void order_look(struct sweep *sweep, struct sim_order *order)
+{
+    const struct mg_order_record *record = &order->record;
+    int64_t complete_by_ms = complete_by_of(&record->order), deadline_ms;
+    bool is_moving = false;
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        const struct mg_step *step = &record->order.steps[i];
+        if (!is_open_step(record, i, &deadline_ms)) {
+            continue;
+        }
+        is_moving = is_moving || is_running(step) || deadline_ms != 0 || step->state == MG_STEP_UNKNOWN;
+        if (deadline_ms != 0 && deadline_ms <= sweep->now_ms) {
+            found_add(sweep, (struct found){.order = order,
+                                            .ask = is_running(step) ? MG_CAUSE_OVERDUE : MG_CAUSE_DUE,
+                                            .step = step,
+                                            .step_name = record->step_names[i],
+                                            .deadline_ms = deadline_ms});
+        }
+    }
+    if (complete_by_ms != 0 && complete_by_ms <= sweep->now_ms) {
+        found_add(sweep,
+                  (struct found){.order = order, .ask = MG_CAUSE_EXPIRED, .deadline_ms = complete_by_ms});
+    } else if (is_open(&record->order) && !is_moving) {
+        found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE});
+    }
+}
+
+static int compare_deadline(const void *a, const void *b)
+{
+    const struct found *one = a, *two = b;
+    if (one->deadline_ms != two->deadline_ms) {
+        return one->deadline_ms < two->deadline_ms ? -1 : 1;
+    }
+    int order = strcmp(one->order->record.order_id, two->order->record.order_id);
+    return order != 0 ? order : (one->step < two->step ? -1 : one->step > two->step);
+}
+
+/* The latest beyond the brake's limit are held back. Returns how many there are, with those. */
+static int64_t brake(struct sweep *sweep)
+{
+    int64_t count = 0;
+    if (sweep->found_count > 0) {
+        qsort(sweep->founds, (size_t)sweep->found_count, sizeof(*sweep->founds), compare_deadline);
+    }
+    for (int i = 0; i < sweep->found_count; i++) {
+        struct found *found = &sweep->founds[i];
+        if (found->is_braked && !found->is_graced) {
+            found->is_held_back = ++count > sweep->overdue_limit;
+        }
+    }
+    return count;
+}
+
+/* ---- next, pushed ---- */
+
+static void earlier(int64_t *at_ms, int64_t other_ms)
+{
+    if (*at_ms == 0 || other_ms < *at_ms) {
+        *at_ms = other_ms;
+    }
+}
+
+static int64_t wake_at_next(const struct sweep *sweep, const struct sim_order *order)
+{
+    int64_t at_ms = 0, deadline_ms, complete_by_ms = complete_by_of(&order->record.order);
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        if (is_open_step(&order->record, i, &deadline_ms) && deadline_ms > sweep->now_ms) {
+            earlier(&at_ms, deadline_ms);
+        }
+    }
+    if (complete_by_ms > sweep->now_ms) {
+        earlier(&at_ms, complete_by_ms);
+    }
+    for (int i = 0; i < sweep->found_count; i++) {
+        if (sweep->founds[i].order == order) {
+            earlier(&at_ms,
+                    sweep->now_ms + (sweep->founds[i].is_held_back ? HELD_BACK_MS : sweep->ask_again_ms));
+        }
+    }
+    return at_ms != 0 ? at_ms : sweep->now_ms + LOOK_AGAIN_MS;
+}
+
+/* ---- asked ---- */
+
+enum {
+    IS_LEADER,
+    NOW,
+    OVERDUE,
+    LOCKED,
+    ORDER_ID,
+    ASK,
+    STEP,
+    ATTEMPT,
+    VERSION,
+    SEQ,
+    DEADLINE,
+    IS_STUCK,
+    COUNT
+};
+
+static void row_begin(const struct sweep *sweep, struct sim_output *output, int64_t overdue)
+{
+    sim_output_row(output);
+    sim_output_bool(output, IS_LEADER, true);
+    sim_output_int(output, NOW, sweep->now_ms);
+    sim_output_int(output, OVERDUE, overdue);
+    sim_output_int(output, LOCKED, sweep->locked_count);
+}
+
+static void found_ask(const struct found *found, struct sim_output *output)
+{
+    const struct mg_order_record *record = &found->order->record;
+    sim_output_word(output, ORDER_ID, record->order_id);
+    sim_output_word(output, ASK, mg_cause_name(found->ask));
+    sim_output_word(output, STEP, found->step == NULL ? "" : found->step_name);
+    sim_output_int(output, ATTEMPT, found->step == NULL ? 0 : found->step->attempt);
+    sim_output_int(output, VERSION, (int64_t)record->order.version);
+    sim_output_int(output, SEQ, (int64_t)record->order.seq);
+    sim_output_time(output, DEADLINE, found->deadline_ms);
+    sim_output_bool(output, IS_STUCK,
+                    found->ask == MG_CAUSE_NUDGE && record->order.state != MG_ORDER_PENDING);
+}
+
+/* Nudges have no deadline and come last, as NULL does. */
+static void founds_ask(const struct sweep *sweep, struct sim_output *output, int64_t overdue)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < sweep->found_count; i++) {
+            const struct found *found = &sweep->founds[i];
+            if ((found->deadline_ms == 0) == (pass == 1) && !found->is_graced && !found->is_held_back) {
+                row_begin(sweep, output, overdue);
+                found_ask(found, output);
+            }
+        }
+    }
+}
+
+/* ---- owing, remembered ---- */
+
+/* The oldest event of the order that may be asked for; 0: none. */
+static uint64_t owing_version(const struct sweep *sweep, const struct sim_order *order)
+{
+    uint64_t version = 0;
+    for (int i = 0; i < order->event_count; i++) {
+        const struct sim_event_times *times = &order->times[i];
+        if (order->events[i].is_owed && times->at_ms <= sweep->now_ms - OWED_REST_MS &&
+            (times->asked_at_ms == 0 || times->asked_at_ms <= sweep->now_ms - sweep->ask_again_ms) &&
+            (version == 0 || order->events[i].version < version)) {
+            version = order->events[i].version;
+        }
+    }
+    return version;
+}
+
+static int compare_order_id(const void *a, const void *b)
+{
+    return strcmp((*(struct sim_order *const *)a)->record.order_id,
+                  (*(struct sim_order *const *)b)->record.order_id);
+}
+
+static void owing_ask(const struct sweep *sweep, struct sim_output *output, int64_t overdue)
+{
+    const struct sim_tables *tables = sweep->input->transaction->tables;
+    struct sim_order **owing = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
+    int count = 0;
+    assert(owing != NULL);
+    for (int i = 0; i < tables->order_count; i++) {
+        if (owing_version(sweep, tables->orders[i]) != 0) {
+            owing[count++] = tables->orders[i];
+        }
+    }
+    qsort(owing, (size_t)count, sizeof(struct sim_order *), compare_order_id);
+    for (int i = 0; i < count && i < sweep->limit; i++) {
+        struct sim_order *order = owing[i];
+        row_begin(sweep, output, overdue);
+        sim_output_word(output, ORDER_ID, order->record.order_id);
+        sim_output_word(output, ASK, "owed");
+        sim_output_word(output, STEP, "");
+        sim_output_int(output, ATTEMPT, 0);
+        sim_output_int(output, VERSION, (int64_t)owing_version(sweep, order));
+        sim_output_int(output, SEQ, (int64_t)order->record.order.seq);
+        sim_output_bool(output, IS_STUCK, false);
+        for (int k = 0; k < order->event_count; k++) {
+            if (order->events[k].is_owed) {
+                order->times[k].asked_at_ms = sweep->now_ms;
+            }
+        }
+    }
+    free(owing);
+}
+
+/* ---- the statement ---- */
+
+/* $1 epoch, $2 holder: the row's, or nothing is looked at. */
+static bool is_leader(const struct sim_input *input)
+{
+    struct sim_transaction *transaction = input->transaction;
+    struct sim_tables *tables = transaction->tables;
+    uint64_t epoch = (uint64_t)sim_int(sim_scalar(input, 1));
+    struct mg_slice holder = sim_scalar(input, 2);
+    if (tables->leader.epoch != epoch || !mg_slice_equal(tables->leader.holder, holder)) {
+        return false;
+    }
+    tables->leader.seen_at_ms = tables->leader.swept_at_ms = transaction->now_ms;
+    if (transaction->session != NULL) {
+        sim_check_led(epoch, sim_text(holder).data);
+    }
+    return true;
+}
+
+void sim_sweep(struct sim_input *input, struct sim_output *output)
+{
+    struct sweep sweep = {.input = input,
+                          .now_ms = input->transaction->now_ms,
+                          .limit = sim_int(sim_scalar(input, 3)),
+                          .ask_again_ms = sim_int(sim_scalar(input, 4)),
+                          .grace_after_ms = sim_int(sim_scalar(input, 5)),
+                          .grace_before_ms = sim_int(sim_scalar(input, 6)),
+                          .overdue_limit = sim_int(sim_scalar(input, 7))};
+    sim_output_begin(output, COUNT);
+    if (!is_leader(input)) {
+        sim_output_row(output);
+        sim_output_bool(output, IS_LEADER, false);
+        sim_output_int(output, NOW, sweep.now_ms);
+        sim_output_int(output, OVERDUE, 0);
+        sim_output_int(output, LOCKED, 0);
+        return;
+    }
+    orders_lock(&sweep);
+    for (int i = 0; i < sweep.locked_count; i++) {
+        order_look(&sweep, sweep.locked[i]);
+    }
+    int64_t overdue = brake(&sweep);
+    founds_ask(&sweep, output, overdue);
+    for (int i = 0; i < sweep.locked_count; i++) {
+        sweep.locked[i]->record.order.wake_at_ms = wake_at_next(&sweep, sweep.locked[i]);
+    }
+    owing_ask(&sweep, output, overdue);
+    if (output->row < 0) {
+        row_begin(&sweep, output, overdue);
+    }
+    free(sweep.locked);
+    free(sweep.founds);
+}

@@ -1,0 +1,233 @@
+/*
+ * The simulated PostgreSQL: tables, and the statements of common/io/store_*.c run on them. The production
+ * store itself is linked; what is simulated lies under io/pg.h: session and server. Each statement is known
+ * by its name, its arrays by the names that its SQL gives them; what does in C what the SQL says stands in
+ * one function, and tests/sim/fidelity.py compares the two.
+ *
+ * Texts are never freed: they live as long as the run, so that copies of rows share them.
+ */
+#ifndef SIM_STORE_TABLES_H
+#define SIM_STORE_TABLES_H
+
+#include "io/pg_libpq.h"
+#include "sim.h"
+
+/* ---- tables ---- */
+
+struct sim_payload {
+    int64_t revision;
+    struct mg_slice text;
+    uint8_t digest[MG_SHA256_SIZE];
+};
+
+struct sim_event_times {
+    int64_t at_ms, asked_at_ms; /* asked_at_ms 0: never */
+};
+
+/* An order's rows in order_process, order_step, orders and order_event. A transaction makes a new one. */
+struct sim_order {
+    struct mg_order_record record;
+    struct sim_payload *payloads;
+    int payload_count;
+    struct mg_event_record *events; /* by version */
+    struct sim_event_times *times;  /* parallel to events */
+    int event_count;
+    int next; /* of the same hash; -1: none */
+};
+
+struct sim_alert {
+    enum mg_alert code;
+    struct mg_slice subject, order_id, text;
+    int64_t opened_at_ms, closed_at_ms; /* closed_at_ms 0: open */
+};
+
+struct sim_service {
+    struct mg_slice service, instance, breaker, reason;
+    bool is_ready;
+    int64_t in_flight, concurrency, reported_at_ms;
+};
+
+struct sim_workflow {
+    struct mg_slice name, definition;
+    int64_t version;
+};
+
+#define SIM_ORDER_HEADS 4096 /* a power of two; a run has some dozen orders */
+
+struct sim_tables {
+    struct sim_order **orders; /* in the order of their insertion */
+    int order_count;
+    int heads[SIM_ORDER_HEADS]; /* index of an order + 1 */
+    struct sim_alert *alerts;
+    int alert_count;
+    struct sim_service *services;
+    int service_count;
+    struct sim_workflow *workflows;
+    int workflow_count;
+    struct {
+        uint64_t epoch;
+        struct mg_slice holder;
+        int64_t seen_at_ms, swept_at_ms;
+    } leader;
+};
+
+struct sim_tables *sim_tables_create(void);
+struct sim_tables *sim_tables_copy(const struct sim_tables *from);
+void sim_tables_destroy(struct sim_tables *tables); /* accepts NULL */
+struct sim_order *sim_tables_find(const struct sim_tables *tables, struct mg_slice order_id); /* NULL: none */
+/* Puts an order in the place of the one with its id, which is freed, or behind all others. */
+void sim_tables_put(struct sim_tables *tables, struct sim_order *order);
+struct sim_order *sim_order_copy(const struct sim_order *from); /* NULL: a new one */
+void sim_order_free(struct sim_order *order);                   /* accepts NULL */
+void sim_order_add_event(struct sim_order *order, const struct mg_event_record *event, int64_t now_ms);
+void sim_order_add_payload(struct sim_order *order, const struct sim_payload *payload);
+
+struct mg_slice sim_text(struct mg_slice text); /* a copy for good; absent stays absent */
+/* The same, and what is there already if it says the same. */
+struct mg_slice sim_text_keep(struct mg_slice text, struct mg_slice old);
+void *sim_grow(void *array, int count,
+               size_t size); /* room for one more of `size` bytes; ends for want of it */
+
+/* ---- transactions ---- */
+
+struct sim_session; /* store_server.c */
+
+/* An order that a transaction writes. */
+struct sim_change {
+    struct sim_order *before, *after; /* before NULL: it is new */
+    uint64_t changed_steps;
+    bool is_payload_changed;
+    int first_event; /* those from here on are new */
+};
+
+struct sim_transaction {
+    struct sim_tables *tables;
+    int64_t now_ms;
+    struct sim_session *session; /* NULL: a standby replays it */
+    /* Rows that others are writing, whom SKIP LOCKED passes over: drawn from this; 0: none. */
+    uint64_t locked_salt;
+    struct sim_change *changes;
+    int change_count, change_hint;
+    struct sim_alert *alerts; /* to open, or, with closed_at_ms, to close; at its end */
+    int alert_count;
+    char sqlstate[6]; /* "": none of its statements has failed */
+    const char *what;
+};
+
+void sim_transaction_fail(struct sim_transaction *transaction, const char *sqlstate, const char *what);
+/* Makes its changes those of the tables and tells the checker, or, if it has failed, forgets them. */
+void sim_transaction_end(struct sim_transaction *transaction);
+struct sim_change *sim_transaction_change(struct sim_transaction *transaction, struct mg_slice order_id);
+
+/* ---- statements ---- */
+
+#define SIM_COLUMNS_MAX MG_PG_PARAMS_MAX
+
+/* A statement's parameters: arrays side by side, row by row, and scalars. */
+struct sim_input {
+    struct sim_transaction *transaction;
+    const struct mg_pg_params *params;
+    const int *places; /* per column of the statement: index of its parameter */
+    int column_count;
+    int row_count, row;
+    const char *at[SIM_COLUMNS_MAX];
+    struct mg_slice values[SIM_COLUMNS_MAX]; /* of the row in hand, by column */
+};
+/* False: there are no more, or the row's text is no UTF-8, and the transaction has failed. */
+bool sim_input_next(struct sim_input *input);
+int64_t sim_int(struct mg_slice value); /* NULL: 0 */
+bool sim_bool(struct mg_slice value);
+struct mg_slice sim_scalar(const struct sim_input *input, int number); /* $number */
+
+/* Rows of a statement as libpq would give them; what is not set in a row is NULL. */
+struct sim_output {
+    PGresult *result;
+    int row;
+};
+void sim_output_begin(struct sim_output *output, int column_count);
+void sim_output_row(struct sim_output *output);
+void sim_output_text(struct sim_output *output, int column, struct mg_slice text);
+void sim_output_word(struct sim_output *output, int column, const char *word);
+void sim_output_int(struct sim_output *output, int column, int64_t number);
+void sim_output_time(struct sim_output *output, int column, int64_t time_ms); /* 0: NULL */
+void sim_output_bool(struct sim_output *output, int column, bool is_true);
+void sim_output_bytes(struct sim_output *output, int column, const uint8_t *bytes, size_t size);
+
+typedef void sim_statement_fn(struct sim_input *input, struct sim_output *output);
+struct sim_statement {
+    const char *name;
+    sim_statement_fn *run;
+    const char *const *columns; /* its arrays, as its SQL names them */
+    int column_count;
+    bool is_write;
+};
+#define SIM_STATEMENT(name, run, columns, is_write)                                                          \
+    {                                                                                                        \
+        name, run, columns, (int)(sizeof(columns) / sizeof(columns[0])), is_write                            \
+    }
+#define SIM_SCALARS(name, run, is_write)                                                                     \
+    {                                                                                                        \
+        name, run, NULL, 0, is_write                                                                         \
+    }
+extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
+    SIM_LEAD_STATEMENTS[]; /* each ends with a name of NULL */
+
+/* Ends the run if the SQL is none that is known here. */
+const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
+/* Runs it, unless the transaction has failed. */
+void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql *sql,
+                       const struct mg_pg_params *params, struct sim_output *output);
+
+void sim_sweep(struct sim_input *input, struct sim_output *output); /* store_sweep.c */
+
+/* ---- alerts, for more than one file ---- */
+
+struct sim_alert *sim_alert_find_open(struct sim_tables *tables, enum mg_alert code, struct mg_slice subject);
+/* False: one is open, or (to close) none. */
+bool sim_alert_open(struct sim_tables *tables, const struct sim_alert *alert, int64_t now_ms);
+bool sim_alert_close(struct sim_tables *tables, const struct sim_alert *alert, int64_t now_ms);
+
+/* ---- sessions (store_server.c), as statements see them ---- */
+
+int sim_session_pid(const struct sim_session *session);
+void sim_session_set_idle_limit(struct sim_session *session, int64_t limit_ms); /* 0: none */
+bool sim_session_try_lock(struct sim_session *session); /* true: it holds the leaders' lock */
+bool sim_session_has_lock(const struct sim_session *session);
+void sim_session_unlock(struct sim_session *session);
+
+/* ---- and as their clients see them (store_client.c) ---- */
+
+/* Statements of one transaction on their way, and the answer on its way back. Counted references. */
+struct sim_request {
+    int references;
+    struct sim_session *session;
+    struct sim_request *next;     /* of the same session */
+    struct sim_request *next_log; /* of the standby's log */
+    int count, run_count;         /* statements; those that were run */
+    const struct mg_sql *sqls[MG_PG_STATEMENTS_MAX];
+    struct mg_pg_params *params; /* `count` of them, owned */
+    struct sim_output outputs[MG_PG_STATEMENTS_MAX];
+    bool is_write, is_torn, is_late, is_begun;
+    int64_t committed_us, now_ms;
+    uint64_t locked_salt;
+    char sqlstate[6]; /* "": it succeeded */
+    const char *what;
+};
+
+/* Takes the values out of `statements`; the answer frees it. */
+struct sim_request *sim_request_create(const struct mg_pg_statement *statements, int count);
+void sim_request_hold(struct sim_request *request);
+void sim_request_release(struct sim_request *request);
+
+/* Begins to connect, for the node whose code is running. */
+struct sim_session *sim_session_open(struct mg_pg *pg);
+void sim_session_send(struct sim_session *session, struct sim_request *request);
+/* The client hears no more of it; what was sent may still be done. */
+void sim_session_close(struct sim_session *session);
+
+/* What the client hears, on its node, one after the other as the server said it. */
+void sim_client_connected(struct mg_pg *pg);
+void sim_client_answered(struct mg_pg *pg, struct sim_request *request);
+void sim_client_lost(struct mg_pg *pg, const char *reason); /* also: it could not connect */
+
+#endif
