@@ -1,0 +1,240 @@
+/* What a seed's sequence is made of: orders with any values, right and wrong versions, and what is refused.
+ */
+#include "fidelity.h"
+
+#include <string.h>
+
+#define STEPS    4
+#define USED_MAX 8192
+#define NO_JSON  "{ no JSON"
+#define NO_UTF8  "\xc3("
+
+static struct {
+    uint64_t state;
+    int64_t now_ms;
+    int64_t used[USED_MAX]; /* moments that were given away: no two things are due at one moment */
+    int used_count;
+} draw;
+
+void fidelity_draw_begin(uint64_t seed)
+{
+    draw.state = seed;
+    draw.used_count = 0;
+}
+
+void fidelity_draw_around(int64_t now_ms)
+{
+    draw.now_ms = now_ms;
+}
+
+uint64_t fidelity_draw(uint64_t count)
+{
+    uint64_t z = (draw.state += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % count;
+}
+
+bool fidelity_is_rare(void)
+{
+    return fidelity_draw(20) == 0;
+}
+
+/* A moment around now, that no other thing has; now and then none. */
+static int64_t draw_moment(void)
+{
+    if (fidelity_draw(4) == 0 || draw.used_count == USED_MAX) {
+        return 0;
+    }
+    int64_t at_ms = draw.now_ms - 20000 + (int64_t)fidelity_draw(50000);
+    for (int i = 0; i < draw.used_count; i++) {
+        if (draw.used[i] == at_ms) {
+            at_ms++;
+            i = -1;
+        }
+    }
+    draw.used[draw.used_count++] = at_ms;
+    return at_ms;
+}
+
+const char *fidelity_order_id(int order)
+{
+    static char names[FIDELITY_ORDERS][16];
+    (void)snprintf(names[order], sizeof(names[order]), "o-%03d", order);
+    return names[order];
+}
+
+struct mg_slice fidelity_draw_text(void)
+{
+    static const char *const TEXTS[] = {NULL, "", "a", "reply.1", "\xc3\xa4\"{},NULL\\", "0123456789"};
+    return mg_slice_of(FIDELITY_ANY(TEXTS));
+}
+
+const char *fidelity_draw_cause(void)
+{
+    static const char *const CAUSES[] = {"m-1", "reply.1", "reply.2", "overdue.1", "due.7"};
+    return FIDELITY_ANY(CAUSES);
+}
+
+static void change_step(struct mg_order_record *record, int index)
+{
+    static const char *const NAMES[] = {"reserve", "charge", "ship", "mail"};
+    static const char *const SERVICES[] = {"inventory", "payment", "courier", "payment"};
+    struct mg_step *step = &record->order.steps[index];
+    struct mg_step_record *more = &record->steps[index];
+    record->step_names[index] = NAMES[index];
+    record->services[index] = SERVICES[index];
+    *step = (struct mg_step){.state = (enum mg_step_state)fidelity_draw(MG_STEP_STATE_COUNT),
+                             .kind = (enum mg_kind)fidelity_draw(MG_KIND_COUNT),
+                             .reason = (enum mg_reason)fidelity_draw(MG_REASON_COUNT),
+                             .is_maybe = fidelity_draw(2) == 0,
+                             .is_undo_dispatched = fidelity_draw(2) == 0,
+                             .is_refused = fidelity_draw(2) == 0,
+                             .is_accepted = fidelity_draw(2) == 0,
+                             .attempt = step->attempt + (uint32_t)fidelity_draw(2),
+                             .failure_count = (uint32_t)fidelity_draw(9),
+                             .cool_down_count = (uint32_t)fidelity_draw(3),
+                             .generation = (uint32_t)fidelity_draw(3),
+                             .complete_by_ms = draw_moment(),
+                             .due_at_ms = draw_moment(),
+                             .quiet_at_ms = draw_moment(),
+                             .finish_by_ms = draw_moment()};
+    *more = (struct mg_step_record){.cause = fidelity_draw_text(),
+                                    .result = fidelity_draw_text(),
+                                    .has_do_digest = fidelity_draw(2) == 0,
+                                    .has_undo_digest = fidelity_draw(2) == 0,
+                                    .error_code = fidelity_draw_text(),
+                                    .error_text = fidelity_draw_text()};
+    memset(more->do_digest, (int)fidelity_draw(256), sizeof(more->do_digest));
+    memset(more->undo_digest, (int)fidelity_draw(256), sizeof(more->undo_digest));
+}
+
+static void change_order(struct mg_order_record *record)
+{
+    struct mg_order *order = &record->order;
+    order->state = (enum mg_order_state)(fidelity_draw(3) == 0 ? fidelity_draw(MG_ORDER_STATE_COUNT)
+                                                               : MG_ORDER_PROCESSING);
+    order->goal = (enum mg_goal)(fidelity_draw(3) == 0 ? fidelity_draw(MG_GOAL_COUNT) : MG_GOAL_PROCESSED);
+    order->reason = (enum mg_reason)fidelity_draw(MG_REASON_COUNT);
+    order->seq += fidelity_draw(2);
+    order->generation = (uint32_t)fidelity_draw(3);
+    order->failure_count += (uint32_t)fidelity_draw(2);
+    order->complete_by_ms = draw_moment();
+    order->wake_at_ms = draw_moment();
+    record->reply_to = fidelity_draw_text();
+    record->correlation_id = fidelity_draw_text();
+    record->traceparent = fidelity_draw_text();
+    record->wants_step_status = fidelity_draw(2) == 0;
+}
+
+struct mg_alert_write fidelity_draw_alert(void)
+{
+    static const char *const SUBJECTS[] = {"o-000", "o-001", "inventory", "queue"};
+    static const enum mg_alert ALERTS[] = {MG_ALERT_ORDER_ERROR, MG_ALERT_UNPUBLISHABLE, MG_ALERT_STATE_LOST};
+    return (struct mg_alert_write){
+        .alert = FIDELITY_ANY(ALERTS),
+        .is_closed = fidelity_draw(2) == 0,
+        .subject = FIDELITY_ANY(SUBJECTS),
+        .order_id = fidelity_draw(2) == 0 ? "" : fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS)),
+        .text = fidelity_draw_text()};
+}
+
+static void draw_events(struct fidelity_writing *writing, struct mg_order_write *write)
+{
+    static const char *const STATUSES[] = {NULL, "[]", "[{\"seq\": 1}]"};
+    uint64_t count = write->record->order.version - write->expected_version;
+    write->event_count = (int)count;
+    for (uint64_t i = 0; i < count; i++) {
+        writing->events[i] = (struct mg_event_record){
+            .version = write->expected_version + i + 1,
+            .cause_kind = (enum mg_cause_kind)fidelity_draw(MG_CAUSE_COUNT),
+            .cause = mg_slice_of(fidelity_draw_cause()),
+            .by = fidelity_draw_text(),
+            .step = fidelity_draw_text(),
+            .attempt = (uint32_t)fidelity_draw(5),
+            .reason = fidelity_draw_text(),
+            .transitions = mg_slice_of("[{\"from\": \"pending\"}]"),
+            .statuses = mg_slice_of(FIDELITY_ANY(STATUSES)),
+            .is_owed = fidelity_draw(4) == 0,
+        };
+    }
+}
+
+/* What nobody may write, and still must harm nobody else in the batch. */
+static void spoil(struct fidelity_writing *writing, struct mg_order_write *write)
+{
+    switch (fidelity_draw(6)) {
+    case 0:
+        writing->events[0].transitions = mg_slice_of(NO_JSON);
+        break;
+    case 1:
+        writing->events[0].reason = mg_slice_of(NO_UTF8);
+        break;
+    case 2:
+        writing->record.reply_to = mg_slice_of(NO_UTF8);
+        break;
+    case 3: /* steps that are not there, or are there already */
+        writing->record.stored_steps ^= (UINT64_C(1) << STEPS) - 1;
+        write->changed_steps |= 1;
+        change_step(&writing->record, 0);
+        break;
+    case 4: /* an event that is there already, if it is not the first */
+        writing->events[0].version = 1;
+        break;
+    default: /* a payload whose revision is taken */
+        write->is_payload_changed = true;
+        break;
+    }
+}
+
+void fidelity_draw_write(const struct mg_order_record *known, int order, struct fidelity_writing *writing,
+                         struct mg_order_write *write)
+{
+    static const char *const PAYLOADS[] = {"{}", "{\"price\":14.00}", ""};
+    writing->record = *known;
+    struct mg_order_record *record = &writing->record;
+    uint64_t expected = record->order.version;
+    if (fidelity_draw(8) == 0) { /* what is there already, or is not any more what was known */
+        expected = expected > 0 ? expected - 1 : 1;
+    }
+    if (expected == 0) {
+        *record = (struct mg_order_record){.workflow_version = 1 + (int64_t)fidelity_draw(3),
+                                           .revision = 1,
+                                           .is_high = fidelity_draw(2) == 0};
+        (void)snprintf(record->order_id, sizeof(record->order_id), "%s", fidelity_order_id(order));
+        (void)snprintf(record->workflow, sizeof(record->workflow), "fulfilment");
+        record->payload = mg_slice_of(FIDELITY_ANY(PAYLOADS));
+        memset(record->digest, (int)fidelity_draw(256), sizeof(record->digest));
+    }
+    *write = (struct mg_order_write){.record = record,
+                                     .expected_version = expected,
+                                     .changed_steps = fidelity_draw(UINT64_C(1) << STEPS),
+                                     .events = writing->events,
+                                     .alerts = writing->alerts,
+                                     .alert_count = (int)fidelity_draw(FIDELITY_ALERTS_MAX + 1),
+                                     .locked_by = "fidelity"};
+    if (record->order_id[0] == '\0') { /* nobody has stored it yet, and it is written as if */
+        (void)snprintf(record->order_id, sizeof(record->order_id), "%s", fidelity_order_id(order));
+        record->revision = 1;
+    }
+    if (expected > 0 && fidelity_draw(6) == 0) {
+        write->is_payload_changed = true;
+        record->revision++;
+        record->payload = mg_slice_of(FIDELITY_ANY(PAYLOADS));
+        memset(record->digest, (int)fidelity_draw(256), sizeof(record->digest));
+    }
+    change_order(record);
+    for (int i = 0; i < STEPS; i++) {
+        if ((write->changed_steps >> i & 1) != 0) {
+            change_step(record, i);
+        }
+    }
+    record->order.version = expected + 1 + fidelity_draw(FIDELITY_EVENTS_MAX);
+    draw_events(writing, write);
+    for (int i = 0; i < write->alert_count; i++) {
+        writing->alerts[i] = fidelity_draw_alert();
+    }
+    if (fidelity_is_rare()) {
+        spoil(writing, write);
+    }
+}

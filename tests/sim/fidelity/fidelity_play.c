@@ -1,0 +1,442 @@
+/* See fidelity.h. Nothing of an answer is left out but the wording of errors. */
+#include "fidelity.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WRITES_MAX  6
+#define ARENA_BYTES (64u * 1024 * 1024)
+
+static FILE *out;
+static int64_t now_ms;
+static struct mg_arena *arena; /* of the call in hand */
+static struct mg_arena *known_arena;
+static struct mg_order_record known[FIDELITY_ORDERS]; /* as last loaded, or written */
+static uint64_t epochs[FIDELITY_PEERS];
+
+/* ---- telling ---- */
+
+/* True: the call has failed, which is told. */
+static bool tell_error(const struct mg_err *err)
+{
+    if (err != NULL) {
+        (void)fprintf(out, " failed: %s", mg_class_name(err->class));
+    }
+    return err != NULL;
+}
+
+static void answered(struct fidelity_peer *peer)
+{
+    (void)fputc('\n', out);
+    peer->is_answered = true;
+    fidelity_wake(peer);
+}
+
+static void wait_for(struct fidelity_peer *peer)
+{
+    fidelity_wait(peer);
+    peer->is_answered = false;
+}
+
+static void on_done(void *arg, const struct mg_err *err)
+{
+    (void)tell_error(err);
+    answered(arg);
+}
+
+static struct fidelity_peer *draw_peer(void)
+{
+    return fidelity_peer((int)fidelity_draw(FIDELITY_PEERS));
+}
+
+/* ---- loading ---- */
+
+struct loading {
+    struct fidelity_peer *peer;
+    const struct mg_load *loads;
+    int count;
+};
+
+static int compare_service(const void *a, const void *b)
+{
+    return strcmp(((const struct mg_service_row *)a)->service, ((const struct mg_service_row *)b)->service);
+}
+
+static struct mg_slice kept(struct mg_slice text)
+{
+    return mg_arena_copy(known_arena, text);
+}
+
+static void learn(const struct mg_order_record *record)
+{
+    struct mg_order_record *copy = &known[strtol(record->order_id + 2, NULL, 10)];
+    *copy = *record;
+    copy->payload = kept(record->payload);
+    copy->reply_to = kept(record->reply_to);
+    copy->correlation_id = kept(record->correlation_id);
+    copy->traceparent = kept(record->traceparent);
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        copy->steps[i].cause = kept(record->steps[i].cause);
+        copy->steps[i].result = kept(record->steps[i].result);
+        copy->steps[i].error_code = kept(record->steps[i].error_code);
+        copy->steps[i].error_text = kept(record->steps[i].error_text);
+        copy->step_names[i] = mg_arena_text(known_arena, mg_slice_of(record->step_names[i]));
+        copy->services[i] = mg_arena_text(known_arena, mg_slice_of(record->services[i]));
+    }
+}
+
+static void on_loaded(void *arg, const struct mg_load_answer *answer, const struct mg_err *err)
+{
+    const struct loading *loading = arg;
+    if (!tell_error(err)) {
+        struct mg_service_row services[8];
+        fidelity_tell_time(out, "now", answer->now_ms);
+        memcpy(services, answer->services, (size_t)answer->service_count * sizeof(services[0]));
+        qsort(services, (size_t)answer->service_count, sizeof(services[0]), compare_service);
+        for (int i = 0; i < answer->service_count; i++) {
+            (void)fprintf(out, " %s:%s", services[i].service, mg_reason_name(services[i].gate));
+        }
+        for (int i = 0; i < loading->count; i++) {
+            const struct mg_loaded *loaded = &answer->orders[i];
+            (void)fprintf(out, "\n  %s:%s", loading->loads[i].order_id,
+                          loaded->record == NULL ? " none" : "");
+            if (loaded->record != NULL) {
+                fidelity_tell_record(out, loaded->record);
+                learn(loaded->record);
+            }
+            if (loaded->event != NULL) {
+                fidelity_tell_event(out, loaded->event);
+            }
+        }
+    }
+    answered(loading->peer);
+}
+
+static void load(struct fidelity_peer *peer, const struct mg_load *loads, int count)
+{
+    struct loading loading = {peer, loads, count};
+    (void)fprintf(out, "load");
+    mg_store_load(peer->store, arena, loads, count, on_loaded, &loading);
+    wait_for(peer);
+}
+
+static void play_load(void)
+{
+    struct mg_load loads[8];
+    int count = (int)fidelity_draw(8);
+    for (int i = 0; i < count; i++) {
+        const char *order_id =
+            fidelity_draw(10) == 0 ? "nobody" : fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS));
+        loads[i] =
+            (struct mg_load){order_id, mg_slice_of(fidelity_draw(3) == 0 ? NULL : fidelity_draw_cause())};
+    }
+    load(draw_peer(), loads, count);
+}
+
+static void load_all(void)
+{
+    struct mg_load loads[FIDELITY_ORDERS];
+    for (int i = 0; i < FIDELITY_ORDERS; i++) {
+        loads[i] = (struct mg_load){.order_id = fidelity_order_id(i)};
+    }
+    load(draw_peer(), loads, FIDELITY_ORDERS); /* also so that no session is idle for long */
+}
+
+/* ---- committing ---- */
+
+/* "…(22P02)" as the store words it. */
+static void tell_sqlstate(const char *text)
+{
+    const char *open = strrchr(text, '(');
+    (void)fprintf(out, "%.7s", open == NULL ? "?" : open);
+}
+
+static void on_committed(void *arg, const struct mg_err *err)
+{
+    (void)tell_error(err);
+    ((struct fidelity_peer *)arg)->is_answered = true;
+    fidelity_wake(arg);
+}
+
+static void play_commit(void)
+{
+    static struct fidelity_writing writings[WRITES_MAX];
+    struct mg_order_write writes[WRITES_MAX];
+    struct mg_load loads[WRITES_MAX];
+    struct fidelity_peer *peer = draw_peer();
+    int count = 1 + (int)fidelity_draw(WRITES_MAX), first = (int)fidelity_draw(FIDELITY_ORDERS);
+    for (int i = 0; i < count; i++) {
+        int order = (first + 5 * i) %
+                    FIDELITY_ORDERS; /* 5 and FIDELITY_ORDERS have no common divisor: all are different */
+        fidelity_draw_write(&known[order], order, &writings[i], &writes[i]);
+        loads[i] = (struct mg_load){.order_id = fidelity_order_id(order)};
+    }
+    (void)fprintf(out, "commit");
+    mg_store_commit(peer->store, writes, count, on_committed, peer);
+    wait_for(peer);
+    for (int i = 0; i < count; i++) {
+        static const char *const RESULTS[] = {"done", "conflict", "poisoned"};
+        (void)fprintf(out, " %s:%s", writes[i].record->order_id, RESULTS[writes[i].result]);
+        if (writes[i].result == MG_WRITE_POISONED) {
+            tell_sqlstate(writes[i].text);
+        }
+    }
+    (void)fputc('\n', out);
+    if (fidelity_draw(3) > 0) { /* else it goes on with what it knew */
+        load(draw_peer(), loads, count);
+    }
+}
+
+/* ---- owed statuses ---- */
+
+static void on_owed(void *arg, const struct mg_order_record *record, const struct mg_event_record *events,
+                    int count, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        (void)fprintf(out, record == NULL ? " none" : "");
+        if (record != NULL) {
+            fidelity_tell_record(out, record);
+        }
+        for (int i = 0; i < count; i++) {
+            fidelity_tell_event(out, &events[i]);
+        }
+    }
+    answered(arg);
+}
+
+static void play_owed(void)
+{
+    struct fidelity_peer *peer = fidelity_peer((int)fidelity_draw(2));
+    struct mg_owed marks[8];
+    int count = 1 + (int)fidelity_draw(8);
+    for (int i = 0; i < count; i++) {
+        marks[i] = (struct mg_owed){fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS)),
+                                    1 + fidelity_draw(4), fidelity_draw(2) == 0};
+    }
+    (void)fprintf(out, "mark");
+    mg_store_mark_owed(peer->store, marks, count, on_done, peer);
+    wait_for(peer);
+    (void)fprintf(out, "owed");
+    mg_store_load_owed(peer->store, marks[0].order_id, on_owed, peer);
+    wait_for(peer);
+}
+
+/* ---- services, workflows, alerts ---- */
+
+static void play_services(void)
+{
+    static const char *const SERVICES[] = {"inventory", "payment", "courier"};
+    static const char *const INSTANCES[] = {"a", "b"};
+    static const char *const BREAKERS[] = {"closed", "open", "half_open"};
+    struct fidelity_peer *peer = fidelity_peer((int)fidelity_draw(2));
+    struct mg_service_state states[5];
+    int count = 1 + (int)fidelity_draw(5);
+    for (int i = 0; i < count; i++) {
+        states[i] =
+            (struct mg_service_state){.service = FIDELITY_ANY(SERVICES),
+                                      .instance = FIDELITY_ANY(INSTANCES),
+                                      .breaker = fidelity_is_rare() ? "broken" : FIDELITY_ANY(BREAKERS),
+                                      .is_ready = fidelity_draw(3) > 0,
+                                      .in_flight = 1,
+                                      .concurrency = 8,
+                                      .reason = fidelity_draw(2) == 0 ? NULL : "why"};
+    }
+    (void)fprintf(out, "services");
+    mg_store_put_service_states(peer->store, states, count, on_done, peer);
+    wait_for(peer);
+    load(peer, NULL, 0);
+}
+
+static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,
+                        const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        (void)fprintf(out, " %d %" PRId64, found, version);
+        fidelity_tell_slice(out, "definition", definition);
+    }
+    answered(arg);
+}
+
+static void play_workflow(void)
+{
+    static const char *const NAMES[] = {"fulfilment", "refund"}, *const DEFINITIONS[] = {"{}", "{\"v\":2}"};
+    struct fidelity_peer *peer = fidelity_peer((int)fidelity_draw(2));
+    (void)fprintf(out, "put");
+    mg_store_put_workflow(peer->store, FIDELITY_ANY(NAMES), 1 + (int64_t)fidelity_draw(3),
+                          mg_slice_of(FIDELITY_ANY(DEFINITIONS)), on_done, peer);
+    wait_for(peer);
+    (void)fprintf(out, "get");
+    mg_store_get_workflow(peer->store, FIDELITY_ANY(NAMES), (int64_t)fidelity_draw(4), on_workflow, peer);
+    wait_for(peer);
+}
+
+static void on_alerts(void *arg, const bool *is_changed, int count, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        for (int i = 0; i < count; i++) {
+            (void)fprintf(out, " %d", is_changed[i]);
+        }
+    }
+    answered(arg);
+}
+
+static void play_alerts(void)
+{
+    struct fidelity_peer *peer = draw_peer();
+    struct mg_alert_write alerts[5];
+    int count = 1 + (int)fidelity_draw(5);
+    for (int i = 0; i < count; i++) {
+        alerts[i] = fidelity_draw_alert();
+    }
+    (void)fprintf(out, "alerts");
+    mg_store_write_alerts(peer->store, alerts, count, on_alerts, peer);
+    wait_for(peer);
+}
+
+/* ---- leading and sweeping ---- */
+
+static const char *holder_of(int peer)
+{
+    return peer == 2 ? "first" : "second";
+}
+
+static void on_lead(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err)
+{
+    struct fidelity_peer *peer = arg;
+    if (!tell_error(err)) {
+        (void)fprintf(out, " %d %" PRIu64 "%s", answer->is_leader, answer->epoch,
+                      answer->refusal != NULL ? " refused" : "");
+        fidelity_tell_time(out, "now", answer->now_ms);
+        fidelity_tell_time(out, "swept_at", answer->swept_at_ms);
+        if (answer->is_leader) {
+            epochs[peer == fidelity_peer(2) ? 2 : 3] = answer->epoch;
+        }
+    }
+    answered(peer);
+}
+
+static void play_lead(void)
+{
+    int index = fidelity_is_rare() ? 0 : 2 + (int)fidelity_draw(2);
+    struct fidelity_peer *peer = fidelity_peer(index);
+    uint64_t what = index == 0 ? 5 : fidelity_draw(6);
+    if (what == 0) {
+        (void)fprintf(out, "stop %d", index);
+        mg_store_stop_leading(peer->store, on_done, peer);
+        wait_for(peer);
+    } else if (what == 1) {
+        (void)fprintf(out, "lose %d\n", index);
+        fidelity_lose(peer);
+    } else {
+        (void)fprintf(out, "lead %d", index);
+        mg_store_try_lead(peer->store, holder_of(index), on_lead, peer);
+        wait_for(peer);
+    }
+}
+
+static int compare_due(const void *a, const void *b)
+{
+    const struct mg_due *one = a, *two = b;
+    if (one->due_at_ms != two->due_at_ms) {
+        return one->due_at_ms < two->due_at_ms ? -1 : 1;
+    }
+    int order = strcmp(one->order_id, two->order_id);
+    return order != 0 ? order : (int)one->ask - (int)two->ask;
+}
+
+static void on_swept(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        (void)fprintf(out, " leader%d overdue%" PRId64 " full%d", answer->is_leader, answer->overdue_total,
+                      answer->is_full);
+        fidelity_tell_time(out, "now", answer->now_ms);
+        struct mg_due *dues = mg_arena_alloc(arena, ((size_t)answer->due_count + 1) * sizeof(*dues));
+        memcpy(dues, answer->dues, (size_t)answer->due_count * sizeof(*dues));
+        qsort(dues, (size_t)answer->due_count, sizeof(*dues), compare_due);
+        for (int i = 0; i < answer->due_count; i++) {
+            (void)fprintf(out, "\n  %s %s '%s' a%" PRIu32 " v%" PRIu64 " seq%" PRIu64 " stuck%d",
+                          dues[i].order_id, mg_cause_name(dues[i].ask), dues[i].step, dues[i].attempt,
+                          dues[i].version, dues[i].seq, dues[i].is_stuck);
+            fidelity_tell_time(out, "due_at", dues[i].due_at_ms);
+        }
+    }
+    answered(arg);
+}
+
+/* Of orders that wake at one moment a limit takes whichever it likes: no limit may fall between two such. */
+static int draw_limit(void)
+{
+    int limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS), due_count = 0;
+    int64_t wakes[FIDELITY_ORDERS];
+    for (int i = 0; i < FIDELITY_ORDERS; i++) {
+        int64_t at_ms = known[i].order.wake_at_ms;
+        if (known[i].order.version == 0 || at_ms == 0 || at_ms > now_ms) {
+            continue;
+        }
+        int at = due_count++;
+        for (; at > 0 && wakes[at - 1] > at_ms; at--) {
+            wakes[at] = wakes[at - 1];
+        }
+        wakes[at] = at_ms;
+    }
+    while (limit < due_count && wakes[limit - 1] == wakes[limit]) {
+        limit++;
+    }
+    return limit;
+}
+
+static void play_sweep(void)
+{
+    int index = 2 + (int)fidelity_draw(2);
+    struct fidelity_peer *peer = fidelity_peer(index);
+    load_all();
+    struct mg_sweep_options options = {.epoch = epochs[index] + (fidelity_is_rare() ? 1 : 0),
+                                       .holder = fidelity_is_rare() ? "nobody" : holder_of(index),
+                                       .limit = draw_limit(),
+                                       .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
+                                       .overdue_limit = (int)fidelity_draw(12)};
+    if (fidelity_draw(3) == 0) {
+        options.grace_before_ms = now_ms - (int64_t)fidelity_draw(8000);
+        options.grace_after_ms = options.grace_before_ms - (int64_t)fidelity_draw(8000);
+    }
+    (void)fprintf(out, "sweep %d limit%d brake%d again%" PRId64, index, options.limit, options.overdue_limit,
+                  options.ask_again_ms);
+    mg_store_sweep(peer->store, &options, on_swept, peer);
+    wait_for(peer);
+    load_all();
+}
+
+/* ---- the sequence ---- */
+
+static void play_clock(void)
+{
+    static const int64_t PASSES_MS[] = {1, 500, 999, 1000, 3000, 14999, 15000, 30000, 60000, 3600000, -5000};
+    now_ms += FIDELITY_ANY(PASSES_MS);
+    (void)fprintf(out, "clock %+" PRId64 "\n", now_ms - FIDELITY_START_MS);
+    fidelity_draw_around(now_ms);
+    fidelity_set_clock(now_ms);
+}
+
+void fidelity_play(uint64_t seed, FILE *to)
+{
+    static void (*const PLAYS[])(void) = {play_commit,   play_commit,   play_commit, play_load, play_owed,
+                                          play_services, play_workflow, play_alerts, play_lead, play_lead,
+                                          play_sweep,    play_sweep,    play_clock,  play_clock};
+    out = to;
+    fidelity_draw_begin(seed);
+    now_ms = FIDELITY_START_MS;
+    fidelity_draw_around(now_ms);
+    memset(known, 0, sizeof(known));
+    memset(epochs, 0, sizeof(epochs));
+    known_arena = mg_arena_create(ARENA_BYTES);
+    fidelity_set_clock(now_ms);
+    for (int i = 0; i < FIDELITY_STEPS; i++) {
+        arena = mg_arena_create(ARENA_BYTES);
+        (void)fprintf(out, "%d: ", i);
+        FIDELITY_ANY(PLAYS)();
+        mg_arena_destroy(arena);
+    }
+    mg_arena_destroy(known_arena);
+    (void)fprintf(out, "end\n");
+}

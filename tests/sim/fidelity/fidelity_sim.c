@@ -1,0 +1,115 @@
+/* The simulated database's side: plays the seed given and prints what it was told. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../nodes.h"
+#include "../store.h"
+#include "fidelity.h"
+
+static struct sim_side {
+    struct fidelity_peer peer;
+    bool is_up;
+} sides[FIDELITY_PEERS];
+static struct fidelity_peer *waiting;
+
+/* The checker's part: here PostgreSQL is. */
+void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    (void)before;
+    (void)write;
+}
+
+void sim_check_tail_lost(const char *order_id, bool is_all)
+{
+    (void)order_id;
+    (void)is_all;
+}
+
+void sim_check_led(uint64_t epoch, const char *holder)
+{
+    (void)epoch;
+    (void)holder;
+}
+
+/* No process runs here that could. */
+void sim_node_ended(struct sim_node *node)
+{
+    (void)node;
+}
+
+struct fidelity_peer *fidelity_peer(int index)
+{
+    return &sides[index].peer;
+}
+
+static bool is_answered(void)
+{
+    return waiting->is_answered;
+}
+
+void fidelity_wait(struct fidelity_peer *peer)
+{
+    waiting = peer;
+    sim_kernel_run(INT64_MAX, is_answered);
+    assert(peer->is_answered);
+}
+
+void fidelity_wake(struct fidelity_peer *peer)
+{
+    (void)peer;
+}
+
+static void on_state(void *arg, bool is_up, const char *reason)
+{
+    (void)reason;
+    ((struct sim_side *)arg)->is_up = is_up;
+}
+
+static bool are_up(void)
+{
+    bool is_up = true;
+    for (int i = 0; i < FIDELITY_PEERS; i++) {
+        is_up = is_up && sides[i].is_up;
+    }
+    return is_up;
+}
+
+static bool is_one_down(void)
+{
+    return !are_up();
+}
+
+void fidelity_lose(struct fidelity_peer *peer)
+{
+    sim_store_kill_session(peer->store);
+    sim_kernel_run(INT64_MAX, is_one_down);
+    sim_kernel_run(INT64_MAX, are_up);
+}
+
+void fidelity_set_clock(int64_t now_ms)
+{
+    sim_store_stop_clock(now_ms);
+}
+
+int main(int argc, char **argv)
+{
+    assert(argc == 2);
+    static struct sim_result result;
+    const struct sim_options options = {.seed = strtoull(argv[1], NULL, 10)};
+    sim_kernel_start(&options, &result);
+    sim_kernel_heal();
+    sim_store_start();
+    for (int i = 0; i < FIDELITY_PEERS; i++) {
+        struct mg_err err;
+        const struct mg_store_options store = {
+            .dsn = "host=127.0.0.1", .is_leader_session = i >= 2, .on_state = on_state, .arg = &sides[i]};
+        bool is_made = mg_store_create(NULL, &store, &sides[i].peer.store, &err) == MG_OK;
+        assert(is_made);
+    }
+    sim_kernel_run(INT64_MAX, are_up);
+    fidelity_play(options.seed, stdout);
+    (void)fflush(stdout);
+    _exit(0); /* what is left belongs to the run */
+}
