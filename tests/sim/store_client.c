@@ -16,7 +16,7 @@
 
 /* As in common/io/pg.c. */
 #define RECONNECT_MIN_MS 100
-#define RECONNECT_MAX_MS (10 * 1000)
+#define RECONNECT_MAX_MS (5 * 1000)
 #define ANSWER_MAX_MS    (15 * 1000)
 #define WATCH_PERIOD_MS  1000
 #define CALLS_MAX        1024
