@@ -41,6 +41,7 @@ struct sim_subscription {
     struct sim_subscription *next;
     struct sim_link *link;
     int consumer, prefetch, unacked;
+    int64_t rank; /* the highest that has room is given all */
 };
 
 struct sim_queue *sim_queue_find(struct mg_slice name); /* NULL: there never was one */
@@ -55,7 +56,8 @@ struct sim_message *sim_message_create(const struct mg_message *from, struct mg_
 void sim_message_hold(struct sim_message *message);
 void sim_message_release(struct sim_message *message); /* may free it */
 
-void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch);
+void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch,
+                         int64_t rank);
 void sim_queue_unsubscribe(struct sim_queue *queue, const struct sim_link *link, int consumer);
 /* A delivery's end, as the broker hears of it. */
 void sim_queue_acked(struct sim_queue *queue, const struct sim_link *link, int consumer,
@@ -69,6 +71,9 @@ int sim_queue_consumers(const struct sim_queue *queue);
 int sim_broker_backlog(const char **ret_queue);
 
 void sim_queue_purge(struct sim_queue *queue);
+/* Draws whether queues know ranks in this run: where they do not, several schedulers meet at every order, as
+ * they else do when the first has no room. */
+void sim_queues_start(void);
 
 /* ---- broker_link.c ---- */
 
@@ -99,8 +104,8 @@ struct sim_link *sim_link_open(struct mg_broker *broker, struct sim_node *node);
 void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing);
 enum sim_end { SIM_END_ACK, SIM_END_REJECT, SIM_END_REQUEUE };
 void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_end end);
-void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer,
-                      int prefetch);        /* 0: cancel */
+void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer, int prefetch,
+                      int64_t rank);        /* 0: cancel */
 void sim_link_close(struct sim_link *link); /* in good order: what has been said arrives first */
 /* What the broker's end does. */
 void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *queue,

@@ -114,7 +114,7 @@ static void state_say(struct mg_broker *broker, const char *reason)
 static void consume(struct mg_broker *broker, int consumer)
 {
     struct sim_queue *queue = sim_queue_find(mg_slice_of(broker->options.consumers[consumer].queue));
-    sim_link_consume(broker->link, queue, consumer, broker->prefetch[consumer]);
+    sim_link_consume(broker->link, queue, consumer, broker->prefetch[consumer], broker->options.rank);
 }
 
 void sim_broker_opened(struct mg_broker *broker, struct sim_link *link)
@@ -292,6 +292,19 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
 void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
 {
     broker->options.rank = rank;
+}
+
+void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
+{
+    if (broker->options.rank == rank) {
+        return;
+    }
+    broker->options.rank = rank;
+    for (int i = 0; i < broker->options.consumer_count && broker->is_open && !broker->is_destroyed; i++) {
+        if (broker->prefetch[i] > 0) {
+            consume(broker, i);
+        }
+    }
 }
 
 /* ---- publishing ---- */

@@ -178,6 +178,7 @@ void sim_broker_heal(void)
 
 void sim_broker_start(void)
 {
+    sim_queues_start();
     static const char *const QUEUES[] = {MG_QUEUE_INTAKE,   MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES,
                                          MG_QUEUE_COMMANDS, MG_QUEUE_ALERTS,      MG_QUEUE_REJECTED,
                                          MG_QUEUE_DEAD};

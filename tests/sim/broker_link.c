@@ -47,6 +47,7 @@ struct frame {
     struct sim_queue *queue;
     enum sim_end end;
     int consumer, prefetch;
+    int64_t rank;
     enum mg_publish_outcome outcome;
     bool is_blocked;
 };
@@ -164,7 +165,7 @@ static void up_heard(void *arg)
             break;
         case FRAME_CONSUME:
             if (frame->prefetch > 0) {
-                sim_queue_subscribe(frame->queue, link, frame->consumer, frame->prefetch);
+                sim_queue_subscribe(frame->queue, link, frame->consumer, frame->prefetch, frame->rank);
             } else {
                 sim_queue_unsubscribe(frame->queue, link, frame->consumer);
             }
@@ -284,12 +285,16 @@ void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_e
                end == SIM_END_ACK ? ACK_TYPICAL_US : HOP_US);
 }
 
-void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer, int prefetch)
+void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer, int prefetch,
+                      int64_t rank)
 {
-    frame_send(
-        (struct frame){
-            .kind = FRAME_CONSUME, .link = link, .queue = queue, .consumer = consumer, .prefetch = prefetch},
-        true, HOP_US);
+    frame_send((struct frame){.kind = FRAME_CONSUME,
+                              .link = link,
+                              .queue = queue,
+                              .consumer = consumer,
+                              .prefetch = prefetch,
+                              .rank = rank},
+               true, HOP_US);
 }
 
 void sim_link_close(struct sim_link *link)

@@ -17,6 +17,7 @@ static struct {
     struct sim_queue queues[QUEUES_MAX];
     int count;
     struct coming *coming;
+    bool has_ranks;
 } server;
 
 /* ---- messages ---- */
@@ -152,21 +153,23 @@ int sim_queue_consumers(const struct sim_queue *queue)
     return count;
 }
 
-/* Who is next and has room, all in turn; NULL: nobody. */
+/* Who has room and the highest rank; of several, all in turn; NULL: nobody has room. */
 static struct sim_subscription *next_with_room(struct sim_queue *queue)
 {
-    int count = sim_queue_consumers(queue);
+    int count = sim_queue_consumers(queue), turn = 0;
+    struct sim_subscription *best = NULL;
     for (int i = 0; i < count; i++) {
         struct sim_subscription *one = queue->subscriptions;
         for (int k = (queue->next_subscription + i) % count; k > 0; k--) {
             one = one->next;
         }
-        if (one->unacked < one->prefetch) {
-            queue->next_subscription = (queue->next_subscription + i + 1) % count;
-            return one;
+        if (one->unacked < one->prefetch && (best == NULL || one->rank > best->rank)) {
+            best = one;
+            turn = (queue->next_subscription + i + 1) % count;
         }
     }
-    return NULL;
+    queue->next_subscription = best != NULL ? turn : queue->next_subscription;
+    return best;
 }
 
 static void queue_push(struct sim_queue *queue)
@@ -263,7 +266,8 @@ enum sim_taken sim_broker_take(struct sim_message *message)
 
 /* ---- who takes out ---- */
 
-void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch)
+void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch,
+                         int64_t rank)
 {
     struct sim_subscription **at = &queue->subscriptions;
     while (*at != NULL && ((*at)->link != link || (*at)->consumer != consumer)) {
@@ -276,6 +280,7 @@ void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int con
         (*at)->consumer = consumer;
     }
     (*at)->prefetch = prefetch;
+    (*at)->rank = server.has_ranks ? rank : 0;
     queue_push(queue);
 }
 
@@ -368,6 +373,11 @@ int sim_broker_backlog(const char **ret_queue)
         *ret_queue = here > 0 ? queue->name : *ret_queue;
     }
     return count;
+}
+
+void sim_queues_start(void)
+{
+    server.has_ranks = sim_draw(2) == 0;
 }
 
 void sim_queue_purge(struct sim_queue *queue)
