@@ -288,12 +288,6 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
     }
 }
 
-/* Here all take turns whatever their rank: so more of them compete for one order. */
-void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
-{
-    broker->options.rank = rank;
-}
-
 void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
 {
     if (broker->options.rank == rank) {

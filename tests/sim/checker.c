@@ -228,6 +228,27 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
     }
 }
 
+/* Law 7: neither a request that the broker did not take nor a service that cannot be reached uses up
+ * attempts; but what may be sent once and perhaps was is a matter for a person, which counts. */
+static void waiting_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_order_record *record = write->record;
+    const struct mg_event_record *event = &write->events[0];
+    if (write->event_count != 1 || event->step.data == NULL) {
+        return;
+    }
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    int step = mg_workflow_step_index(workflow, event->step);
+    bool is_waiting = event->cause_kind == MG_CAUSE_UNPUBLISHABLE || event->cause_kind == MG_CAUSE_DUE ||
+                      (event->cause_kind == MG_CAUSE_REPLY &&
+                       mg_slice_is(record->steps[step].error_code, MG_ERROR_CODE_BREAKER_OPEN));
+    if (is_waiting && !workflow->plan.steps[step].is_at_most_once &&
+        record->order.failure_count > before->order.failure_count) {
+        sim_violated("waiting_is_not_failing", "order %s: %.*s counts as a failure of %s", record->order_id,
+                     (int)event->cause.len, event->cause.data, workflow->steps[step].name);
+    }
+}
+
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -249,6 +270,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     if (before != NULL) {
         ends_check(before, write);
         replies_check(before, write);
+        waiting_check(before, write);
     }
     steps_check(before, write);
 }

@@ -40,6 +40,7 @@ static struct {
     uint64_t random;
     uint64_t rates[SIM_FAULT_COUNT];
     sim_fn *periods[SIM_FAULT_COUNT];
+    void (*on_crash)(struct sim_node *node);
     bool is_healed;
     uint64_t hash;
 } sim;
@@ -122,6 +123,14 @@ static void event_run(struct event event)
     event.fn(event.arg);
     sim.current = NULL;
     sim.result->events++;
+    if (node != NULL && node->is_alive && sim_happens(SIM_NODE_CRASH)) {
+        sim.on_crash(node);
+    }
+}
+
+void sim_kernel_on_crash(void (*fn)(struct sim_node *node))
+{
+    sim.on_crash = fn;
 }
 
 void sim_kernel_run(int64_t until_us, bool (*is_over)(void))

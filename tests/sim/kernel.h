@@ -30,6 +30,9 @@ void sim_kernel_run(int64_t until_us, bool (*is_over)(void));
 void sim_kernel_heal(void);   /* no fault happens from here on */
 void sim_kernel_finish(void); /* fills in what the result says of the whole */
 
+/* Called in the world for a node that crashes right after one of its events. */
+void sim_kernel_on_crash(void (*fn)(struct sim_node *node));
+
 struct sim_node *sim_node_add(enum sim_role role, int number);
 /* Its code runs from here to the next sim_node_leave: for starting and ending it. */
 void sim_node_enter(struct sim_node *node);

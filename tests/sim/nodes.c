@@ -77,6 +77,7 @@ void sim_node_ended(struct sim_node *node)
 
 static void kill_now(struct sim_node *node)
 {
+    sim_trace("kill %s", node->name);
     node->is_alive = false;
     sim_broker_node_died(node);
     sim_store_node_died(node);
@@ -86,7 +87,7 @@ static void kill_now(struct sim_node *node)
 /* What a service manager does with one that does not end. */
 static void on_patience_over(void *arg)
 {
-    sim_trace("killed: it did not end");
+    sim_trace("it does not end");
     kill_now(arg);
 }
 
@@ -112,7 +113,6 @@ static void on_kill(void *arg)
     struct sim_node *node = draw_node();
     if (node != NULL) {
         sim_happened(SIM_NODE_KILL);
-        sim_trace("kill %s", node->name);
         kill_now(node);
     }
 }
@@ -181,6 +181,7 @@ void sim_nodes_start(void)
             sim_after(NULL, sim_draw_between(0, 200000), start, node);
         }
     }
+    sim_kernel_on_crash(kill_now);
     sim_every(SIM_NODE_KILL, on_kill);
     sim_every(SIM_NODE_DRAIN, on_drain);
     sim_every(SIM_NODE_PAUSE, on_pause);
