@@ -147,6 +147,8 @@ enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_e
 /* receive.c: the broker's callbacks */
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
 void mg_agent_on_state(void *arg, bool is_up, const char *reason);
+/* At each tick and each delivery: after a standstill nothing that comes soon counts as fresh. */
+void mg_agent_turn(struct mg_agent *agent);
 
 /* job.c */
 enum mg_job_end { MG_JOB_ACK, MG_JOB_REJECT, MG_JOB_REQUEUE };

@@ -7,6 +7,7 @@ void mg_skew_init(struct mg_skew *skew, int64_t limit_ms)
 {
     memset(skew, 0, sizeof *skew);
     skew->limit_ms = limit_ms;
+    skew->ran_at_boot_ms = INT64_MAX;
     for (int i = 0; i < MG_SKEW_SECONDS; i++) {
         skew->seconds[i].second = -1;
     }
@@ -55,6 +56,13 @@ void mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_
         int64_t limit_ms = skew->limit_ms;
         skew->known_ms = ahead_ms > limit_ms ? limit_ms : ahead_ms < -limit_ms ? -limit_ms : ahead_ms;
     }
+}
+
+bool mg_skew_stood_still(struct mg_skew *skew, int64_t boot_ms)
+{
+    bool has_stood = skew->ran_at_boot_ms < boot_ms - MG_STANDSTILL_MS;
+    skew->ran_at_boot_ms = boot_ms;
+    return has_stood;
 }
 
 bool mg_skew_measure(const struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t *ret_ahead_ms)

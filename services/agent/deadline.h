@@ -21,6 +21,10 @@
 /* With room for so long, whatever was in the queue has been delivered. */
 #define MG_SKEW_ROOM_MS 1000
 
+/* Of a process that turns each second: without a turn for longer it stood still (stopped, swapped, its
+ * machine frozen). */
+#define MG_STANDSTILL_MS 1500
+
 /* Kept back from what is left, so that the reply still arrives before complete-by. */
 #define MG_DEADLINE_MARGIN_MS 250
 
@@ -32,10 +36,15 @@ struct mg_skew {
         int count, fresh_count;
     } seconds[MG_SKEW_SECONDS];
     int64_t known_ms; /* wall - database when it was last measured, within ±limit; 0 before that */
+    int64_t ran_at_boot_ms;
 };
 
 void mg_skew_init(struct mg_skew *skew, int64_t limit_ms);
 void mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms, bool is_fresh);
+
+/* To be called at each turn of the process. True: it stood still since the last. What comes now may have
+ * waited for it as long, however much room there was: it is not fresh. */
+bool mg_skew_stood_still(struct mg_skew *skew, int64_t boot_ms);
 
 /* The database's clock, as well as it is known. */
 int64_t mg_skew_now_ms(const struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms);

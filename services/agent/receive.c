@@ -177,9 +177,24 @@ static void receive(struct mg_job *job, bool is_fresh)
     }
 }
 
+void mg_agent_turn(struct mg_agent *agent)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (!mg_skew_stood_still(&agent->skew, now_ms)) {
+        return;
+    }
+    for (int i = 0; i < agent->lane_count; i++) {
+        for (int k = 0; k < MG_LINE_COUNT; k++) {
+            struct mg_line *line = &agent->lanes[i].lines[k];
+            line->room_since_ms = line->room_since_ms != INT64_MAX ? now_ms : INT64_MAX;
+        }
+    }
+}
+
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
 {
     struct mg_agent *agent = arg;
+    mg_agent_turn(agent);
     assert(delivery->consumer >= 0 && delivery->consumer < agent->lane_count * MG_LINE_COUNT);
     struct mg_lane *lane = &agent->lanes[delivery->consumer / MG_LINE_COUNT];
     int line_index = delivery->consumer % MG_LINE_COUNT;

@@ -92,6 +92,7 @@ void mg_agent_report(struct mg_agent *agent)
 void mg_agent_on_tick(void *arg)
 {
     struct mg_agent *agent = arg;
+    mg_agent_turn(agent);
     char reason[MG_ERROR_TEXT_MAX + 1];
     bool is_ready = is_sound(agent, reason, sizeof reason);
     int64_t ahead_ms;

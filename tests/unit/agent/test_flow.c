@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "flow.h"
 
 static void setup(void)
@@ -280,6 +281,22 @@ START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the
 }
 END_TEST
 
+/* Catches: an agent that was stopped for a while, finds old requests that look new, and takes its clock for
+ * one that is ahead: then it would call long after complete-by. */
+START_TEST(what_waited_while_the_agent_stood_still_says_nothing_of_the_clock)
+{
+    for (int i = 0; i < MG_LINE_COUNT; i++) { /* there was room all along */
+        flow_agent.lanes[0].lines[i].room_since_ms = mg_clock_boot_ms() - 60000;
+    }
+    flow_agent.skew.ran_at_boot_ms = mg_clock_boot_ms() - 30000;
+    for (int i = 0; i < MG_SKEW_FRESH_MIN + 2; i++) {
+        flow_deliver(&(struct flow_request){.left_ms = -10000, .sent_ago_ms = 20000});
+    }
+    flow_linger(20);
+    ck_assert_str_eq(fakes.story, "aaaaa");
+}
+END_TEST
+
 /* ---- at most once ---- */
 
 START_TEST(at_most_once_has_one_try_on_a_fresh_connection)
@@ -498,6 +515,7 @@ int main(void)
         a_first_refusal_proves_that_nothing_happened,
         a_broken_answer_is_unknown_and_not_sent_again,
         a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock,
+        what_waited_while_the_agent_stood_still_says_nothing_of_the_clock,
         at_most_once_has_one_try_on_a_fresh_connection,
         at_most_once_redelivered_is_answered_unknown_without_a_call,
         at_most_once_that_has_not_begun_when_the_agent_stops_is_answered_not_made,
