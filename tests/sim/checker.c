@@ -213,11 +213,11 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         }
         const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
         const struct mg_step *was = &before->order.steps[mg_workflow_step_index(workflow, event->step)];
-        char correlation[MG_KEY_SIZE + 8];
+        char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8];
         mg_correlation_write(before->order_id, event->step.data, event->attempt, was->kind, correlation);
-        (void)strcat(correlation, ":reply");
+        (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
         bool is_awaited =
-            is_running(was) && was->attempt == event->attempt && mg_slice_is(event->cause, correlation);
+            is_running(was) && was->attempt == event->attempt && mg_slice_is(event->cause, cause);
         bool is_of_this_write =
             event->attempt > was->attempt; /* dispatched by an event before it, or state was lost */
         if (!is_awaited && !is_of_this_write) {

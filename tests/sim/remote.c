@@ -178,12 +178,19 @@ static void on_act(void *arg)
     }
 }
 
-/* A refusal means that this call did nothing; of stock it says nothing about calls before. Of the others a
- * key that stands is never refused. */
+/* A refusal means that this call did nothing. Stock refuses also what stands already: that says nothing about
+ * the calls before. */
 static bool is_refused(const struct mg_http_call *call)
 {
-    bool may_be = call->verb == VERB_DO && (call->service == SIM_STOCK || !call->work->is_effective);
-    return may_be && call->work->pending == 0 && sim_happens(SIM_REMOTE_REFUSES);
+    struct sim_work *work = call->work;
+    if (call->verb != VERB_DO || work->pending > 0 || (work->is_effective && call->service != SIM_STOCK)) {
+        return false;
+    }
+    if (!work->is_refused && sim_happens(SIM_REMOTE_REFUSES)) {
+        work->is_refused = !work->is_effective && call->service != SIM_POST;
+        return true;
+    }
+    return work->is_refused;
 }
 
 static void on_arrival(void *arg)

@@ -6,6 +6,9 @@
  *   bank    knows a key again, also one that was undone: what comes late then is refused
  *   post    knows nothing again: every call acts
  *   yard    as bank, but says 202 and works for a while
+ *
+ * All but post give the same key the same answer, a refusal too: else a copy of a request that was delivered
+ * again could act after the first one's refusal was taken for the step's end.
  */
 #ifndef SIM_REMOTE_H
 #define SIM_REMOTE_H
@@ -24,6 +27,7 @@ struct sim_work {
     int acted;         /* how often it took effect anew */
     int undone;        /* how often an effect was taken back */
     bool is_effective; /* net: it stands */
+    bool is_refused;   /* a do of it was refused before any took effect: it stays refused */
     bool is_forbidden; /* bank, yard: it was undone, before or after */
     int pending;       /* dos that have been sent and have not come to an end */
     int64_t busy_until_us;
