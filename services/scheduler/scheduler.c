@@ -17,12 +17,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
 
 /* A request at its largest (see the batch's scratch) with its envelope. */
 #define MG_MESSAGE_MAX (1024 * 1024)
 /* Behind all others: who may lead has the time of its start, negative. */
 #define MG_RANK_LAST INT64_MIN
+/* Among those that started in one millisecond the lot decides: of equal rank they would take turns. */
+#define MG_RANK_LOTS 1000
 /* So many rounds in a row that the store did not take are more than a hitch: it may be up for others. */
 #define MG_LEAD_FAILURES_MAX 3
 /* So long a store may be away before what waits is given back: longer than a server's restart, for each
@@ -235,7 +238,7 @@ static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *e
 
 static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *err)
 {
-    scheduler->rank = -mg_clock_wall_ms();
+    scheduler->rank = -(mg_clock_wall_ms() * MG_RANK_LOTS + (int64_t)(mg_random_u64() % MG_RANK_LOTS));
     struct mg_broker_options options = {
         .address = scheduler->options->broker,
         .name = scheduler->options->instance,
