@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "io/broker_parts.h"
 
 #define ACK_BYTES   64 /* an ack, nack or reject on the wire is 21 to 30 bytes */
@@ -318,6 +319,7 @@ static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
         if (acked_until_boot_ms != ACKED_NEVER) (void)acks_send_above(broker, acked_until_boot_ms);
     }
     mg_link_cork(link, false);
+    MG_FAILPOINT(ACKS_SENT);
     if (acks->untold > 0 && !mg_timer_is_active(acks->overdue)) mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "io/broker_parts.h"
 
 #define WINDOW_MESSAGES            2048              /* some 100 ms of what one broker moves in a second */
@@ -349,6 +350,7 @@ static void publish_flush(struct mg_broker *broker)
         part->unsent = message->next;
     }
     mg_link_cork(link, false);
+    MG_FAILPOINT(MESSAGES_SENT);
 }
 
 /* ---- an exchange that refused ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "base/failpoint.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
@@ -60,6 +61,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_job *job = arg;
     switch (outcome) {
     case MG_PUBLISH_CONFIRMED:
+        MG_FAILPOINT(AGENT_CONFIRMED);
         mg_metric_add(job->lane->metrics.replies[job->last.outcome], 1);
         mg_job_finish(job, MG_JOB_ACK);
         return;
@@ -134,7 +136,9 @@ static void offer(struct mg_job *job)
     job->phase = MG_JOB_REPLYING;
     if (mg_broker_publish(agent->broker, &message, on_published, job, &err) != MG_OK) {
         offer_later(job, err.text);
+        return;
     }
+    MG_FAILPOINT(AGENT_REPLIED);
 }
 
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body)

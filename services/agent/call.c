@@ -12,6 +12,7 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
@@ -84,6 +85,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_job *job = arg;
     struct mg_lane *lane = job->lane;
+    MG_FAILPOINT(AGENT_ANSWERED);
     job->call = NULL;
     int digit = answer->sent == MG_SENT_YES && answer->status >= 100 && answer->status < 600
                     ? answer->status / 100
@@ -196,7 +198,9 @@ void mg_job_call(struct mg_job *job)
     job->call_budget_ms = request.timeout_ms;
     job->call_began_us = mg_clock_boot_us();
     struct mg_err err;
+    MG_FAILPOINT(AGENT_CALLING);
     enum mg_class class = mg_http_client_call(lane->http, &request, on_answer, job, &job->call, &err);
+    MG_FAILPOINT(AGENT_CALLED);
     if (class != MG_OK) {
         job->call = NULL;
         not_sent(job, class, err.text);

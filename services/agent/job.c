@@ -8,6 +8,7 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 
 struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery)
@@ -55,6 +56,7 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
     switch (end) {
     case MG_JOB_ACK:
         mg_broker_ack(broker, job->delivery);
+        MG_FAILPOINT(AGENT_ACKED);
         break;
     case MG_JOB_REJECT:
         mg_broker_reject(broker, job->delivery);

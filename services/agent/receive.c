@@ -9,6 +9,7 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 
 /* A newer request is kept for so long before it goes back, so that it does not spin between instances that do
@@ -194,6 +195,7 @@ void mg_agent_turn(struct mg_agent *agent)
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
 {
     struct mg_agent *agent = arg;
+    MG_FAILPOINT(AGENT_RECEIVED);
     mg_agent_turn(agent);
     assert(delivery->consumer >= 0 && delivery->consumer < agent->lane_count * MG_LINE_COUNT);
     struct mg_lane *lane = &agent->lanes[delivery->consumer / MG_LINE_COUNT];

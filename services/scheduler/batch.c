@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "batch.h"
 #include "core/backoff.h"
@@ -206,6 +207,7 @@ static void on_committed(void *arg, const struct mg_err *err)
     if (err != NULL) {
         mg_batch_retry(batch, err);
     } else {
+        MG_FAILPOINT(SCHEDULER_COMMITTED);
         batch_settle(batch);
     }
 }
@@ -266,6 +268,7 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
 
 static void batch_decide(struct mg_batch *batch)
 {
+    MG_FAILPOINT(SCHEDULER_LOADED);
     batch->writes = mg_arena_alloc(batch->arena, (size_t)batch->fold_count * sizeof(*batch->writes));
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
@@ -280,7 +283,9 @@ static void batch_decide(struct mg_batch *batch)
         }
     }
     if (batch->write_count > 0) {
+        MG_FAILPOINT(SCHEDULER_DECIDED);
         mg_store_commit(batch->scheduler->store, batch->writes, batch->write_count, on_committed, batch);
+        MG_FAILPOINT(SCHEDULER_COMMITTING);
     } else {
         batch_settle(batch);
     }

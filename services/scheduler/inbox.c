@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "scheduler.h"
 
@@ -122,6 +123,7 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
         mg_reports_add(scheduler, work);
         return;
     }
+    MG_FAILPOINT(SCHEDULER_RECEIVED);
     lane_append(&scheduler->lanes[lane], work);
     lane_trim(scheduler, lane);
     lane_note(scheduler, lane);
@@ -232,6 +234,7 @@ static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
         switch (work->end) {
         case MG_END_ACK:
             mg_broker_ack(scheduler->broker, work->delivery);
+            MG_FAILPOINT(SCHEDULER_ACKED);
             break;
         case MG_END_REJECT:
             mg_metric_add(scheduler->counters.dead_lettered, 1);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "scheduler.h"
 #include "wire/status.h"
@@ -28,6 +29,7 @@ struct mg_owed_mark {
 void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
                   uint64_t version, bool is_owed)
 {
+    MG_FAILPOINT(SCHEDULER_OWED);
     struct mg_owed_mark *mark = calloc(1, sizeof(*mark));
     if (mark == NULL) {
         mg_log(MG_LOG_ERROR, "could not note an owed status: no memory; `order show` still has it",
@@ -73,6 +75,7 @@ static void on_marked(void *arg, const struct mg_err *err)
         mg_timer_start(scheduler->store_retry, MG_STORE_RETRY_MS, 0);
         return;
     }
+    MG_FAILPOINT(SCHEDULER_MARKED);
     struct mg_owed_mark *mark = scheduler->marks_in_hand;
     scheduler->marks_in_hand = NULL;
     while (mark != NULL) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "scheduler.h"
 #include "wire/alert.h"
@@ -208,6 +209,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     list_remove(&scheduler->sent, send);
     scheduler->sent_count--;
     if (outcome == MG_PUBLISH_CONFIRMED) {
+        MG_FAILPOINT(SCHEDULER_CONFIRMED);
         if (send->kind == MG_SEND_REQUEST) {
             mg_gate_published(send->gate, true);
         }
@@ -270,6 +272,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
         }
         list_remove(&scheduler->unsent, send);
         if (class == MG_OK) {
+            MG_FAILPOINT(SCHEDULER_PUBLISHED);
             send->tries++;
             scheduler->sent_count++;
             mg_send_list_add(&scheduler->sent, send);

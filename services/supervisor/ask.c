@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "io/topology.h"
 #include "supervisor.h"
@@ -16,6 +17,7 @@
 static void ask_published(void *arg, enum mg_publish_outcome outcome)
 {
     struct supervisor *supervisor = arg;
+    MG_FAILPOINT(SUPERVISOR_CONFIRMED);
     if (outcome != MG_PUBLISH_CONFIRMED) {
         mg_metric_add(supervisor->unasked, 1); /* it stays due, and is asked again */
     }
@@ -60,6 +62,7 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due)
     }
     mg_buf_finish(&body);
     if (is_taken) {
+        MG_FAILPOINT(SUPERVISOR_ASKED);
         mg_metric_add(supervisor->asked[due->ask], 1);
     } else {
         mg_metric_add(supervisor->unasked, 1);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "supervisor.h"
 
@@ -19,6 +20,7 @@
 
 static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer *answer)
 {
+    MG_FAILPOINT(SUPERVISOR_ELECTED);
     supervisor->is_leader = true;
     supervisor->epoch = answer->epoch;
     mg_timer_start(supervisor->lead_timer, LEADER_PERIOD_MS, LEADER_PERIOD_MS);

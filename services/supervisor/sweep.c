@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "io/topology.h"
 #include "supervisor.h"
@@ -110,6 +111,9 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
 /* False: the broker has no room for all of them; what was not asked is due again after ask-again. */
 static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
+    if (answer->due_count > 0) {
+        MG_FAILPOINT(SUPERVISOR_SWEPT);
+    }
     for (int i = 0; i < answer->due_count; i++) {
         if (!is_in_grace(supervisor, &answer->dues[i]) && !supervisor_ask(supervisor, &answer->dues[i])) {
             return false;
@@ -224,6 +228,7 @@ static void sweep_run(void *arg)
     supervisor->is_sweeping = true;
     supervisor->asked_at_boot_us = mg_clock_boot_us();
     mg_store_sweep(supervisor->store, &options, sweep_answered, supervisor);
+    MG_FAILPOINT(SUPERVISOR_SWEEPING);
 }
 
 bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms)

@@ -164,8 +164,8 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 }
 END_TEST
 
-/* Would catch: a client that is never told the end, because the scheduler died between the commit of a refused
- * request and the status that follows from it: the messages before it come again, it does not. */
+/* Would catch: a client that is never told the end, because the scheduler died between the commit of a
+ * refused request and the status that follows from it: the messages before it come again, it does not. */
 START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on)
 {
     fake_broker.is_held = true;

@@ -1,0 +1,55 @@
+/* Which failpoint is armed is read once, from the environment. */
+#include "base/failpoint.h"
+
+#ifdef MG_FAILPOINTS
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define ENVIRONMENT "MAKEGOOD_FAILPOINT"
+
+static const char *const names[MG_FAILPOINT_COUNT] = {
+#define MG_FAILPOINT_AT(NAME, processes, what) #NAME,
+#include "base/failpoint.def"
+#undef MG_FAILPOINT_AT
+};
+
+static enum mg_failpoint armed = MG_FAILPOINT_COUNT;
+static long passes_left;
+
+static void arm(const char *wish)
+{
+    size_t len = strcspn(wish, ":");
+    passes_left = wish[len] == ':' ? strtol(wish + len + 1, NULL, 10) : 1;
+    for (int i = 0; i < MG_FAILPOINT_COUNT; i++) {
+        if (strlen(names[i]) == len && strncasecmp(names[i], wish, len) == 0) {
+            armed = (enum mg_failpoint)i;
+        }
+    }
+    if (armed == MG_FAILPOINT_COUNT || passes_left < 1) {
+        fprintf(stderr, ENVIRONMENT "=%s names no failpoint; see base/failpoint.def\n", wish);
+        abort();
+    }
+}
+
+void mg_failpoint_pass(enum mg_failpoint point)
+{
+    static bool is_read;
+    if (!is_read) {
+        const char *wish = getenv(ENVIRONMENT);
+        is_read = true;
+        if (wish != NULL) {
+            arm(wish);
+        }
+    }
+    if (point == armed && --passes_left == 0) {
+        (void)kill(getpid(), SIGKILL);
+    }
+}
+
+#endif

@@ -1,0 +1,82 @@
+"""Every place between a cause and its ack, with the process killed right there: nothing is lost, nothing is done twice.
+
+The places are named in common/base/failpoint.def; a new line there is walked here without further ado.
+"""
+
+import re
+import signal
+
+from harness import scenario, step
+from local import cluster
+
+PASSES = (1, 2)  # killed as it comes by for the first time, and again when something is under way already
+ONCE = ("supervisor_elected",)  # in a process' life
+PLACES = [(name.lower(), processes.split()) for name, processes in re.findall(
+    r'^MG_FAILPOINT_AT\((\w+), "([a-z ]+)"', (cluster.REPOSITORY / "common/base/failpoint.def").read_text(encoding="utf-8"), re.M)]
+
+# What the orders of one round ask for: between them every kind of message is sent.
+BEHAVIOURS = ((None, "processed"), ({"payment": "decline"}, "compensated"), ({"payment": "unavailable:1"}, "processed"),
+              ({"carrier": "decline"}, "compensated"), ({"inventory": "drop"}, "processed"), (None, "processed"))
+
+
+def load(s):
+    steps = [step("reserve", "inventory", on_unknown="retry"), step("charge", "payment", after=["reserve"]),
+             step("ship", "carrier", after=["charge"])]
+    for each in steps:  # an attempt that its agent took down with it comes again at once, and not by a deadline
+        each["complete_within"] = each["undo"]["complete_within"] = "10m"
+    s.load_workflow("walk", steps, complete_within="30m")
+
+
+def submit(s):
+    """One round of orders; the client of the last does not listen any more, so that its statuses are owed."""
+    orders = []
+    for number, (behaviour, word) in enumerate(BEHAVIOURS):
+        payload = {} if behaviour is None else {"behaviour": behaviour}
+        gone = "nobody.listens.here" if number == len(BEHAVIOURS) - 1 else None
+        orders.append((s.client.submit("walk", payload, reply_to=gone), word))
+    return orders
+
+
+def walk(s, kind, victim):
+    places = [name for name, kinds in PLACES if kind in kinds]
+    assert len(places) > 5, "common/base/failpoint.def is not what this test thinks it is"
+    load(s)
+    environment, rounds = dict(victim.env), 0
+    for name in places:
+        for nth in PASSES[:1] if name in ONCE else PASSES:
+            victim.kill()
+            victim.env = {**environment, "MAKEGOOD_FAILPOINT": f"{name}:{nth}"}
+            victim.start()
+            orders = submit(s)
+            rounds += 1
+            s.wait(lambda: not victim.is_running(), f"{victim.name} comes by {name} for the {nth}. time")
+            assert victim.popen.returncode == -signal.SIGKILL, f"{victim.name} ended with {victim.popen.returncode}\n{victim.tail()}"
+            victim.env = environment
+            victim.start()
+            for order, word in orders:
+                s.wait_state(order, word)
+            for order, word in orders[:-1]:
+                s.client.wait_status(order, word)
+                seqs = [message["seq"] for message in s.client.statuses(order.order_id)]
+                assert seqs == list(range(1, len(seqs) + 1)), (name, nth, seqs)
+    owed = s.rows("SELECT count(DISTINCT order_id) AS n FROM order_event WHERE owed")[0]["n"]
+    assert owed == rounds, f"{owed} of {rounds} orders have statuses that nobody took"
+    victim.wait_ready()
+
+
+@scenario(schedulers=1, agents=1, supervisors=1)
+def a_scheduler_killed_anywhere_between_cause_and_ack(s):
+    """Would catch: an ack too early, an effect that only the dead process knew, a cause whose effects are made twice."""
+    walk(s, "scheduler", s.cluster.schedulers[0])
+
+
+@scenario(schedulers=1, agents=1, supervisors=1)
+def an_agent_killed_anywhere_between_request_and_ack(s):
+    """Would catch: a call without an answer that is taken for none, a reply that goes down with its agent."""
+    walk(s, "agent", s.cluster.agents_of("payment")[0])
+
+
+@scenario(schedulers=1, agents=1, supervisors=1)
+def a_supervisor_killed_anywhere_between_election_and_asking(s):
+    """Would catch: something due that a dead leader had put off, and that nobody asks about any more."""
+    walk(s, "supervisor", s.cluster.supervisors[0])
