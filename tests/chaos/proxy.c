@@ -30,6 +30,7 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -81,12 +82,19 @@ static struct route *route_find(const char *name)
     return NULL;
 }
 
+static bool number_read(const char *word, long max, long *ret_number)
+{
+    char *end = NULL;
+    *ret_number = strtol(word, &end, 10); /* out of range: LONG_MAX, which is above any `max` but itself */
+    return end != word && *end == '\0' && *ret_number >= 0 && *ret_number <= max;
+}
+
 static const char *route_add(const char *name, const char *words)
 {
-    unsigned port = 0, target = 0;
-    char protocol[8] = "";
-    if (sscanf(words, "%u %u %7s", &port, &target, protocol) != 3 || port > UINT16_MAX ||
-        target > UINT16_MAX) {
+    long port = 0, target = 0;
+    char port_word[8] = "", target_word[8] = "", protocol[8] = "";
+    if (sscanf(words, "%7s %7s %7s", port_word, target_word, protocol) != 3 ||
+        !number_read(port_word, UINT16_MAX, &port) || !number_read(target_word, UINT16_MAX, &target)) {
         return "error usage: route NAME LISTEN TARGET PROTOCOL";
     }
     if (route_count == ROUTES_MAX || route_find(name) != NULL) {
@@ -109,9 +117,9 @@ static const char *route_add(const char *name, const char *words)
 
 static const char *mode_set(struct route *route, const char *words)
 {
-    char way[8] = "", name[16] = "";
+    char way[8] = "", name[16] = "", number[16] = "0";
     long n = 0;
-    if (sscanf(words, "%7s %15s %ld", way, name, &n) < 2) {
+    if (sscanf(words, "%7s %15s %15s", way, name, number) < 2 || !number_read(number, LONG_MAX, &n)) {
         return "error usage: mode NAME up|down|both MODE [N]";
     }
     for (size_t mode = 0; mode < sizeof mode_names / sizeof *mode_names; mode++) {
@@ -257,7 +265,7 @@ static void serve_once(void)
         watch(&ends[2 * i], links[i]->ends[0], events[0]);
         watch(&ends[2 * i + 1], links[i]->ends[1], events[1]);
     }
-    if (poll(fds, (nfds_t)(2 + served_routes + 2 * served_links), time_to_wait(now)) < 0) {
+    if (poll(fds, 2 + (nfds_t)served_routes + 2 * (nfds_t)served_links, time_to_wait(now)) < 0) {
         return;
     }
     now = now_ms();
