@@ -30,6 +30,7 @@ ORDERS = 500
 ORDERS_UNDER_FAULTS = 250  # with each victim
 ORDERS_OVER_TLS = 100
 ORDERS_OF_ONES_OWN = 50
+CALLS, CAUSES = "makegood_agent_calls_total", "makegood_batch_causes_total"
 SLOW = {"inventory": "slow:500", "payment": "slow:500", "carrier": "slow:2500"}
 OPEN_AT_LEAST = 0.25      # of the orders, when something is done to them
 END_WITHIN_S = 180.0      # every order, also after a fault
@@ -152,24 +153,41 @@ def some_orders(show, count=ORDERS):
 
 
 def scale(show):
-    """Four agents of one service, three schedulers: all of them work."""
+    """Four agents share a service's calls. Of three schedulers the longest up leads; it is killed, and the others go on."""
     system = show.system
     system.up("--scale", "agent-inventory=4", "--scale", "scheduler=3")
     system.wait_healthy(PARTS)
     agents, schedulers = system.containers("agent-inventory"), system.containers("scheduler")
     if (len(agents), len(schedulers)) != (4, 3):
         raise processes.Failure(f"there are {len(agents)} agents and {len(schedulers)} schedulers; meant were 4 and 3")
-    before = [system.metric(agent, "makegood_agent_calls_total") for agent in agents]
+
+    def rise(containers, name, since=None):
+        return {each: int(system.metric(each, name)) - (since or {}).get(each, 0) for each in containers}
+
+    calls, causes = rise(agents, CALLS), rise(schedulers, CAUSES)
     lines = show.take(ORDERS)
     show.client.post(lines)
     show.client.wait_ended(lines, END_WITHIN_S)
-    calls = [int(system.metric(agent, "makegood_agent_calls_total") - old) for agent, old in zip(agents, before)]
-    causes = [int(system.metric(scheduler, "makegood_batch_causes_total")) for scheduler in schedulers]
-    say(f"  calls of the four agents: {', '.join(map(str, sorted(calls)))}; causes of the three schedulers since they started: "
-        f"{', '.join(map(str, sorted(causes)))}")
-    if min(calls) * 8 < sum(calls) / 4 or min(causes) == 0:
-        raise processes.Failure("the work was not spread over all of them")
+    calls, causes = rise(agents, CALLS, calls), rise(schedulers, CAUSES, causes)
+    say(f"  calls of the four agents: {', '.join(map(str, sorted(calls.values())))}; causes of the three schedulers: "
+        f"{', '.join(map(str, sorted(causes.values())))}")
+    if min(calls.values()) * 8 < sum(calls.values()) / 4:
+        raise processes.Failure("the calls were not spread over all agents")
     show.judge()
+
+    leader = max(causes, key=causes.get)
+    others = [each for each in schedulers if each != leader]
+    causes = rise(others, CAUSES)
+    with show.orders_on_their_way() as lines:
+        run(["docker", "kill", leader])
+        left = show.open_orders(lines)
+    causes = rise(others, CAUSES, causes)
+    say(f"  the leading scheduler killed with {left} of {len(lines)} orders open; causes of the two others: "
+        f"{', '.join(map(str, sorted(causes.values())))}")
+    if not any(causes.values()):
+        raise processes.Failure("orders went on although no other scheduler did anything: that is not understood")
+    run(["docker", "start", leader])
+    system.wait_healthy(["scheduler"])
 
 
 def kill(show):
