@@ -14,7 +14,7 @@ static const struct mg_option option_table[] = {
     {"window", MG_OPTION_INTEGER, &options.window, "1000", 1, 1000000, false, "N",
      "requests that may wait in a service's queue; more would only age there"},
     {"prefetch", MG_OPTION_INTEGER, &options.prefetch, "256", 1, 2000, false, "N",
-     "unacked messages of each queue, of replies three times as many; quorum queues take no more than 2000"},
+     "unacked messages of each queue, of replies three times as many"},
     {"batch", MG_OPTION_INTEGER, &options.batch, "256", 1, MG_BATCH_MAX, false, "N",
      "causes of one commit; more only make it longer"},
     {"body-max", MG_OPTION_INTEGER, &body_max, "262144", 1024, 900 * 1024, false, "BYTES",

@@ -6,7 +6,7 @@ SELECT n, n > :finished AS is_open,
        substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || substr(r, 1, 3) || '-8' || substr(r, 4, 3) || '-' || substr(r, 7, 12)
            AS order_id
   FROM generate_series(1, :finished + :open) n,
-       LATERAL (SELECT lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 2592000000 + n * 2000), 12, '0') AS t,
+       LATERAL (SELECT lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 2592000000 + n::bigint * 2000), 12, '0') AS t,
                        md5(n::text) AS r) x;
 INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)
 SELECT order_id, 1, 'bench', 1, '{"note":"' || repeat(md5(n::text), 31) || '"}', sha256(order_id::bytea), false FROM fill;
