@@ -19,6 +19,7 @@ import stage
 from local import cluster, processes
 
 PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "scale", "kill", "slow")
+ONLY_NAMED = ("hour",)  # longer than all the others
 
 
 def machine():
@@ -58,6 +59,9 @@ class Bench:
         if self.wants("slow"):
             say("slow: a remote service that takes its time")
             self.found["slow"] = parts.slow(self.stage, self.plan, rate)
+        if self.wants("hour"):
+            say("hour: an hour of load, by the clock")
+            self.found["hour"] = parts.hour(self.stage)
 
     def run_main(self):
         """What one small installation shows: sizes first, the limit, then Makegood beside it."""
@@ -75,8 +79,11 @@ class Bench:
         if self.wants("latency"):
             say("latency")
             rate = self.found["throughput"]["orders_per_s"]
-            self.found["latency_50"] = parts.latency(self.stage, made, 50, self.plan.latency_s)
-            self.found["latency_half"] = parts.latency(self.stage, made, rate / 2, self.plan.latency_s)
+            for name, at in (("latency_50", 50), ("latency_half", rate / 2)):
+                self.found[name] = parts.latency(self.stage, made, at, self.plan.latency_s)
+                if self.wants("limit"):
+                    self.found[name]["limit"] = parts.limit_latency(self.stage, self.plan, self.found["sizes"],
+                                                                    self.found["limit"]["setting"], at)
             seconds = self.plan.latency_s / 3
             self.found["latency_curve"] = [parts.latency(self.stage, made, rate * share, seconds) for share in self.plan.curve]
         if self.wants("idle"):
@@ -97,40 +104,47 @@ def say(text):
 def parse(words):
     parser = argparse.ArgumentParser(prog="tests/bench/run", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="short runs, small tables: three minutes instead of forty")
-    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART",
-                        help=f"only this part; may be given several times: {', '.join(PARTS)}")
+    parser.add_argument("--only", action="append", choices=PARTS + ONLY_NAMED, metavar="PART",
+                        help=f"only this part; may be given several times: {', '.join(PARTS)}; "
+                             "and hour, which the whole leaves out: whether tables stay as large an order")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write all that was measured to this file")
     parser.add_argument("--pictures", metavar="FOLDER", type=pathlib.Path, help="draw latency, scale and CPU into this folder")
     return parser.parse_args(words)
 
 
+def tell(found, folder):
+    of = found["machine"]
+    print(f"\n{of['processor']}, {of['cores']} cores, {of['memory_mb']} MB, Linux {of['kernel']}; {found['seconds']:.0f} s\n")
+    print(report.table(found))
+    text = report.lists(found)
+    if text:
+        print(f"\n{text}")
+    noisy = report.noise(found)
+    if noisy:
+        print("\nother programs took part of this machine meanwhile; not to be trusted: " + ", ".join(noisy))
+    if folder:
+        report.pictures(found, folder)
+
+
 def main(words):
+    """A part that fails ends the run; what was measured before it is told all the same."""
     options = parse(words)
     processes.end_on_signals()
     bench = Bench(options)
     began = time.monotonic()
+    status = 0
     try:
         bench.run()
-        bench.found["seconds"] = round(time.monotonic() - began, 1)
-        of = bench.found["machine"]
-        print(f"\n{of['processor']}, {of['cores']} cores, {of['memory_mb']} MB, Linux {of['kernel']}; {bench.found['seconds']:.0f} s\n")
-        print(report.table(bench.found))
-        text = report.lists(bench.found)
-        if text:
-            print(f"\n{text}")
-        noisy = report.noise(bench.found)
-        if noisy:
-            print("\nother programs took part of this machine meanwhile; not to be trusted: " + ", ".join(noisy))
-        if options.pictures:
-            report.pictures(bench.found, options.pictures)
-        return 0
     except (processes.Failure, OSError) as failure:
         print(f"bench: {failure}", file=sys.stderr)
-        return 1
+        status = 1
     finally:
+        bench.found["seconds"] = round(time.monotonic() - began, 1)
         if options.json:
             options.json.write_text(json.dumps(bench.found, indent=1) + "\n", encoding="utf-8")
         bench.stage.end()
+    tell(bench.found, options.pictures)
+    return status
 
 
 if __name__ == "__main__":

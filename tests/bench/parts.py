@@ -131,16 +131,22 @@ def limit(on, plan, found):
                      "transitions_per_commit": round(result["transitions"] / result["commits"], 1),
                      "others": round(machine.others(sum(spent.values())), 3),
                      "rows": per_order(rows.spent(), orders), "messages": per_order(messages.spent(), orders)})
-    slow = dict(best, **{"--rate": 50})
-    slow.pop("--in-flight")
-    at_50 = on.run("limit", *limit_words(on, made, found, slow), "--orders", 50 * plan.latency_s)
     on.drop(made.place)
     middle = median_run(runs)
     return {"orders_per_s": middle["orders_per_s"], "runs": [run["orders_per_s"] for run in runs], "setting": best,
             "tried": tried, "cpu_ms_per_order": middle["cpu_ms"]["all"], "cpu_ms_by_process": middle["cpu_ms"],
             "transitions_per_commit": middle["transitions_per_commit"], "others": middle["others"],
-            "p50_ms_at_50": at_50["p50_ms"], "p99_ms_at_50": at_50["p99_ms"],
             "counted": {"rows": middle["rows"], "messages": middle["messages"]}}
+
+
+def limit_latency(on, plan, found, setting, rate):
+    """What the limit takes for an order at an open load: servers and disk have a share in every latency."""
+    made = on.cluster_at("limit")
+    made.prepare()
+    paced = {name: value for name, value in setting.items() if name != "--in-flight"}
+    result = on.run("limit", *limit_words(on, made, found, {**paced, "--rate": rate}), "--orders", int(rate * plan.latency_s))
+    on.drop(made.place)
+    return {"rate": round(rate, 1), **{name: round(result[name], 2) for name in ("p50_ms", "p99_ms")}}
 
 
 def median_run(runs):
@@ -332,22 +338,57 @@ def bucket_of(name):
     return math.inf if text == "+Inf" else float(text)
 
 
+HOUR_S, HOUR_RATE, HOUR_LOOK_S = 3600, 100, 300
+SIZES = """SELECT relname, pg_table_size(oid), pg_indexes_size(oid), (SELECT count(*) FROM orders) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"""
+
+
+def hour(on):
+    """Bytes an order of each table and of its indices, every five minutes of an hour's open load."""
+    made = on.cluster_at("hour").start()
+    failures, looks = [], []
+
+    def post():
+        try:
+            on.run("load", "--url", made.url, "--orders", HOUR_S * HOUR_RATE, "--rate", HOUR_RATE, "--timeout-s", 2 * HOUR_S)
+        except processes.Failure as failure:
+            failures.append(failure)
+
+    client = threading.Thread(target=post, daemon=True)
+    client.start()
+    while client.is_alive():
+        client.join(HOUR_LOOK_S)
+        looks.append({name: {"table": int(table), "indices": int(indices), "orders": int(orders)}
+                      for name, table, indices, orders in on.postgres.psql(SIZES, made.place)})
+    on.leave(made)
+    if failures:
+        raise failures[0]
+    settled, last = looks[len(looks) // 4], looks[-1]
+    per_order = {name: [round((at[name]["table"] + at[name]["indices"]) / at[name]["orders"], 1) for at in (settled, last)]
+                 for name in last}
+    return {"rate": HOUR_RATE, "looks": looks, "bytes_per_order": per_order,
+            "growth": round(sum(each[1] for each in per_order.values()) / sum(each[0] for each in per_order.values()), 3)}
+
+
 # ---- scale-out, killed agents, slow remote ----
 
+SHAPES = ((1, 1), (2, 1), (2, 2))  # schedulers, agents
+
+
 def scale(on, plan):
+    """By turns, so that what comes with time, as larger tables, weighs on all alike."""
     made = on.cluster_at("scale").start()
     orders = max(WARM_ORDERS, int(warm(on, made) * plan.saturation_s))
-    found = {}
-    for schedulers, agents in ((1, 1), (2, 1), (2, 2)):
-        while len(made.schedulers) < schedulers:
-            made.add("scheduler", len(made.schedulers) + 1)
-        while len(made.agents) < agents:
-            made.add("agent", len(made.agents) + 1)
-        runs = [saturate(on, made, orders) for _ in range(plan.runs)]
-        middle = median_run(runs)
-        found[f"{schedulers} scheduler, {agents} agent"] = {name: middle[name] for name in ("orders_per_s", "cpu_ms", "others")}
+    runs = {shape: [] for shape in SHAPES}
+    for _ in range(plan.runs):
+        for shape, found in runs.items():
+            made.resize(*shape)
+            found.append(saturate(on, made, orders))
     on.leave(made)
-    return found
+    middle = {shape: median_run(found) for shape, found in runs.items()}
+    return {f"{schedulers} scheduler, {agents} agent": {
+        **{name: middle[schedulers, agents][name] for name in ("orders_per_s", "cpu_ms", "others")},
+        "runs": [run["orders_per_s"] for run in runs[schedulers, agents]]} for schedulers, agents in SHAPES}
 
 
 KILL_PERIOD_S = 5
@@ -375,7 +416,7 @@ def kill(on, plan):
         raise processes.Failure("with agents killed, not all orders ended")
     return {"kills": kills, "calm_orders_per_s": calm["orders_per_s"], "orders_per_s": found["orders_per_s"],
             "ratio": round(found["orders_per_s"] / calm["orders_per_s"], 3), "not_processed": open_orders,
-            "others": max(calm["others"], found["others"])}
+            "others": calm["others"]}  # the CPU of killed agents is nobody's
 
 
 # Milliseconds a call takes and calls that one agent may have in flight. 2,000 in flight at 200 ms are 3,333 orders/s, more

@@ -57,11 +57,17 @@ class BenchCluster(cluster.Cluster):
         super().prepare()
         self.tool("workflow", "load", HERE / "bench.workflow.json")
 
-    def add(self, kind, number):
-        """One more process, started and ready."""
-        process = self.make_agent(SERVICE, number) if kind == "agent" else self.make(kind, f"{kind}-{number}")
-        {"scheduler": self.schedulers, "agent": self.agents, "supervisor": self.supervisors}[kind].append(process)
-        return process.start().wait_ready()
+    def resize(self, schedulers, agents):
+        """So many of each, the youngest ended or new ones started and ready."""
+        for kind, running, wanted in (("scheduler", self.schedulers, schedulers), ("agent", self.agents, agents)):
+            while len(running) > wanted:
+                youngest = running.pop()
+                youngest.ask_to_end()
+                youngest.wait_end()
+            while len(running) < wanted:
+                number = len(running) + 1
+                process = self.make_agent(SERVICE, number) if kind == "agent" else self.make(kind, f"{kind}-{number}")
+                running.append(process.start().wait_ready())
 
 
 class Stage:
