@@ -4,13 +4,19 @@ include(CheckCCompilerFlag)
 include(CheckLinkerFlag)
 
 add_library(mg_hardening INTERFACE)
+# The sanitizers see less through the checked functions of _FORTIFY_SOURCE, and nothing of what was never written if all is
+# zero. Without optimisation glibc refuses _FORTIFY_SOURCE with a warning.
+add_library(mg_hardening_released INTERFACE)
+if(NOT MG_SANITIZE)
+    target_link_libraries(mg_hardening INTERFACE mg_hardening_released)
+endif()
 
-function(mg_harden_compiler)
+function(mg_harden_compiler target)
     foreach(flag ${ARGN})
         string(MAKE_C_IDENTIFIER "MG_HAS${flag}" known)
         check_c_compiler_flag(${flag} ${known})
         if(${known})
-            target_compile_options(mg_hardening INTERFACE ${flag})
+            target_compile_options(${target} INTERFACE ${flag})
         endif()
     endforeach()
 endfunction()
@@ -26,19 +32,15 @@ function(mg_harden_linker)
 endfunction()
 
 # -fno-…: what the standard calls undefined stays a plain fault instead of a licence to remove a check.
-mg_harden_compiler(-fstack-protector-strong -fstack-clash-protection -fstrict-flex-arrays=3 -fvisibility=hidden
-                   -fno-strict-aliasing -fno-strict-overflow -fno-delete-null-pointer-checks)
+mg_harden_compiler(mg_hardening -fstack-protector-strong -fstack-clash-protection -fstrict-flex-arrays=3
+                   -fvisibility=hidden -fno-strict-aliasing -fno-strict-overflow -fno-delete-null-pointer-checks)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    mg_harden_compiler(-fcf-protection=full)
+    mg_harden_compiler(mg_hardening -fcf-protection=full)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
-    mg_harden_compiler(-mbranch-protection=standard)
+    mg_harden_compiler(mg_hardening -mbranch-protection=standard)
 endif()
-if(NOT MG_SANITIZE)
-    # The sanitizers see less through the checked functions of _FORTIFY_SOURCE, and nothing of what was never written if
-    # all is zero. Without optimisation glibc refuses _FORTIFY_SOURCE with a warning.
-    mg_harden_compiler(-ftrivial-auto-var-init=zero)
-    target_compile_options(mg_hardening INTERFACE -U_FORTIFY_SOURCE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
-endif()
+mg_harden_compiler(mg_hardening_released -ftrivial-auto-var-init=zero)
+target_compile_options(mg_hardening_released INTERFACE -U_FORTIFY_SOURCE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
 
 target_compile_options(mg_hardening INTERFACE -fPIE)
 target_link_options(mg_hardening INTERFACE -pie)

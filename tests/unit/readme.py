@@ -188,8 +188,8 @@ def test_names(source):
     kinds = {"unit", "integration", "e2e", "lint"}
     return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
             | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
-            | {name for path in (source / "tests").glob("*/CMakeLists.txt")
-               for name in re.findall(r"NAME ((?:chaos|sim)\.\w+)", path.read_text("utf-8"))}
+            | {name for path in (source / "tests").rglob("CMakeLists.txt")
+               for name in re.findall(r"NAME ((?:bench|chaos|sim)\.\w+)", path.read_text("utf-8"))}
             | {"lint." + name for name in re.findall(r"def check_(\w+)", (source / "tests/lint/lint.py").read_text("utf-8"))})
 
 

@@ -44,7 +44,7 @@ void fake_store_reset(void)
 {
     mg_arena_destroy(memory);
     memory = mg_arena_create(64u * 1024 * 1024);
-    memset(&fake_store, 0, sizeof(fake_store));
+    fake_store = (struct fake_store){.workflow = STAGE_WORKFLOW, .definition = STAGE_DEFINITION};
     memset(orders, 0, sizeof(orders));
     order_count = call_count = 0;
 }
@@ -121,6 +121,10 @@ static struct mg_event_record event_copy(struct mg_arena *arena, const struct mg
 /* Only rows that exist are filled by a load; the others are zero. */
 static void write_apply(struct mg_order_write *write)
 {
+    if (fake_store.keeps_nothing) {
+        write->result = MG_WRITE_DONE;
+        return;
+    }
     struct order *order = order_find(write->record->order_id);
     uint64_t version = order != NULL ? order->record.order.version : 0;
     if (fake_store.poisoned != NULL &&
@@ -230,7 +234,7 @@ bool fake_store_answer(void)
     struct call call = calls[at];
     memmove(&calls[at], &calls[at + 1], (size_t)(call_count - at - 1) * sizeof(call));
     call_count--;
-    bool is_known = strcmp(call.name, STAGE_WORKFLOW) == 0;
+    bool is_known = strcmp(call.name, fake_store.workflow) == 0;
     const bool changed[] = {call.count > 0};
     switch (call.kind) {
     case CALL_LOAD:
@@ -241,7 +245,7 @@ bool fake_store_answer(void)
         break;
     case CALL_WORKFLOW:
         call.fn.workflow(call.arg, is_known, is_known ? 1 : 0,
-                         mg_slice_of(is_known ? STAGE_DEFINITION : NULL), NULL);
+                         mg_slice_of(is_known ? fake_store.definition : NULL), NULL);
         break;
     case CALL_DONE:
         call.fn.done(call.arg, NULL);

@@ -28,6 +28,8 @@ struct fake_store {
     int load_max;           /* a load of more than so many questions fails for want of memory; 0: none does */
     const char *unreadable; /* an order that a newer version wrote */
     bool is_held;           /* commits are not answered until it is false */
+    bool keeps_nothing;     /* each write is done, and forgotten */
+    const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, reports;
     char last_mark[80];
 };

@@ -1,0 +1,119 @@
+/*
+ * The agent over the fakes of its unit tests: waves of recorded requests, each called, answered, replied to
+ * and acked. usage: makegood-bench-counted-agent SERVICE-FILE WAVES
+ *
+ * It counts nothing itself: instructions.py runs it under callgrind, twice, and takes the difference.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../unit/scheduler/fakes.h"
+#include "agent.h"
+#include "fakes.h"
+#include "recorded.h"
+#include "still_clock.h"
+
+#define WAVE_ORDERS   16 /* with three requests each as many as the fakes have room for */
+#define WAVE_REQUESTS (WAVE_ORDERS * RECORDED_STEPS)
+_Static_assert(WAVE_REQUESTS <= FAKE_MAX, "the fakes hold all that is under way");
+
+static struct mg_agent agent;
+
+static void fail(const char *what)
+{
+    (void)fprintf(stderr, "makegood-bench-counted-agent: %s\n", what);
+    exit(1);
+}
+
+/* Ends only what has begun to drain, which nothing does here. */
+void mg_loop_stop(struct mg_loop *loop)
+{
+    (void)loop;
+    fail("the agent ended");
+}
+
+static void settle(void)
+{
+    while (fake_loop_turn()) {
+    }
+}
+
+static void deliver(const char id[RECORDED_ID_SIZE], int step)
+{
+    static const char *const STEPS[RECORDED_STEPS] = {"reserve", "charge", "book"};
+    static const char *const PATHS[RECORDED_STEPS] = {"/reservations", "/charges", "/bookings"};
+    const char *name = STEPS[step];
+    char body[2048];
+    (void)snprintf(body, sizeof body, RECORDED_REQUEST, id, name, id, name, id, name, PATHS[step], id);
+    fakes_deliver(MG_LINE_NORMAL, body, false, 0);
+}
+
+/* Forgets what was done, so that there is room for the next. */
+static void fakes_forget(void)
+{
+    fakes.call_count = fakes.reply_count = 0;
+    memset(fakes.story, 0, sizeof fakes.story);
+}
+
+static void wave(int first)
+{
+    const struct mg_http_answer answer = {.sent = MG_SENT_YES,
+                                          .status = 200,
+                                          .body = mg_slice_of(RECORDED_ANSWER),
+                                          .content_type = "application/json",
+                                          .retry_after_ms = -1};
+    char order_id[RECORDED_ID_SIZE];
+    fakes_forget();
+    for (int i = 0; i < WAVE_REQUESTS; i++) {
+        (void)snprintf(order_id, sizeof order_id, RECORDED_ORDER_ID, first + i / RECORDED_STEPS);
+        deliver(order_id, i % RECORDED_STEPS);
+        settle();
+    }
+    for (int i = 0; i < fakes.call_count; i++) {
+        fakes_answer(i, &answer);
+        settle();
+    }
+    for (int i = 0; i < WAVE_REQUESTS && fakes.reply_count == WAVE_REQUESTS; i++) {
+        fakes_confirm(MG_PUBLISH_CONFIRMED);
+        settle();
+    }
+    int acked = 0;
+    for (const char *at = fakes.story; *at != '\0'; at++) {
+        acked += *at == 'a' ? 1 : 0;
+    }
+    if (fakes.call_count != WAVE_REQUESTS || acked != WAVE_REQUESTS) {
+        fail("the requests did not go through; look at the log above");
+    }
+    still_clock_advance(1);
+    fake_loop_advance(1);
+}
+
+int main(int argc, char **argv)
+{
+    struct mg_agent_options options = {.service_files = {.count = 1},
+                                       .broker = {.url = "amqp://recorded"},
+                                       .instance = "recorded:1:1",
+                                       .drain_timeout_ms = 30000,
+                                       .skew_limit_ms = 2000};
+    struct mg_err err;
+    if (argc != 3) {
+        fail("usage: makegood-bench-counted-agent SERVICE-FILE WAVES");
+    }
+    options.service_files.items[0] = argv[1];
+    mg_log_open("agent", options.instance, MG_LOG_WARN);
+    fake_loop_reset();
+    fakes_reset();
+    struct mg_metrics *metrics = mg_metrics_create();
+    if (mg_agent_load(&agent, &options, &err) != MG_OK ||
+        mg_agent_start(&agent, NULL, metrics, &err) != MG_OK) {
+        fail(err.text);
+    }
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    settle();
+    long waves = strtol(argv[2], NULL, 10);
+    for (long i = 0; i < waves; i++) {
+        wave((int)i * WAVE_ORDERS);
+    }
+    return 0;
+}

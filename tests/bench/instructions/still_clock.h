@@ -1,0 +1,9 @@
+/* A clock in the place of the machine's: it begins with the recording and goes on when it is told to. */
+#ifndef MG_TESTS_BENCH_STILL_CLOCK_H
+#define MG_TESTS_BENCH_STILL_CLOCK_H
+
+#include <stdint.h>
+
+void still_clock_advance(int64_t ms);
+
+#endif
