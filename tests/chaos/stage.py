@@ -377,9 +377,6 @@ class Stage:
         running = [process for process in self.cluster.schedulers if process.is_running()]
         return min(running, key=started_at) if dice.random() < LEADING else dice.choice(running)
 
-    def process(self, name):
-        return next(process for process in self.cluster.all if process.name == name)
-
     # --- keeping it going ----------------------------------------------------------------------------------------------
 
     def strike(self):
