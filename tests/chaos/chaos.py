@@ -3,12 +3,14 @@
 
 import argparse
 import collections
+import contextlib
 import ctypes
 import json
 import os
 import pathlib
 import random
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -66,8 +68,8 @@ def parse(words):
     parser.add_argument("--times", type=int, default=2, metavar="N", help="with --row or --fault: how often each (2)")
     parser.add_argument("--short", action="store_true", help="a minute of a few faults in a fixed order: for tests/run")
     parser.add_argument("--list", action="store_true", help="every row of the catalogue, and what covers it")
-    parser.add_argument("--break", dest="sabotage", choices=("row", "ledger", "status"), help="falsify the evidence at the end: "
-                        "the verdict must be red")
+    parser.add_argument("--break", dest="sabotage", action="append", default=[], choices=("row", "ledger", "status"),
+                        help="falsify the evidence at the end: the verdict must be red")
     parser.add_argument("--keep", action="store_true", help="keep the logs also of a run that found nothing")
     options = parser.parse_args(words)
     if options.short:
@@ -114,10 +116,9 @@ def falsify(stage, what):
     if what == "row":
         stage.rows("DELETE FROM order_process WHERE order_id = (SELECT order_id FROM order_process LIMIT 1) RETURNING 1")
     elif what == "ledger":
-        path = stage.cluster.remotes["payment"].ledger
-        subprocess.run([sys.executable, "-c", "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], timeout=10); "
-                        "d.execute('UPDATE entries SET effects = 2 WHERE rowid = (SELECT min(rowid) FROM entries)'); d.commit()",
-                        str(path)], check=True)
+        with contextlib.closing(sqlite3.connect(stage.cluster.remotes["payment"].ledger, timeout=10)) as ledger:
+            ledger.execute("UPDATE entry SET executions = 2 WHERE id = (SELECT min(id) FROM entry WHERE executions = 1)")
+            ledger.commit()
     elif what == "status":
         stage.rows("UPDATE order_process SET process_state = 'processed' WHERE order_id = (SELECT order_id FROM order_process "
                    "WHERE process_state = 'compensated' LIMIT 1) RETURNING 1")
@@ -200,7 +201,8 @@ def run(options):
         stage.wait_s(2.0)
         took_s = settle(stage, load)
         load.end()
-        falsify(stage, options.sabotage)
+        for what in options.sabotage:
+            falsify(stage, what)
         findings = check.check_all(stage, load, nemesis.injections)
         check.check_ends(findings, stage)
         late = print_table(nemesis)
