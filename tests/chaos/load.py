@@ -1,8 +1,8 @@
 """Orders without a pause, at a steady rate, from a client that behaves as the contract asks: it repeats what was not confirmed,
 posts an order again of which it has heard nothing, and lets nobody know what it must not forget.
 
-Two threads, each with a connection of its own: what is posted must not wait for what is told, nor the other way round. All
-times are of this program's monotonic clock.
+One thread makes orders, some post them and one listens, each with a connection of its own: what is posted must not wait for what
+is told, nor for the confirm of another. All times are of this program's monotonic clock.
 """
 
 import collections
@@ -20,7 +20,7 @@ from local import processes
 QUEUE = "client.chaos.statuses"
 ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
 SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again
-RATE_MAX = 400      # orders that are caught up with at a time after an outage
+POSTERS = 6         # each waits for its confirms one by one, and that of a busy disk takes some 50 ms
 
 # What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
 Kind = collections.namedtuple("Kind", "name share behaviour meant is_plain workflows")
@@ -69,11 +69,13 @@ class Load:
         self.lock = threading.Lock()
         self.is_wanted = self.is_ending = False
         self.next_at = 0.0   # when the next order is wanted; also while nobody can take it
-        self.posts = self.unconfirmed = self.unroutable = 0
+        self.posts = 0
         self.strangers = []  # statuses of orders that nobody posted
         self.errors = collections.Counter()
         self.last_error = ""
-        self.threads = [threading.Thread(target=self.run, args=(work,), daemon=True) for work in (self.post_all, self.listen)]
+        self.threads = [threading.Thread(target=self.run, args=(work,), daemon=True)
+                        for work in [self.listen] + POSTERS * [self.post_all]]
+        self.threads.append(threading.Thread(target=self.make_all, daemon=True))
 
     # --- for the nemesis and the check -----------------------------------------------------------------------------------
 
@@ -133,20 +135,24 @@ class Load:
     def post_all(self, connection):
         channel = connection.channel()
         channel.confirm_delivery()
+        while not self.is_ending:
+            with self.lock:
+                order = self.unposted.popleft() if self.unposted else None
+            if order is None or not self.post(channel, order):
+                connection.process_data_events(time_limit=processes.POLL_S)
+
+    def make_all(self):
         looked_at = time.monotonic()
         while not self.is_ending:
             now = time.monotonic()
-            made = 0
-            while self.is_wanted and self.next_at <= now and made < RATE_MAX:
+            while self.is_wanted and self.next_at <= now:
                 self.make(self.next_at)
                 self.next_at += 1.0 / self.rate
-                made += 1
             if now - looked_at > 1.0:
                 looked_at = now
-                self.post_again(order for order in self.snapshot() if order.confirmed_at is not None and not order.heard
-                                and now - order.posted_at > SILENCE_S)
-            self.post_some(channel)
-            connection.process_data_events(time_limit=processes.POLL_S)
+                self.post_again([order for order in self.snapshot() if order.confirmed_at is not None and not order.heard
+                                 and now - order.posted_at > SILENCE_S])
+            time.sleep(processes.POLL_S)  # POLL_S: until the next orders
 
     def make(self, wanted_at):
         kind = self.dice.choices(KINDS, [kind.share for kind in KINDS])[0]
@@ -163,28 +169,25 @@ class Load:
             self.orders[order.order_id] = order
             self.unposted.append(order)
 
-    def post_some(self, channel):
-        deadline = time.monotonic() + 0.5
-        while self.unposted and time.monotonic() < deadline and not self.is_ending:
-            order = self.unposted[0]
-            self.posts += 1
-            order.posted_at = time.monotonic()
-            try:
-                channel.basic_publish("makegood.intake", "orders.intake.high" if order.is_high else "orders.intake", order.body.encode(),
-                                      mandatory=True, properties=pika.BasicProperties(
-                                          delivery_mode=2, message_id=order.order_id, correlation_id="corr-" + order.order_id,
-                                          reply_to=QUEUE, content_type="application/json"))
-            except (pika.exceptions.UnroutableError, pika.exceptions.NackError):
-                self.unroutable += 1
-                return  # the queue is full or gone: once more, later
-            except pika.exceptions.AMQPError:
-                self.unconfirmed += 1
-                raise
-            if order.confirmed_at is None:
-                order.confirmed_at = time.monotonic()
-                self.history.note("posted", order=order.order_id, kind=order.kind.name)
+    def post(self, channel, order):
+        """False: the queue is full or gone; it is posted later."""
+        self.posts += 1
+        order.posted_at = time.monotonic()
+        try:
+            channel.basic_publish("makegood.intake", "orders.intake.high" if order.is_high else "orders.intake", order.body.encode(),
+                                  mandatory=True, properties=pika.BasicProperties(
+                                      delivery_mode=2, message_id=order.order_id, correlation_id="corr-" + order.order_id,
+                                      reply_to=QUEUE, content_type="application/json"))
+        except Exception as error:  # whatever it is, the order is not confirmed
             with self.lock:
-                self.unposted.popleft()
+                self.unposted.append(order)
+            if isinstance(error, (pika.exceptions.UnroutableError, pika.exceptions.NackError)):
+                return False
+            raise
+        if order.confirmed_at is None:
+            order.confirmed_at = time.monotonic()
+            self.history.note("posted", order=order.order_id, kind=order.kind.name)
+        return True
 
     # --- listening -------------------------------------------------------------------------------------------------------
 
