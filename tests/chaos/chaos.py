@@ -206,7 +206,7 @@ def run(options):
         findings = check.check_all(stage, load, nemesis.injections)
         check.check_ends(findings, stage)
         late = print_table(nemesis)
-        wrong = findings.texts
+        wrong = findings.texts + ([] if options.short else late)
         tell(options, load, nemesis, findings, late, took_s, seed)
     finally:
         if stage is not None:
@@ -228,6 +228,10 @@ def tell(options, load, nemesis, findings, late, took_s, seed):
     print(f"orders lost: {findings.lost}; effects repeated: {findings.repeated}; {findings.checked} checks")
     if nemesis.skipped:
         print("not possible here: " + ", ".join(nemesis.skipped))
+    injected = {each.fault.name for each in nemesis.injections}
+    missing = [each.name for each in nemesis.faults if each.name not in injected and each.weight > 0]
+    if missing:
+        print("not come to in this time: " + ", ".join(missing))
     for name in late:
         print(f"later than its bound: {name}")
     for text in findings.texts[:30]:
@@ -235,7 +239,10 @@ def tell(options, load, nemesis, findings, late, took_s, seed):
     if len(findings.texts) > 30:
         print(f"wrong: and {len(findings.texts) - 30} more")
     again = f"tests/chaos/run --seed {seed} " + ("--cluster " if options.cluster else "") + f"--minutes {options.minutes:g}"
-    print("all is as it should be" if not findings.texts else f"{len(findings.texts)} things are wrong; again by: {again}")
+    if findings.texts:
+        print(f"{len(findings.texts)} things are wrong; again by: {again}")
+    else:
+        print("all is as it should be" if not late else f"nothing is wrong but that some came back too late; again by: {again}")
 
 
 def main(words):

@@ -255,7 +255,6 @@ class Stage:
         self.epochs = {}         # epoch → holder, as the leader's row was seen
         self.epoch_falls = []
         self.looked_at = 0.0
-        self.has_lost_commits = False  # a failover lost the database's tail: what may be missing then is no finding
         self.database = None
         self.struck_at = None
         self.is_blind = False    # the database does not answer: do not ask it
@@ -414,11 +413,11 @@ class Stage:
             row = self.rows("SELECT epoch, holder FROM supervisor_leader")[0]
         except (psycopg2.Error, IndexError):
             return
-        if self.epochs and row["epoch"] < max(self.epochs) and not self.has_lost_commits:
+        if self.epochs and row["epoch"] < max(self.epochs):
             self.epoch_falls.append(row)
         if row["holder"]:  # nobody: it was laid down in good order
             known = self.epochs.setdefault(row["epoch"], row["holder"])
-            if known != row["holder"] and not self.has_lost_commits:
+            if known != row["holder"]:
                 self.epoch_falls.append(row)
 
     def wait_s(self, seconds):
