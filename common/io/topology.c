@@ -20,6 +20,7 @@
 #define QUEUE_BYTES_MAX (INT64_C(1) << 30)
 #define ARGUMENTS_MAX   7
 #define LINE_SIZE       MG_ERR_TEXT_MAX
+#define WHAT_MAX        (LINE_SIZE - 128) /* of what is the matter; the rest is for kind and name */
 #define CLIENT_SUFFIX   ".statuses"
 
 static const char *const exchanges[] = {
@@ -63,7 +64,7 @@ static enum mg_class run_binding(struct run *run, const char *exchange, const ch
 static void run_report(struct run *run, const char *kind, const char *name, const char *what)
 {
     char line[LINE_SIZE];
-    (void)snprintf(line, sizeof(line), "%s %s: %s", kind, name, what);
+    (void)snprintf(line, sizeof(line), "%s %s: %.*s", kind, name, WHAT_MAX, what);
     if (run->report != NULL) run->report(run->arg, line);
 }
 
@@ -71,7 +72,7 @@ static void run_problem(struct run *run, const char *kind, const char *name, con
 {
     run_report(run, kind, name, what);
     if (run->problem_count++ == 0)
-        (void)snprintf(run->problem, sizeof(run->problem), "%s %s: %s", kind, name, what);
+        (void)snprintf(run->problem, sizeof(run->problem), "%s %s: %.*s", kind, name, WHAT_MAX, what);
 }
 
 static enum mg_class run_services(struct run *run, const char *const *services, int count, struct mg_err *err)

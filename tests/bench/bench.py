@@ -103,7 +103,7 @@ def say(text):
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="tests/bench/run", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short runs, small tables: three minutes instead of forty")
+    parser.add_argument("--quick", action="store_true", help="short runs, small tables: 4 minutes instead of 25")
     parser.add_argument("--only", action="append", choices=PARTS + ONLY_NAMED, metavar="PART",
                         help=f"only this part; may be given several times: {', '.join(PARTS)}; "
                              "and hour, which the whole leaves out: whether tables stay as large an order")

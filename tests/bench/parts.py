@@ -376,14 +376,14 @@ SHAPES = ((1, 1), (2, 1), (2, 2))  # schedulers, agents
 
 
 def scale(on, plan):
-    """By turns, so that what comes with time, as larger tables, weighs on all alike."""
+    """By turns, there and back, so that what comes with time, as larger tables, weighs on all alike."""
     made = on.cluster_at("scale").start()
     orders = max(WARM_ORDERS, int(warm(on, made) * plan.saturation_s))
     runs = {shape: [] for shape in SHAPES}
-    for _ in range(plan.runs):
-        for shape, found in runs.items():
+    for turn in range(plan.runs):
+        for shape in SHAPES if turn % 2 == 0 else reversed(SHAPES):
             made.resize(*shape)
-            found.append(saturate(on, made, orders))
+            runs[shape].append(saturate(on, made, orders))
     on.leave(made)
     middle = {shape: median_run(found) for shape, found in runs.items()}
     return {f"{schedulers} scheduler, {agents} agent": {
