@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-void mg_skew_init(struct mg_skew *skew, int64_t limit_ms)
+void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms)
 {
     memset(skew, 0, sizeof *skew);
     skew->limit_ms = limit_ms;
-    skew->ran_at_boot_ms = INT64_MAX;
+    skew->ran_at_boot_ms = boot_ms;
     for (int i = 0; i < MG_SKEW_SECONDS; i++) {
         skew->seconds[i].second = -1;
     }

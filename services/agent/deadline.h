@@ -39,11 +39,11 @@ struct mg_skew {
     int64_t ran_at_boot_ms;
 };
 
-void mg_skew_init(struct mg_skew *skew, int64_t limit_ms);
+void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms);
 void mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms, bool is_fresh);
 
-/* To be called at each turn of the process. True: it stood still since the last. What comes now may have
- * waited for it as long, however much room there was: it is not fresh. */
+/* To be called at each turn of the process. True: it stood still since the last, or since it began. What
+ * comes now may have waited for it as long, however much room there was: it is not fresh. */
 bool mg_skew_stood_still(struct mg_skew *skew, int64_t boot_ms);
 
 /* The database's clock, as well as it is known. */

@@ -13,7 +13,7 @@ static struct mg_skew skew;
 
 static void setup(void)
 {
-    mg_skew_init(&skew, 2000);
+    mg_skew_init(&skew, 2000, BOOT);
 }
 
 /* A request that took `transit_ms` to come here, arriving `at_ms` after the beginning. */
@@ -111,6 +111,14 @@ START_TEST(a_wall_clock_that_jumps_does_not_move_a_measured_database_clock)
 }
 END_TEST
 
+/* Catches: an agent that is stopped right after it began, and takes what waited for it for fresh. */
+START_TEST(who_stood_still_before_the_first_turn_knows_it)
+{
+    ck_assert(mg_skew_stood_still(&skew, BOOT + MG_STANDSTILL_MS + 1));
+    ck_assert(!mg_skew_stood_still(&skew, BOOT + 2 * MG_STANDSTILL_MS + 1));
+}
+END_TEST
+
 START_TEST(the_budget_keeps_a_margin_and_is_never_more_than_what_is_left)
 {
     ck_assert_int_eq(mg_deadline_budget_ms(10000), 9750);
@@ -133,6 +141,7 @@ int main(void)
     tcase_add_test(tcase, the_least_of_the_last_minute_counts_and_older_ones_do_not);
     tcase_add_test(tcase, what_was_measured_is_kept_for_a_backlog_but_never_beyond_the_limit);
     tcase_add_test(tcase, a_wall_clock_that_jumps_does_not_move_a_measured_database_clock);
+    tcase_add_test(tcase, who_stood_still_before_the_first_turn_knows_it);
     tcase_add_test(tcase, the_budget_keeps_a_margin_and_is_never_more_than_what_is_left);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
