@@ -245,7 +245,7 @@ bool sim_has_happened(enum sim_fault fault)
 
 bool sim_is_time_true(void)
 {
-    return !sim_has_happened(SIM_STORE_CLOCK_JUMP) && !sim_has_happened(SIM_STORE_FAILOVER);
+    return !sim_has_happened(SIM_STORE_CLOCK_JUMP);
 }
 
 int64_t sim_next_us(enum sim_fault fault)
@@ -295,6 +295,9 @@ void sim_kernel_heal(void)
 
 void sim_trace(const char *format, ...)
 {
+    if (!sim.options->is_hashed && !sim.options->is_traced) {
+        return;
+    }
     char line[1024];
     const char *name = sim.current != NULL ? sim.current->name : "world";
     int len = snprintf(line, sizeof(line), "%10.6f %-13s ", (double)sim.now_us / 1e6, name);

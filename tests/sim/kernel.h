@@ -12,6 +12,7 @@ struct sim_options {
     uint64_t faults; /* those that this run may have at all, as bits */
     int orders;
     bool is_traced; /* to stdout */
+    bool is_hashed; /* its trace, which costs a third of the run */
 };
 
 /* What became of a run; in memory that the process that started it can see. */
