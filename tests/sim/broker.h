@@ -141,6 +141,8 @@ void sim_broker_node_paused(struct sim_node *node);
 
 /* What the broker tells the checker. */
 void sim_check_published(const struct sim_message *message); /* a queue has it now */
+void sim_check_lost(const struct sim_message *message);      /* a queue had it, and nobody will */
+void sim_check_copied(const struct sim_message *message);    /* it will be given out once more */
 void sim_check_acked(const struct sim_message *message,
                      const struct sim_queue *queue); /* the running node's service acks it now */
 void sim_check_dead(const struct sim_queue *from, const struct sim_message *message, const char *why);

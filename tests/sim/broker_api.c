@@ -241,7 +241,7 @@ static void delivery_end(struct mg_broker *broker, struct mg_delivery *delivery,
     sim_trace("%s %s %s%s", NAMES[end], unacked->queue->name,
               message->message_id.data != NULL ? message->message_id.data : "",
               is_told ? "" : " (of no avail)");
-    if (end == SIM_END_ACK && is_told) {
+    if (end == SIM_END_ACK && is_told && !unacked->is_settled) { /* else the broker has taken it back */
         sim_check_acked(message, unacked->queue);
     }
     if (is_told) {

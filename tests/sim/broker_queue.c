@@ -91,6 +91,12 @@ void sim_message_release(struct sim_message *message)
     }
 }
 
+static void lose(struct sim_message *message)
+{
+    sim_check_lost(message);
+    sim_message_release(message);
+}
+
 /* ---- queues ---- */
 
 struct sim_queue *sim_queue_find(struct mg_slice name)
@@ -215,7 +221,7 @@ static void came(void *arg)
     if (coming->queue->exists) {
         queue_put(coming->queue, coming->message);
     } else {
-        sim_message_release(coming->message);
+        lose(coming->message);
     }
     free(coming);
 }
@@ -334,10 +340,11 @@ void sim_queue_requeued(struct sim_queue *queue, const struct sim_link *link, in
     settle(queue, link, consumer);
     message->is_redelivered = true;
     if (!queue->exists) {
-        sim_message_release(message);
+        lose(message);
     } else if (++message->delivery_count > DELIVERY_LIMIT) {
         bury(queue, message, "delivery_limit");
     } else {
+        sim_check_copied(message);
         put_before(queue, message, queue->first);
         queue_push(queue);
     }
@@ -383,6 +390,6 @@ void sim_queues_start(void)
 void sim_queue_purge(struct sim_queue *queue)
 {
     while (queue->first != NULL) {
-        sim_message_release(take_first(queue));
+        lose(take_first(queue));
     }
 }

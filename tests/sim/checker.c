@@ -17,6 +17,7 @@
 #include "io/topology.h"
 #include "nodes.h"
 #include "scheduler.h"
+#include "wire/command.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -24,6 +25,7 @@
 
 static struct {
     struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
+    struct sim_table copied;    /* "<order_id>.<step>" of dos that are out more than once; no values */
     struct mg_definition *definitions;
     uint64_t epoch;
     char holder[128];
@@ -203,7 +205,9 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
     }
 }
 
-/* Law 5, and once only: each reply that counted was to the attempt that the row waited for. */
+/* Law 5, and once only: each reply that counted was to the attempt and kind that the row waited for, or that
+ * an event before it in the same write had dispatched. What is beyond that shows that state was lost, and
+ * nobody here knows what it was. */
 static void replies_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     for (int i = 0; i < write->event_count; i++) {
@@ -212,18 +216,21 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
             continue;
         }
         const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
-        const struct mg_step *was = &before->order.steps[mg_workflow_step_index(workflow, event->step)];
+        int step = mg_workflow_step_index(workflow, event->step);
+        const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
+        bool is_of_this_write = event->attempt > was->attempt;
+        enum mg_kind kind = is_of_this_write ? is->kind : was->kind;
         char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8];
-        mg_correlation_write(before->order_id, event->step.data, event->attempt, was->kind, correlation);
+        mg_correlation_write(before->order_id, event->step.data, event->attempt, kind, correlation);
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
-        bool is_awaited =
-            is_running(was) && was->attempt == event->attempt && mg_slice_is(event->cause, cause);
-        bool is_of_this_write =
-            event->attempt > was->attempt; /* dispatched by an event before it, or state was lost */
-        if (!is_awaited && !is_of_this_write) {
-            sim_violated("reply_fence", "order %s: reply %.*s counts while %s is %s in attempt %u (%s)",
-                         before->order_id, (int)event->cause.len, event->cause.data, event->step.data,
-                         mg_step_state_name(was->state), was->attempt, mg_kind_name(was->kind));
+        bool is_awaited = is_of_this_write || (is_running(was) && was->attempt == event->attempt);
+        bool is_lost = is_of_this_write &&
+                       (event->attempt < is->attempt || write->record->order.reason == MG_REASON_STATE_LOST);
+        if (!is_lost && (!is_awaited || !mg_slice_is(event->cause, cause))) {
+            sim_violated("reply_fence", "order %s: reply %.*s counts while %.*s is %s in attempt %u (%s)",
+                         before->order_id, (int)event->cause.len, event->cause.data, (int)event->step.len,
+                         event->step.data, mg_step_state_name(was->state), was->attempt,
+                         mg_kind_name(was->kind));
         }
     }
 }
@@ -299,20 +306,89 @@ void sim_check_led(uint64_t epoch, const char *holder)
 
 /* ---- messages ---- */
 
+static bool request_read(const struct sim_message *message, struct mg_request *ret_request)
+{
+    struct mg_err err;
+    struct mg_arena *arena = mg_arena_create(MG_REQUEST_LIMITS.max_bytes);
+    bool is_read = mg_slice_is(message->type, "request") &&
+                   mg_request_parse(message->body, arena, ret_request, &err) == MG_OK;
+    mg_arena_destroy(arena);
+    return is_read;
+}
+
+static struct mg_slice step_key(const char *order_id, const char *step, char ret_key[MG_KEY_SIZE])
+{
+    (void)snprintf(ret_key, MG_KEY_SIZE, "%s.%s", order_id, step);
+    return mg_slice_of(ret_key);
+}
+
+void sim_check_copied(const struct sim_message *message)
+{
+    struct mg_request request;
+    char key[MG_KEY_SIZE];
+    if (request_read(message, &request) && request.kind == MG_KIND_DO) {
+        (void)sim_table_put(&check.copied, step_key(request.order_id, request.step, key));
+    }
+}
+
+bool sim_check_has_copies(const char *order_id, const char *step)
+{
+    char key[MG_KEY_SIZE];
+    return sim_table_find(&check.copied, step_key(order_id, step, key)) != NULL;
+}
+
 void sim_check_published(const struct sim_message *message)
 {
     char key[MG_KEY_SIZE + 64];
     if (message->type.data == NULL || message->message_id.data == NULL) {
         return;
     }
+    if (is_published(message->type.data, message->message_id.data)) {
+        sim_check_copied(message);
+    }
     (void)snprintf(key, sizeof(key), "%s %s", message->type.data, message->message_id.data);
     (void)sim_table_put(&check.published, mg_slice_of(key));
+}
+
+/* The order whose cause this is; NULL: it is none of a known order. */
+static struct sim_submitted *order_of(const struct sim_message *message)
+{
+    struct mg_slice order_id = {NULL, 0};
+    struct mg_err err;
+    struct mg_reply reply;
+    struct mg_command command;
+    struct mg_arena *arena = mg_arena_create(MG_JSON_LIMITS_DEFAULT.max_bytes);
+    if (mg_slice_is(message->type, "submission")) {
+        order_id = message->correlation_id;
+    } else if (mg_slice_is(message->type, "reply") &&
+               mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) == MG_OK) {
+        order_id = mg_slice_of(reply.order_id);
+    } else if (mg_slice_is(message->type, "command") &&
+               mg_command_parse(message->body, &MG_JSON_LIMITS_DEFAULT, arena, &command, &err) == MG_OK) {
+        order_id = mg_slice_of(command.order_id);
+    }
+    struct sim_submitted *order = sim_submitted_find(order_id);
+    mg_arena_destroy(arena);
+    return order;
+}
+
+/* Law 3 has a cause that comes again make its effects again. One whose last delivery the broker has lost does
+ * not come: its requests are the sweep's when their time is over, and its statuses nobody's, unless owed. */
+void sim_check_lost(const struct sim_message *message)
+{
+    struct sim_submitted *order = order_of(message);
+    if (order != NULL) {
+        order->is_cause_lost = true;
+    }
 }
 
 /* What a committed cause brought about is in a queue, or written down as owed. */
 static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
 {
     const struct mg_order_record *record = stored->record;
+    if (sim_submitted_find(mg_slice_of(record->order_id))->is_cause_lost) {
+        return; /* they may have been those of another copy of it */
+    }
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
     char id[MG_KEY_SIZE];
     for (int i = 0; i < record->order.step_count; i++) {
@@ -408,11 +484,8 @@ static void command_acked(const struct sim_message *message)
 static void request_acked(const struct sim_message *message)
 {
     struct mg_request request;
-    struct mg_err err;
-    struct mg_arena *arena = mg_arena_create(MG_REQUEST_LIMITS.max_bytes);
-    bool is_read = mg_request_parse(message->body, arena, &request, &err) == MG_OK;
-    mg_arena_destroy(arena);
-    if (is_read && sim_is_time_true() && !is_published("reply", message->correlation_id.data) &&
+    if (request_read(message, &request) && sim_is_time_true() &&
+        !is_published("reply", message->correlation_id.data) &&
         sim_store_now_ms() < request.complete_by_ms - SKEW_MS) {
         sim_violated("ack_after_reply", "request %s is acked in time, and no reply is in a queue",
                      message->correlation_id.data);

@@ -1,8 +1,9 @@
 /*
  * The remote services, behind io/http_client.h, and the ledger of what they really did.
  *
- *   stock   knows a key again; takes calls about one key one after the other; forgets a key that was undone,
- * and would do it again: only Makegood's own care (quiesce, generations) keeps an undo from being overtaken
+ *   stock   knows a key again; takes calls about one key one after the other, as they were sent; forgets
+ *           a key that was undone and would do it again: only Makegood's own care (quiesce, generations)
+ *           keeps an undo from being overtaken, but by a second copy of the do
  *   bank    knows a key again, also one that was undone: what comes late then is refused
  *   post    knows nothing again: every call acts
  *   yard    as bank, but says 202 and works for a while
@@ -24,14 +25,14 @@ struct sim_work {
     uint64_t number;    /* in the answer: the result that later steps refer to */
     uint64_t body_hash; /* of the do; the same key must always carry the same */
     bool has_body;
-    int acted;         /* how often it took effect anew */
-    int undone;        /* how often an effect was taken back */
-    bool is_effective; /* net: it stands */
-    bool is_refused;   /* a do of it was refused before any took effect: it stays refused */
-    bool is_forbidden; /* bank, yard: it was undone, before or after */
-    int pending;       /* dos that have been sent and have not come to an end */
-    int64_t busy_until_us;
-    int64_t done_at_us; /* yard: when the work is done; 0: not begun */
+    int acted;                         /* how often it took effect anew */
+    int undone;                        /* how often an effect was taken back */
+    bool is_effective;                 /* net: it stands */
+    bool is_refused;                   /* a do of it was refused before any took effect: it stays refused */
+    bool is_forbidden;                 /* bank, yard: it was undone, before or after */
+    int pending;                       /* dos that have been sent and have not come to an end */
+    int64_t arrives_us, busy_until_us; /* stock: of the last call */
+    int64_t done_at_us;                /* yard: when the work is done; 0: not begun */
 };
 
 void sim_remote_start(void);

@@ -72,8 +72,7 @@ void sim_happened(enum sim_fault fault);
 /* The same, done by the kernel: calls `fn` (with NULL, in the world) each time, until the run is healed. */
 void sim_every(enum sim_fault fault, sim_fn *fn);
 bool sim_has_happened(enum sim_fault fault); /* in this run, at least once */
-/* The database's clock has not jumped, nor has another server's taken its place: only then does it say when
- * something was late. */
+/* The database's clock has not jumped: only then does it say when something was late. */
 bool sim_is_time_true(void);
 
 /* True once all faults have stopped for good; everything must end from here on. Whatever is down, slow,
@@ -82,7 +81,7 @@ bool sim_is_healed(void);
 
 /* ---- what is told ---- */
 
-/* One line of the trace: always hashed, printed with --trace. */
+/* One line of the trace: hashed where two runs are compared, printed with --trace. */
 void sim_trace(const char *format, ...) MG_PRINTF(1, 2);
 /* An invariant does not hold: the run ends here. `name` is the invariant's, constant, as README.md lists
  * them. */

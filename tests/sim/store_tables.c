@@ -260,7 +260,7 @@ static void change_tell(const struct sim_change *change, const struct sim_transa
     }
     const struct mg_order_write write = {
         .record = record,
-        .expected_version = change->before == NULL ? 0 : change->before->record.order.version,
+        .expected_version = change->expected_version,
         .changed_steps = change->changed_steps,
         .is_payload_changed = change->is_payload_changed,
         .events = &change->after->events[change->first_event],

@@ -2,7 +2,7 @@
  * The simulated PostgreSQL: tables, and the statements of common/io/store_*.c run on them. The production
  * store itself is linked; what is simulated lies under io/pg.h: session and server. Each statement is known
  * by its name, its arrays by the names that its SQL gives them; what does in C what the SQL says stands in
- * one function, and tests/sim/fidelity.py compares the two.
+ * one function, and tests/sim/fidelity compares the two.
  *
  * Texts are never freed: they live as long as the run, so that copies of rows share them.
  */
@@ -95,6 +95,7 @@ struct sim_session; /* store_server.c */
 /* An order that a transaction writes. */
 struct sim_change {
     struct sim_order *before, *after; /* before NULL: it is new */
+    uint64_t expected_version;        /* that its writer has read; 0: none */
     uint64_t changed_steps;
     bool is_payload_changed;
     int first_event; /* those from here on are new */

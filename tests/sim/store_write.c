@@ -168,6 +168,7 @@ static void update_orders(struct sim_input *input, struct sim_output *output)
         count++;
         struct sim_change *change = sim_transaction_change(input->transaction, values[COLUMN_order_id]);
         struct mg_order *order = &change->after->record.order;
+        change->expected_version = (uint64_t)sim_int(values[COLUMN_expected]);
         if (!take_order(input, &change->after->record)) {
             return;
         }

@@ -148,8 +148,7 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
             word = last.status != MG_STATUS_STEP_COMPLETED ? last.status : word;
             bool is_heard = (order->seen >> (last.seq & 63) & 1) != 0;
             /* A cause that the broker lost, committed and with its status unsent, comes to nobody again. */
-            bool is_excused = order->is_tail_lost || sim_has_happened(SIM_BROKER_PURGE) ||
-                              sim_has_happened(SIM_BROKER_DELETE) || sim_has_happened(SIM_BROKER_RESET);
+            bool is_excused = order->is_tail_lost || order->is_cause_lost;
             if (is_whole && !is_excused && stored->record->reply_to.data != NULL && !is_heard) {
                 sim_violated("statuses", "order %s: its client never heard of status %llu (%s)",
                              stored->record->order_id, (unsigned long long)last.seq,
