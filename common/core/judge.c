@@ -382,8 +382,16 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
 }
 
-/* The broker did not take the request (law 2). If it may have taken it all the same, the attempt may still
- * act. */
+/* Law 3 may have sent the running do's request once more, which made the step maybe; an earlier attempt may
+ * have made it so as well, which cannot be told apart. */
+static bool may_have_copies(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    return step->kind == MG_KIND_DO && step->is_maybe && !decider->plan->steps[index].is_at_most_once;
+}
+
+/* The broker did not take the request (law 2). If it may have taken it all the same, or has another copy of
+ * it, the attempt may still act. */
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
 {
     int index = decider->cause->step;
@@ -391,7 +399,7 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
     if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    bool may_be_out = decider->cause->executed != MG_EXECUTED_NO;
+    bool may_be_out = decider->cause->executed != MG_EXECUTED_NO || may_have_copies(decider, index);
     if (may_be_out) {
         step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
     }

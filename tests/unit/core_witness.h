@@ -64,13 +64,13 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         return;
     }
     if (cause->kind != MG_CAUSE_REPLY && cause->kind != MG_CAUSE_OVERDUE &&
-        cause->kind != MG_CAUSE_UNPUBLISHABLE) {
+        cause->kind != MG_CAUSE_UNPUBLISHABLE && cause->kind != MG_CAUSE_REPUBLISHED) {
         return;
     }
     const struct mg_step_plan *plan = &witness->plan.steps[i];
     enum mg_kind kind = witness->before.steps[i].kind;
     bool is_good = cause->outcome == MG_OUTCOME_DONE || cause->outcome == MG_OUTCOME_ACCEPTED;
-    if (kind == MG_KIND_DO && cause->kind == MG_CAUSE_OVERDUE) {
+    if (kind == MG_KIND_DO && (cause->kind == MG_CAUSE_OVERDUE || cause->kind == MG_CAUSE_REPUBLISHED)) {
         witness->is_maybe[i] = true;
     } else if (kind == MG_KIND_DO && cause->kind == MG_CAUSE_UNPUBLISHABLE) {
         witness->is_maybe[i] = witness->is_maybe[i] || cause->executed != MG_EXECUTED_NO;

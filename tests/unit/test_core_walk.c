@@ -107,7 +107,8 @@ static void trace_decision(struct witness *witness, const struct mg_cause *cause
 
 static enum mg_verdict decide(struct witness *witness, struct mg_cause cause);
 
-/* A request goes to the broker; or the broker does not take it, or nobody can write it. */
+/* A request goes to the broker; or the broker does not take it, or nobody can write it. Or another scheduler
+ * has sent it as well, and only that copy is taken. */
 static void request_send(struct witness *witness, int step, uint32_t attempt)
 {
     struct world *world = &witness->world;
@@ -123,6 +124,12 @@ static void request_send(struct witness *witness, int step, uint32_t attempt)
         failed.kind = MG_CAUSE_UNPUBLISHABLE;
         failed.executed = coin(world, 50) ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE;
         is_taken = failed.executed == MG_EXECUTED_MAYBE;
+    } else if (!witness->plan.steps[step].is_at_most_once && world_fault(world, 3)) {
+        struct mg_cause again = {
+            .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = attempt, .retry_after_ms = -1};
+        (void)decide(witness, again);
+        failed.kind = MG_CAUSE_UNPUBLISHABLE;
+        failed.executed = MG_EXECUTED_NO;
     }
     world->attempts[step][attempt].is_out = is_taken;
     if (is_taken) {

@@ -311,6 +311,42 @@ START_TEST(republished_attempt_is_maybe_whatever_one_copy_says)
 }
 END_TEST
 
+/* Guard: undo does not overtake do. Two schedulers have sent the request; the broker has refused the first
+ * copy and has the second. The model found it: an undo at once, and the second copy acted after it. */
+START_TEST(refused_copy_says_nothing_of_the_other_one)
+{
+    plan.steps[0].on_unknown = _i == 0 ? MG_ON_UNKNOWN_RETRY : MG_ON_UNKNOWN_VERIFY;
+    submit();
+    int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = 1}), MG_GO);
+    struct mg_cause refused = {
+        .kind = MG_CAUSE_UNPUBLISHABLE, .step = 0, .attempt = 1, .executed = MG_EXECUTED_NO};
+    ck_assert_int_eq(decide(refused), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, _i == 0 ? MG_STEP_WAITING : MG_STEP_UNKNOWN);
+    ck_assert_uint_eq(order.failure_count, 0);
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(order.steps[0].due_at_ms, quiet_at_ms);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+/* Would catch: a person asked again and again about a step that only waits for room in its queue. */
+START_TEST(what_may_be_sent_only_once_has_no_other_copy)
+{
+    plan.steps[0].is_at_most_once = true;
+    submit();
+    overdue(0);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    struct mg_cause refused = {
+        .kind = MG_CAUSE_UNPUBLISHABLE, .step = 0, .attempt = 2, .executed = MG_EXECUTED_NO};
+    ck_assert_int_eq(decide(refused), MG_GO);
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+}
+END_TEST
+
 /* Would catch: an operator who has removed what stood in the way and must still tell the order to go on. */
 START_TEST(order_in_error_goes_on_once_nothing_stands_in_its_way)
 {
@@ -350,6 +386,8 @@ int main(void)
     tcase_add_test(cases, words_of_the_supervisor_that_are_out_of_date_change_nothing);
     tcase_add_test(cases, largest_order_fits_its_decisions);
     tcase_add_test(cases, republished_attempt_is_maybe_whatever_one_copy_says);
+    tcase_add_loop_test(cases, refused_copy_says_nothing_of_the_other_one, 0, 2);
+    tcase_add_test(cases, what_may_be_sent_only_once_has_no_other_copy);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -256,6 +256,32 @@ START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
 }
 END_TEST
 
+/* Would catch: an undo that overtakes its do, because the broker refused one copy of a request, of which it
+ * has another (law 11). */
+START_TEST(a_refused_copy_of_a_request_does_not_end_the_other)
+{
+    fake_broker.is_held = true;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit("o1", true); /* redelivered, while the request it made is still unanswered */
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    while (stage_step("o1", 0) == MG_STEP_RUNNING && fake_broker_confirm()) { /* up to the first copy */
+        stage_settle();
+    }
+    fake_broker.fails_type = NULL;
+    fake_broker.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_PENDING);
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+}
+END_TEST
+
 /* Would catch: one bad row that takes its batch with it. */
 START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
 {
@@ -430,6 +456,7 @@ int main(void)
     tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
+    tcase_add_test(flow, a_refused_copy_of_a_request_does_not_end_the_other);
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
     tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
     tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);
