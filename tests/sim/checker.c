@@ -76,6 +76,11 @@ static bool is_overdue(enum mg_cause_kind kind)
     return kind == MG_CAUSE_OVERDUE;
 }
 
+static bool is_unpublishable(enum mg_cause_kind kind)
+{
+    return kind == MG_CAUSE_UNPUBLISHABLE;
+}
+
 static bool is_reply(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_REPLY;
@@ -171,15 +176,23 @@ static void dispatch_check(const struct mg_order_record *before, const struct mg
     }
 }
 
-/* A do that no reply ended may act until its complete-by and a little more. */
+/* A do that no reply ended may act until its complete-by and a little more: one that is overdue, or of which
+ * the broker has a copy, whatever it said of another. */
 static void step_left(const struct mg_order_record *before, const struct mg_order_write *write, int step)
 {
     const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(before->order_id));
     bool has_left =
         was->state == MG_STEP_RUNNING && (is->state != MG_STEP_RUNNING || is->attempt != was->attempt);
-    if (has_left && was->kind == MG_KIND_DO && has_cause(write, is_overdue) && !has_cause(write, is_reply)) {
-        sim_submitted_find(mg_slice_of(before->order_id))->open_until_ms[step] =
-            was->complete_by_ms + SIM_QUIESCE_MS;
+    if (!has_left || was->kind != MG_KIND_DO || has_cause(write, is_reply)) {
+        return;
+    }
+    char id[MG_KEY_SIZE];
+    mg_correlation_write(before->order_id, sim_check_workflow(before->workflow)->steps[step].name,
+                         was->attempt, was->kind, id);
+    bool is_out = has_cause(write, is_unpublishable) && !order->is_tail_lost && is_published("request", id);
+    if (has_cause(write, is_overdue) || is_out) {
+        order->open_until_ms[step] = was->complete_by_ms + SIM_QUIESCE_MS;
     }
 }
 
