@@ -1,0 +1,82 @@
+/*
+ * What bounds the model, read by Spin and by the C compiler; `run` sets what a configuration wants otherwise.
+ * Below the bounds, what can be broken.
+ */
+#ifndef ATTEMPTS
+#define ATTEMPTS 2 /* of a do and, again, of an undo */
+#endif
+#ifndef CRASHES
+#define CRASHES 1 /* of schedulers and agents together, each between any two actions */
+#endif
+#ifndef LOSSES
+#define LOSSES 0 /* publishes or commits whose outcome nobody learns; connections of agents */
+#endif
+#ifndef REFUSALS
+#define REFUSALS 0 /* publishes that the broker says it did not take */
+#endif
+#ifndef DUPLICATES
+#define DUPLICATES 0 /* messages that come to schedulers twice, as they are or marked */
+#endif
+#ifndef PARKS
+#define PARKS 0 /* times that a service is away */
+#endif
+#ifndef MAY_EXPIRE
+#define MAY_EXPIRE 0 /* the order has a complete-by */
+#endif
+#ifndef IN_PARALLEL
+#define IN_PARALLEL 0 /* the second step does not wait for the first */
+#endif
+#ifndef ON_UNKNOWN
+#define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify */
+#endif
+#ifndef ANSWERED_MAY_ACT
+/* Whether a copy of a do's request, or a call that was given up, may act after another answer than done to it
+ * has been judged: 0 no; 1 after a maybe; 2 after a no. */
+#define ANSWERED_MAY_ACT 0
+#endif
+
+#ifndef ASKS_LIE
+#define ASKS_LIE 0 /* the supervisor's asks lie in the queue and may become stale */
+#endif
+
+/* Room; a configuration that needs more says so by BROKEN_BOUND. */
+#define INBOX    6
+#define REQUESTS 6
+#define CALLS    6
+
+/* What has been broken, one bit each, so that a trail says which. */
+#define BROKEN_ONCE        1   /* two effects for what is one piece of work */
+#define BROKEN_PROCESSED   2   /* processed, but not both steps are in effect */
+#define BROKEN_COMPENSATED 4   /* compensated, but something stands */
+#define BROKEN_OVERTAKEN   8   /* a do took effect after its undo */
+#define BROKEN_MONOTONE    16  /* an attempt's number fell */
+#define BROKEN_MOVING      32  /* an open order with nothing that will move it */
+#define BROKEN_WAITING     64  /* given up although fewer attempts failed than the definition allows */
+#define BROKEN_TRUTH       128 /* done without having been done, undone without having been undone */
+#define BROKEN_ERROR       256 /* a person is called without need */
+#define BROKEN_BOUND       512 /* nothing of Makegood: a queue of the model is too short */
+
+/* What replies say; a request's word is its kind. */
+#define DO_DONE          0
+#define DO_REFUSED_NO    1 /* permanent, executed: no */
+#define DO_REFUSED_MAYBE 2 /* the same, but an earlier delivery may have acted */
+#define DO_FAILED_NO     3
+#define DO_FAILED_MAYBE  4
+#define DO_AWAY_NO       5 /* the service cannot be reached */
+#define DO_AWAY_MAYBE    6
+#define VERIFY_DONE      7
+#define VERIFY_ABSENT    8
+#define VERIFY_FAILED    9
+#define UNDO_DONE        10
+#define UNDO_FAILED      11
+#define UNDO_AWAY        12
+
+/* What a scheduler does with a message, once it has read the row. */
+#define LOOK_ACK       0
+#define LOOK_WRITE     1
+#define LOOK_RESEND    2
+#define LOOK_REPUBLISH 3 /* resend, once the step is maybe */
+
+/* What a sweep asks about: a step, or these. */
+#define ASK_ORDER 2
+#define ASK_OWED  3

@@ -1,0 +1,207 @@
+/*
+ * Between the model and the decision core: the row as Promela keeps it becomes a mg_order, the core decides,
+ * and what it decided becomes a row again. The model's clock has no numbers, only "passed" and "not yet";
+ * here each becomes a time on the right side of NOW_MS. Included by order.pml into the verifier that Spin
+ * writes, where `now` is the state of the model.
+ *
+ * A removed guard (WITHOUT_...) is taken away here, in parts.h or in order.pml, and nowhere in the core.
+ */
+#ifndef MODEL_CORE_H
+#define MODEL_CORE_H
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bounds.h"
+#include "core/decide.h"
+#include "messages.h"
+
+enum { NOW_MS = 100000, SOON_MS = 100, LATER_MS = 2000, QUIESCE_MS = 3000, LONG_MS = 10000 };
+
+/* What waiting waits for, in row.due. */
+enum { DUE_NEVER, DUE_SOME_TIME, DUE_WHEN_QUIET };
+
+/* Statuses, one bit each. */
+enum { TOLD_ACCEPTED = 1, TOLD_TURNED = 2, TOLD_END = 4 };
+
+/* Flags of a step. */
+enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4 };
+
+/* ---- the plan ---- */
+
+static struct mg_plan plan;
+
+static void plan_init(void)
+{
+    is_telling = getenv("MODEL_TELL") != NULL;
+    const struct mg_retry_plan retry = {.attempts = ATTEMPTS, .backoff_ms = 10, .max_backoff_ms = 10};
+    plan.step_count = 2;
+    plan.complete_within_ms = LONG_MS;
+    plan.on_failure = plan.on_expiry = MG_ON_FAILURE_COMPENSATE;
+    for (int i = 0; i < 2; i++) {
+        plan.steps[i] = (struct mg_step_plan){.after = i == 1 && !IN_PARALLEL ? 1 : 0,
+                                              .complete_within_ms = LONG_MS,
+                                              .undo_complete_within_ms = LONG_MS,
+                                              .retry = retry,
+                                              .undo_retry = retry,
+                                              .on_unknown = ON_UNKNOWN,
+                                              .has_verify = ON_UNKNOWN == MG_ON_UNKNOWN_VERIFY,
+                                              .has_undo = true,
+                                              .is_absent_final = true};
+    }
+}
+
+/* ---- deciding ---- */
+
+static struct mg_order order;
+static struct mg_decision decision;
+
+static bool is_deadline_passed(int step, int attempt)
+{
+    return attempt <= now.late[step];
+}
+
+static bool is_quiet(int step, int attempt)
+{
+#ifdef WITHOUT_QUIESCE
+    return is_deadline_passed(step, attempt);
+#else
+    return attempt <= now.quiet[step];
+#endif
+}
+
+/* When an attempt's complete-by was or will be. */
+static int64_t complete_by_ms(int step, int attempt)
+{
+    return is_quiet(step, attempt)             ? NOW_MS - QUIESCE_MS - LATER_MS
+           : is_deadline_passed(step, attempt) ? NOW_MS - 1
+                                               : NOW_MS + LONG_MS;
+}
+
+static int64_t quiet_at_ms(const struct Row *row, int step)
+{
+    int attempt = row->quiet_of[step];
+    return attempt == 0 ? 0 : is_quiet(step, attempt) ? NOW_MS - LATER_MS : NOW_MS + LATER_MS;
+}
+
+static int64_t due_at_ms(const struct Row *row, int step, bool is_soon_over)
+{
+    switch (row->due[step]) {
+    case DUE_SOME_TIME:
+        return is_soon_over ? NOW_MS : NOW_MS + SOON_MS;
+    case DUE_WHEN_QUIET:
+        return is_quiet(step, row->quiet_of[step]) ? NOW_MS : NOW_MS + LATER_MS;
+    default:
+        return 0;
+    }
+}
+
+static void order_read(const struct Row *row, int passed_step, bool is_soon_over)
+{
+    memset(&order, 0, sizeof(order));
+    order.step_count = 2;
+    order.version = row->is_stored;
+    order.state = (enum mg_order_state)row->order;
+    order.goal = (enum mg_goal)row->goal;
+    order.complete_by_ms = now.is_order_late ? NOW_MS - 1 : MAY_EXPIRE ? NOW_MS + LONG_MS : 0;
+    for (int i = 0; i < 2; i++) {
+        struct mg_step *step = &order.steps[i];
+        step->state = (enum mg_step_state)row->state[i];
+        step->kind = (enum mg_kind)row->kind[i];
+        step->attempt = row->attempt[i];
+        step->failure_count = row->failures[i];
+        step->is_maybe = row->flags[i] & IS_MAYBE;
+        step->is_undo_dispatched = row->flags[i] & IS_UNDO_DISPATCHED;
+        step->is_accepted = row->flags[i] & IS_ACCEPTED;
+        step->quiet_at_ms = quiet_at_ms(row, i);
+        step->due_at_ms = due_at_ms(row, i, is_soon_over || i == passed_step);
+        bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+        step->complete_by_ms = is_running ? complete_by_ms(i, row->attempt[i]) : 0;
+    }
+}
+
+static void order_write(const struct mg_cause *cause, struct Row *row)
+{
+    row->is_stored = 1;
+    row->order = (unsigned char)order.state;
+    row->goal = (unsigned char)order.goal;
+    for (int i = 0; i < 2; i++) {
+        const struct mg_step *step = &order.steps[i];
+        bool is_noted = cause->step == i;
+#ifdef WITHOUT_OTHER_COPIES
+        is_noted = is_noted && (cause->kind != MG_CAUSE_UNPUBLISHABLE || cause->executed != MG_EXECUTED_NO);
+#endif
+        if (is_noted && step->quiet_at_ms != quiet_at_ms(row, i)) {
+            row->quiet_of[i] = (unsigned char)cause->attempt;
+        }
+        row->state[i] = (unsigned char)step->state;
+        bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+        row->kind[i] = is_running ? (unsigned char)step->kind : 0; /* it is not asked otherwise */
+        row->attempt[i] = (unsigned char)step->attempt;
+        row->failures[i] = (unsigned char)step->failure_count;
+        row->flags[i] = (step->is_maybe ? IS_MAYBE : 0) |
+                        (step->is_undo_dispatched ? IS_UNDO_DISPATCHED : 0) |
+                        (step->is_accepted ? IS_ACCEPTED : 0);
+        bool is_at_quiet = step->due_at_ms > NOW_MS && step->due_at_ms == step->quiet_at_ms;
+        row->due[i] = step->due_at_ms == 0 ? DUE_NEVER : is_at_quiet ? DUE_WHEN_QUIET : DUE_SOME_TIME;
+        assert(step->generation == 0 && step->attempt <= 7);
+#ifdef WITHOUT_MAYBE
+        row->flags[i] &= ~IS_MAYBE;
+#endif
+    }
+}
+
+static struct mg_cause cause_of(const struct Row *row, int m)
+{
+    static const enum mg_cause_kind KINDS[] = {[SUBMISSION] = MG_CAUSE_SUBMITTED,
+                                               [REPLY] = MG_CAUSE_REPLY,
+                                               [OVERDUE] = MG_CAUSE_OVERDUE,
+                                               [DUE] = MG_CAUSE_DUE,
+                                               [EXPIRED] = MG_CAUSE_EXPIRED,
+                                               [OWED] = MG_CAUSE_OWED,
+                                               [UNPUBLISHABLE] = MG_CAUSE_UNPUBLISHABLE};
+    bool has_step = TYPE(m) != SUBMISSION && TYPE(m) != EXPIRED && TYPE(m) != OWED;
+    struct mg_cause cause = {.kind = KINDS[TYPE(m)],
+                             .step = has_step ? STEP(m) : -1,
+                             .attempt = (uint32_t)ATTEMPT(m),
+                             .retry_after_ms = -1};
+    if (TYPE(m) == REPLY) {
+        cause.reply_kind = REPLIES[WORD(m)].kind;
+        cause.outcome = REPLIES[WORD(m)].outcome;
+        cause.executed = REPLIES[WORD(m)].executed;
+        cause.is_service_down = REPLIES[WORD(m)].is_service_down;
+#ifdef WITHOUT_ATTEMPT_FENCE
+        cause.attempt = row->attempt[cause.step];
+#endif
+#ifdef WITHOUT_KIND_FENCE
+        cause.reply_kind = (enum mg_kind)row->kind[cause.step];
+#endif
+    } else if (TYPE(m) == UNPUBLISHABLE) {
+        cause.executed = WORD(m) ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
+    }
+    (void)row;
+    return cause;
+}
+
+static enum mg_verdict decide(const struct Row *row, const struct mg_cause *cause, bool is_gate_closed,
+                              bool is_soon_over)
+{
+    struct mg_context context = {.now_ms = NOW_MS, .park_ms = SOON_MS, .quiesce_ms = QUIESCE_MS};
+    context.gate[0] = context.gate[1] = is_gate_closed ? MG_REASON_BREAKER_OPEN : MG_REASON_NONE;
+    order_read(row, cause->kind == MG_CAUSE_DUE ? cause->step : -1, is_soon_over);
+    mg_order_decide(&plan, &context, cause, &order, &decision);
+    return decision.verdict;
+}
+
+static bool has_request(void)
+{
+    for (int i = 0; i < decision.effect_count; i++) {
+        if (decision.effects[i].kind == MG_EFFECT_REQUEST) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif

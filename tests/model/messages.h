@@ -1,0 +1,133 @@
+/*
+ * Messages are numbers, and queues are bags of them. Included by core.h into the verifier that Spin writes.
+ */
+#ifndef MODEL_MESSAGES_H
+#define MODEL_MESSAGES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "bounds.h"
+#include "core/words.h"
+
+/* 0 is none. */
+enum message { NO_MESSAGE, SUBMISSION, REPLY, OVERDUE, DUE, EXPIRED, OWED, REQUEST, UNPUBLISHABLE };
+
+enum { MARKED = 1 }; /* by the broker as redelivered, or by its sender as sent again */
+
+static int message(int type, int step, int attempt, int word)
+{
+    return type << 9 | step << 8 | attempt << 5 | word << 1;
+}
+#define TYPE(m)    ((m) >> 9)
+#define STEP(m)    ((m) >> 8 & 1)
+#define ATTEMPT(m) ((m) >> 5 & 7)
+#define WORD(m)    ((m) >> 1 & 15)
+
+static const struct {
+    enum mg_kind kind;
+    enum mg_outcome outcome;
+    enum mg_executed executed;
+    bool is_service_down;
+} REPLIES[] = {
+    [DO_DONE] = {MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, false},
+    [DO_REFUSED_NO] = {MG_KIND_DO, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false},
+    [DO_REFUSED_MAYBE] = {MG_KIND_DO, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, false},
+    [DO_FAILED_NO] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, false},
+    [DO_FAILED_MAYBE] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false},
+    [DO_AWAY_NO] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, true},
+    [DO_AWAY_MAYBE] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, true},
+    [VERIFY_DONE] = {MG_KIND_VERIFY, MG_OUTCOME_DONE, MG_EXECUTED_YES, false},
+    [VERIFY_ABSENT] = {MG_KIND_VERIFY, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false},
+    [VERIFY_FAILED] = {MG_KIND_VERIFY, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false},
+    [UNDO_DONE] = {MG_KIND_UNDO, MG_OUTCOME_DONE, MG_EXECUTED_YES, false},
+    [UNDO_FAILED] = {MG_KIND_UNDO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false},
+    [UNDO_AWAY] = {MG_KIND_UNDO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, true},
+};
+
+/* Queues and calls are kept sorted, largest first, so that the same content is the same state. */
+static bool bag_put(short *bag, int size, int m)
+{
+    int i = size - 1;
+    if (bag[i] != 0) {
+        return false;
+    }
+    for (; i > 0 && bag[i - 1] < m; i--) {
+        bag[i] = bag[i - 1];
+    }
+    bag[i] = (short)m;
+    return true;
+}
+
+static bool bag_has(const short *bag, int size, int m)
+{
+    for (int i = 0; i < size; i++) {
+        if (bag[i] == m) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A queue holds equal messages once: a second copy is a message that comes again later. */
+static bool set_put(short *set, int size, int m)
+{
+    return bag_has(set, size, m) || bag_put(set, size, m);
+}
+
+static void bag_take(short *bag, int size, int index)
+{
+    for (int i = index; i < size - 1; i++) {
+        bag[i] = bag[i + 1];
+    }
+    bag[size - 1] = 0;
+}
+
+static bool bag_names(const short *bag, int size, int step, int attempt)
+{
+    for (int i = 0; i < size; i++) {
+        if (bag[i] != 0 && STEP(bag[i]) == step && ATTEMPT(bag[i]) == attempt) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- telling a trail (run --trail) ---- */
+
+static bool is_telling;
+
+static void tell(const char *what, int m)
+{
+    static const char *const TYPES[] = {[SUBMISSION] = "submission", [REPLY] = "reply",
+                                        [OVERDUE] = "overdue",       [DUE] = "due",
+                                        [EXPIRED] = "expired",       [OWED] = "owed",
+                                        [REQUEST] = "request",       [UNPUBLISHABLE] = "unpublishable"};
+    static const char *const WORDS[] = {"done",
+                                        "refused, executed no",
+                                        "refused, maybe",
+                                        "failed, no",
+                                        "failed, maybe",
+                                        "away, no",
+                                        "away, maybe",
+                                        "there",
+                                        "absent",
+                                        "failed",
+                                        "undone",
+                                        "failed, maybe",
+                                        "away"};
+    if (!is_telling) {
+        return;
+    }
+    bool has_step = m != 0 && TYPE(m) != SUBMISSION && TYPE(m) != EXPIRED && TYPE(m) != OWED;
+    printf("# %s %s", what, m != 0 ? TYPES[TYPE(m)] : "");
+    if (has_step) {
+        printf(" of step %d attempt %d", STEP(m), ATTEMPT(m));
+    }
+    if (m != 0 && (TYPE(m) == REQUEST || TYPE(m) == REPLY)) {
+        printf(": %s", TYPE(m) == REPLY ? WORDS[WORD(m)] : mg_kind_name((enum mg_kind)WORD(m)));
+    }
+    printf("%s\n", m & MARKED ? " (again)" : "");
+}
+
+#endif

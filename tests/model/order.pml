@@ -1,0 +1,356 @@
+/*
+ * One order of two steps, from its submission to its end, with everything that can go wrong on the way within
+ * the bounds of bounds.h. What an order does next is decided by the product's own core (core.h); this file is
+ * what surrounds it: who reads, writes, publishes and acks when, and who dies in between. README.md says what
+ * each part stands for and what is left out.
+ *
+ * A call of C in c_expr stands in parentheses, because Spin takes a bare one for a side effect.
+ */
+
+#include "bounds.h"
+
+/* The order in the database. Enums are those of common/core. */
+typedef Row {
+    byte is_stored;
+    byte order;
+    byte goal;
+    byte state[2];
+    byte kind[2];
+    byte attempt[2];
+    byte failures[2];
+    byte flags[2];
+    byte quiet_of[2]; /* the attempt after whose complete-by and quiesce the step is quiet */
+    byte due[2];
+    short cause[2]    /* the message that made the running attempt */
+};
+
+Row row;
+byte stored_statuses; /* by events: the client must be told */
+byte owed;            /* of these, written down as owed */
+short turned_by, ended_by; /* which cause's event keeps them */
+#ifdef WITHOUT_VERSION_GUARD
+Row seen[2];
+#endif
+#ifdef MAY_LOSE_TAIL
+Row before;
+byte tails = 1;
+#endif
+
+/* Queues, and calls that their agents have given up or died over but that may still reach the service. */
+short inbox[INBOX];
+short requests[REQUESTS];
+short calls[CALLS];
+byte told; /* what has reached the client */
+
+/* Schedulers: what each has in hand, whether the row is as it read it, and what it has still to publish. */
+short hand[2];
+bit is_fresh[2];
+short sends[4];
+byte statuses[2];
+
+/* The clock: which attempts' complete-by has passed, and which have had their quiesce as well. */
+byte late[2];
+byte quiet[2];
+bit is_order_late;
+
+/* The remote services. */
+byte effects[2];   /* what stands */
+byte done_keys[2]; /* keys of dos that it knows */
+bit is_undone[2];
+
+byte genuine[2]; /* attempts that failed or expired while the service was there */
+byte crashes = CRASHES, losses = LOSSES, refusals = REFUSALS, duplicates = DUPLICATES, parks = PARKS;
+short broken;
+
+c_decl {
+\#include "core/decide.h"
+};
+c_code {
+\#include "parts.h"
+};
+
+inline must_hold() { c_code { check(); }; assert(broken == 0) }
+
+/* Between a scheduler's reading and its writing. */
+#if defined(IN_TURNS) || defined(WITHOUT_VERSION_GUARD)
+#define OTHERS_ACT skip }; atomic { skip
+#else
+#define OTHERS_ACT skip
+#endif
+#ifdef WITHOUT_VERSION_GUARD
+#define MAY_WRITE true
+#else
+#define MAY_WRITE is_fresh[me]
+#endif
+
+#define SEND(slot) sends[2 * me + slot]
+#define DIE c_code { hand_lost(Pscheduler->me); }; index = 0; next = 0; goto end_idle
+
+/*
+ * services/scheduler: batch.c, fold.c, publish.c, inbox.c. If IN_TURNS, another may write between its reading
+ * and its writing; otherwise that the version guard makes both one action is taken from the configuration where
+ * it is so. A message that is published late cannot be told from one that is taken late, so publishing joins the
+ * action before, unless the broker fails; so does a death, whose message is there again at once and is taken at
+ * any time.
+ */
+proctype scheduler(byte me)
+{
+    byte index, next;
+    bit gate, soon;
+end_idle:
+    atomic {
+        (me == 0 || hand[0] != 0) && c_expr { (has_work()) } -> /* idle ones are alike: the first takes */
+        if /* any message: it may have overtaken all others */
+        :: inbox[0] != 0 -> index = 0
+        :: inbox[1] != 0 -> index = 1
+        :: inbox[2] != 0 -> index = 2
+        :: inbox[3] != 0 -> index = 3
+        :: inbox[4] != 0 -> index = 4
+        :: inbox[5] != 0 -> index = 5
+        :: !ASKS_LIE && c_expr { (has_ask(0)) } -> c_code { ask(Pscheduler->me, 0); }; goto read
+        :: !ASKS_LIE && c_expr { (has_ask(1)) } -> c_code { ask(Pscheduler->me, 1); }; goto read
+        :: !ASKS_LIE && c_expr { (has_ask(ASK_ORDER)) } -> c_code { ask(Pscheduler->me, ASK_ORDER); }; goto read
+        :: !ASKS_LIE && c_expr { (has_ask(ASK_OWED)) } -> c_code { ask(Pscheduler->me, ASK_OWED); }; goto read
+        fi;
+        hand[me] = inbox[index];
+        if
+        :: c_code { bag_take(now.inbox, INBOX, Pscheduler->index); }
+        :: duplicates > 0 && c_expr { (may_come_twice(now.hand[Pscheduler->me])) } -> duplicates--
+        :: duplicates > 0 -> duplicates--; /* its connection is lost: another gets it, too, marked */
+            c_code { bag_take(now.inbox, INBOX, Pscheduler->index);
+                     inbox_put(now.hand[Pscheduler->me] | MARKED); }
+        fi;
+        index = 0;
+read:
+        c_code { Pscheduler->next = look(Pscheduler->me); };
+look:
+        if
+        :: crashes > 0 -> crashes--; DIE
+        :: next == LOOK_ACK || next == LOOK_RESEND -> goto publish
+        :: next == LOOK_WRITE || next == LOOK_REPUBLISH
+        fi;
+        OTHERS_ACT;
+        if
+        :: MAY_WRITE
+        :: !MAY_WRITE -> /* another has written: it is read again */
+            c_code { sends_drop(Pscheduler->me); Pscheduler->next = look(Pscheduler->me); };
+            goto look
+        fi;
+        if
+        :: next == LOOK_REPUBLISH -> c_code { republish(Pscheduler->me); }; goto publish
+        :: next == LOOK_WRITE
+        fi;
+        if
+        :: parks > 0 && c_expr { (is_gate_asked(Pscheduler->me)) } -> parks--; gate = 1
+        :: gate = 0
+        fi;
+        if
+        :: c_expr { (is_soon_asked(Pscheduler->me)) } -> soon = 0
+        :: soon = 1
+        fi;
+        c_code { commit(Pscheduler->me, Pscheduler->gate, Pscheduler->soon); };
+        gate = 0; soon = 0;
+        must_hold();
+        if
+        :: goto publish
+        :: losses > 0 -> losses--; /* the answer to COMMIT is lost: the message is run again, marked */
+            c_code { run_again(Pscheduler->me); Pscheduler->next = look(Pscheduler->me); };
+            goto look
+        fi;
+publish:
+        next = 0;
+        if
+        :: SEND(0) != 0 -> index = 0; goto send
+        :: SEND(1) != 0 -> index = 1; goto send
+        :: statuses[me] != 0 ->
+            if
+            :: c_code { statuses_arrived(Pscheduler->me); }
+            :: refusals > 0 -> refusals--; owed = owed | statuses[me]
+            fi;
+            statuses[me] = 0;
+            goto publish
+        :: SEND(0) == 0 && SEND(1) == 0 && statuses[me] == 0 -> /* the ack */
+            c_code { hand_settled(Pscheduler->me); };
+            goto end_idle
+        :: crashes > 0 -> crashes--; DIE
+        fi;
+send:
+        if
+        :: c_code { request_put(now.sends[2 * Pscheduler->me + Pscheduler->index]); };
+            SEND(index) = 0;
+            index = 0;
+            goto publish
+        :: losses > 0 && c_expr { (is_first(Pscheduler->me, Pscheduler->index)) } ->
+            losses--; /* no confirm comes; it may be in the queue or not */
+            if
+            :: c_code { request_put(now.sends[2 * Pscheduler->me + Pscheduler->index]); }
+            :: skip
+            fi
+        :: refusals > 0 -> refusals--; next = 1
+        fi
+    }; /* others act, before what became of it is decided */
+    atomic {
+        if
+        :: next == 0 -> c_code { send_again(Pscheduler->me, Pscheduler->index); }
+        :: else -> c_code { send_failed(Pscheduler->me, Pscheduler->index); }
+        fi;
+        index = 0; next = 0;
+        must_hold();
+        goto publish
+    }
+}
+
+/*
+ * services/agent: receive.c, serve.c, call.c, classify.c, answer.c. One that remembers nothing stands for any
+ * number: a call that goes on while others are made is one that acts later (`calls`), and a request that one
+ * works on while another has it, too, is a marked copy that is taken later.
+ */
+proctype agent()
+{
+    byte index, word;
+    short job;
+end_idle:
+    atomic {
+        requests[0] != 0 ->
+        if
+        :: index = 0
+        :: requests[1] != 0 -> index = 1
+        :: requests[2] != 0 -> index = 2
+        :: requests[3] != 0 -> index = 3
+        :: requests[4] != 0 -> index = 4
+        :: requests[5] != 0 -> index = 5
+        fi;
+        job = requests[index];
+        c_code { bag_take(now.requests, REQUESTS, Pagent->index); };
+        if
+        :: skip
+        :: losses > 0 -> losses--; /* its connection is lost: another gets it, too, and it goes on in doubt */
+            c_code { Pagent->job |= MARKED; request_put(Pagent->job); };
+        fi;
+        if /* its clock may be behind by less than the quiesce */
+        :: c_expr { (is_late(Pagent->job)) } -> goto ended
+        :: c_expr { (!is_over(Pagent->job)) }
+        fi;
+        if
+        :: crashes > 0 -> crashes--;
+            c_code { call_put(Pagent->job); job_lost(Pagent->job); };
+            goto ended
+        :: c_expr { (is_kind(Pagent->job, MG_KIND_DO)) } ->
+            if
+            :: c_code { serve(Pagent->job); }; word = DO_DONE
+            :: word = DO_REFUSED_NO
+            :: word = DO_FAILED_NO
+            :: c_code { call_put(Pagent->job); }; word = DO_FAILED_MAYBE
+            :: parks > 0 -> parks--; word = DO_AWAY_NO
+            fi
+        :: c_expr { (is_kind(Pagent->job, MG_KIND_VERIFY)) } ->
+            if
+            :: c_expr { (stands(Pagent->job)) } -> word = VERIFY_DONE
+            :: c_expr { (!stands(Pagent->job)) } -> word = VERIFY_ABSENT
+            :: word = VERIFY_FAILED
+            fi
+        :: c_expr { (is_kind(Pagent->job, MG_KIND_UNDO)) } ->
+            if
+            :: c_code { serve(Pagent->job); }; word = UNDO_DONE
+            :: c_code { call_put(Pagent->job); }; word = UNDO_FAILED
+            :: parks > 0 -> parks--; word = UNDO_AWAY
+            fi
+        fi;
+        if
+        :: c_expr { (is_late(Pagent->job)) } /* says nothing */
+        :: c_code { reply_put(Pagent->job, Pagent->word); }
+        fi;
+        if
+        :: skip /* the ack */
+        :: crashes > 0 && c_expr { (may_come_again(Pagent->job, Pagent->word)) } -> crashes--;
+            c_code { job_lost(Pagent->job); }
+        fi;
+ended:
+        index = 0; word = 0; job = 0;
+        must_hold();
+        goto end_idle
+    }
+}
+
+/*
+ * services/supervisor: sweep.c, ask.c. It remembers nothing, so that one stands for any number, all taking
+ * themselves for the leader. Unless ASKS_LIE, the scheduler that takes an ask has it made: what has lain in the
+ * queue until it is stale changes nothing.
+ */
+proctype supervisor()
+{
+end_idle:
+    if
+    :: atomic { c_expr { (has_ask(0)) } -> c_code { ask(-1, 0); }; goto end_idle }
+    :: atomic { c_expr { (has_ask(1)) } -> c_code { ask(-1, 1); }; goto end_idle }
+    :: atomic { c_expr { (has_ask(ASK_ORDER)) } -> c_code { ask(-1, ASK_ORDER); }; goto end_idle }
+    :: atomic { c_expr { (has_ask(ASK_OWED)) } -> c_code { ask(-1, ASK_OWED); }; goto end_idle }
+    fi
+}
+
+/* Calls whose agent waits no longer reach the service, or never do. */
+proctype service()
+{
+    byte index;
+end_idle:
+    atomic {
+        calls[0] != 0 ->
+        if
+        :: index = 0
+        :: calls[1] != 0 -> index = 1
+        :: calls[2] != 0 -> index = 2
+        :: calls[3] != 0 -> index = 3
+        :: calls[4] != 0 -> index = 4
+        :: calls[5] != 0 -> index = 5
+        fi;
+        c_code { serve(now.calls[Pservice->index]); bag_take(now.calls, CALLS, Pservice->index); };
+        index = 0;
+        must_hold();
+        goto end_idle
+    }
+}
+
+/* What passes in the world: deadlines; and a failover that loses the newest commit. */
+proctype clock()
+{
+end_idle:
+    if
+    :: atomic { c_expr { (may_be_late(0)) } -> c_code { be_late(0); forget(); }; goto end_idle }
+    :: atomic { c_expr { (may_be_late(1)) } -> c_code { be_late(1); forget(); }; goto end_idle }
+    :: atomic { c_expr { (may_be_quiet(0)) } -> c_code { be_quiet(0); forget(); }; goto end_idle }
+    :: atomic { c_expr { (may_be_quiet(1)) } -> c_code { be_quiet(1); forget(); }; goto end_idle }
+    :: atomic { MAY_EXPIRE && !is_order_late && c_expr { (is_open()) } ->
+        is_order_late = 1;
+        c_code { tell("the complete-by of the order has passed", 0); };
+        goto end_idle }
+#ifdef MAY_LOSE_TAIL
+    :: atomic { tails > 0 && before.is_stored ->
+        tails--;
+        c_code { tail_lost(); };
+        goto end_idle }
+#endif
+    fi
+}
+
+/* Nothing can happen any more: then the order has ended, and the client knows. */
+proctype end()
+{
+    timeout ->
+    assert(c_expr { (is_ended()) });
+    assert(told == stored_statuses && owed == 0)
+}
+
+init {
+    atomic {
+        c_code { plan_init(); inbox_put(message(SUBMISSION, 0, 0, 0)); };
+        run scheduler(0);
+        run scheduler(1);
+        run agent();
+#if ASKS_LIE
+        run supervisor();
+#endif
+        run service();
+        run clock();
+        run end()
+    }
+}

@@ -1,0 +1,270 @@
+/*
+ * What agents, supervisors and the services of order.pml do in one action each, and what must hold after it.
+ * Included by order.pml into the verifier that Spin writes.
+ */
+#ifndef MODEL_PARTS_H
+#define MODEL_PARTS_H
+
+#include "schedulers.h"
+
+/* ---- agents ---- */
+
+static void job_lost(int m)
+{
+    tell("its agent dies over the", m);
+    request_put(m | MARKED);
+}
+
+static bool is_late(int m)
+{
+    return is_deadline_passed(STEP(m), ATTEMPT(m));
+}
+
+static bool is_over(int m)
+{
+    return ATTEMPT(m) <= now.quiet[STEP(m)];
+}
+
+static void call_put(int m)
+{
+    if (!set_put(now.calls, CALLS, m & ~MARKED)) {
+        now.broken |= BROKEN_BOUND;
+    }
+}
+
+static bool is_no(int word)
+{
+    return word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO;
+}
+
+/* Another delivery of the same request may have acted: then nobody says no. */
+static void reply_put(int m, int word)
+{
+    if ((m & MARKED) && is_no(word)) {
+        word++;
+    }
+    tell("an agent replies with the", message(REPLY, STEP(m), ATTEMPT(m), word));
+    inbox_put(message(REPLY, STEP(m), ATTEMPT(m), word));
+}
+
+/* What is taken for granted (README.md): of what was said not to have happened no copy comes. */
+static bool may_come_again(int m, int word)
+{
+    return ANSWERED_MAY_ACT == 2 || (m & MARKED) || !is_no(word);
+}
+
+/* ---- supervisors ---- */
+
+/* Nothing new begins any more, and the word that the order has expired is on its way. */
+static bool is_expiring(void)
+{
+    return now.is_order_late && now.row.goal == MG_GOAL_PROCESSED;
+}
+
+/* What a sweep finds due for a step or, with ASK_…, for the order; 0: nothing, or it has been asked. */
+static int ask_of(int step)
+{
+    const struct Row *row = &now.row;
+    int m = 0;
+    if (step == ASK_ORDER) {
+        bool is_forward = row->goal == MG_GOAL_PROCESSED && is_open();
+        m = is_forward && now.is_order_late ? message(EXPIRED, 0, 0, 0) : 0;
+    } else if (step == ASK_OWED) {
+        m = now.owed != 0 ? message(OWED, 0, 0, 0) : 0;
+    } else if (is_running(row, step)) {
+        m = is_deadline_passed(step, row->attempt[step]) ? message(OVERDUE, step, row->attempt[step], 0) : 0;
+    } else if (is_open() && row->due[step] != DUE_NEVER && !is_expiring()) {
+        bool is_due = row->due[step] == DUE_SOME_TIME || is_quiet(step, row->quiet_of[step]);
+        m = is_due ? message(DUE, step, row->attempt[step], 0) : 0;
+    }
+    return m != 0 && now.inbox[INBOX - 1] == 0 && !may_return(m) ? m : 0;
+}
+
+static bool has_ask(int step)
+{
+    return ask_of(step) != 0;
+}
+
+static bool has_work(void)
+{
+    bool is_asked = has_ask(0) || has_ask(1) || has_ask(ASK_ORDER) || has_ask(ASK_OWED);
+    return now.inbox[0] != 0 || (is_asked && !ASKS_LIE);
+}
+
+/* To a scheduler, or to their queue. */
+static void ask(int scheduler, int step)
+{
+    int m = ask_of(step);
+    tell("a supervisor asks:", m);
+    if (scheduler >= 0) {
+        now.hand[scheduler] = (short)m;
+    } else {
+        inbox_put(m);
+    }
+}
+
+/* ---- the remote service ---- */
+
+/* It knows each key again: what was done once is not done twice. It does not know of a do that is still to
+ * come. */
+static void serve(int call)
+{
+    tell("the service acts on the", call);
+    int step = STEP(call);
+    if (WORD(call) == MG_KIND_DO) {
+#ifdef WITHOUT_DERIVED_KEYS
+        bool is_known = now.done_keys[step] >> ATTEMPT(call) & 1;
+#else
+        bool is_known = now.done_keys[step] != 0;
+#endif
+        if (!is_known) {
+            now.done_keys[step] |= 1 << ATTEMPT(call);
+            if (now.effects[step]++ > 0) {
+                now.broken |= BROKEN_ONCE;
+            }
+            if (now.is_undone[step]) {
+                now.broken |= BROKEN_OVERTAKEN;
+            }
+        }
+    } else if (WORD(call) == MG_KIND_UNDO) {
+        now.is_undone[step] = 1;
+        now.effects[step] = 0;
+    }
+#ifndef WITHOUT_DERIVED_KEYS
+    now.done_keys[step] = now.done_keys[step] != 0;
+#endif
+}
+
+static bool stands(int call)
+{
+    return now.effects[STEP(call)] != 0;
+}
+
+static bool is_kind(int call, enum mg_kind kind)
+{
+    return WORD(call) == kind;
+}
+
+/* A message that can change nothing any more, and of whose effects none is awaited: to take it now or later
+ * is the same, and nothing. */
+static bool is_spent(int m)
+{
+    struct mg_cause cause = cause_of(&now.row, m);
+    int id = identity(m);
+    bool has_effect = statuses_of(id) != 0;
+    for (int i = 0; i < 2; i++) {
+        has_effect = has_effect || (is_running(&now.row, i) && now.row.cause[i] == id);
+    }
+    if (has_effect || TYPE(m) == SUBMISSION || TYPE(m) == OWED) {
+        return false;
+    }
+    if (TYPE(m) == DUE) { /* it will be asked again */
+        return now.row.attempt[STEP(m)] != ATTEMPT(m) || now.row.due[STEP(m)] == DUE_NEVER;
+    }
+    return decide(&now.row, &cause, false, true) != MG_GO;
+}
+
+/* A call that changes nothing: its key is known. */
+static bool is_idle(int call)
+{
+#ifdef WITHOUT_DERIVED_KEYS
+    (void)call;
+    return false;
+#else
+    return WORD(call) == MG_KIND_DO ? now.done_keys[STEP(call)] != 0
+                                    : now.is_undone[STEP(call)] && now.effects[STEP(call)] == 0;
+#endif
+}
+
+/* A request whose call would change nothing and whose reply nobody awaits, or that no agent calls for. Only a
+ * do is dangerous when it is late: a clock that is behind is granted to dos alone. */
+static bool is_moot(int m)
+{
+    int step = STEP(m);
+    bool is_awaited = is_running(&now.row, step) && now.row.attempt[step] == ATTEMPT(m);
+    bool is_do = WORD(m) == MG_KIND_DO;
+    return is_over(m) || (!is_do && is_late(m)) || (!is_awaited && (is_idle(m) || WORD(m) == MG_KIND_VERIFY));
+}
+
+/* What can make no difference any more is forgotten, so that states that differ in nothing else are one. */
+static void forget(void)
+{
+    for (int i = INBOX - 1; i >= 0; i--) {
+        if (now.inbox[i] != 0 && is_spent(now.inbox[i])) {
+            bag_take(now.inbox, INBOX, i);
+        }
+    }
+    for (int i = CALLS - 1; i >= 0; i--) {
+        if (now.calls[i] != 0 && is_idle(now.calls[i])) {
+            bag_take(now.calls, CALLS, i);
+        }
+    }
+    for (int i = REQUESTS - 1; i >= 0; i--) {
+        if (now.requests[i] != 0 && is_moot(now.requests[i])) {
+            bag_take(now.requests, REQUESTS, i);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        while (now.quiet[i] < now.row.attempt[i]) {
+            int attempt = now.quiet[i] + 1;
+            bool is_awaited = now.row.quiet_of[i] == attempt && is_open();
+            if (is_awaited || is_named(i, attempt)) {
+                break;
+            }
+            now.quiet[i] = (unsigned char)attempt;
+            now.late[i] = now.late[i] < attempt ? (unsigned char)attempt : now.late[i];
+        }
+        if (!is_running(&now.row, i)) {
+            now.row.cause[i] = 0;
+        }
+    }
+    if (now.turned_by != 0 && !may_return(now.turned_by)) {
+        now.turned_by = 0;
+    }
+    if (now.ended_by != 0 && !may_return(now.ended_by)) {
+        now.ended_by = 0;
+    }
+}
+
+/* ---- what must be so ---- */
+
+static void check(void)
+{
+    forget();
+    const struct Row *row = &now.row;
+    for (int i = 0; i < 2; i++) {
+        bool is_done = row->state[i] == MG_STEP_DONE;
+        if (is_done && now.done_keys[i] == 0) {
+            now.broken |= BROKEN_TRUTH;
+        }
+        if (row->state[i] == MG_STEP_UNDONE && !now.is_undone[i]) {
+            now.broken |= BROKEN_TRUTH;
+        }
+#ifndef MAY_LOSE_TAIL
+        if (row->order == MG_ORDER_PROCESSED && (now.effects[i] != 1 || now.is_undone[i])) {
+            now.broken |= BROKEN_PROCESSED;
+        }
+        if (row->order == MG_ORDER_COMPENSATED && now.effects[i] != 0) {
+            now.broken |= BROKEN_COMPENSATED;
+        }
+#endif
+    }
+#ifndef MAY_LOSE_TAIL
+    bool has_reason = row->state[0] == MG_STEP_UNDO_FAILED || row->state[1] == MG_STEP_UNDO_FAILED;
+    if (row->order == MG_ORDER_ERROR && !has_reason) {
+        now.broken |= BROKEN_ERROR;
+    }
+#else
+    now.broken &= ~(BROKEN_OVERTAKEN | BROKEN_MONOTONE | BROKEN_WAITING); /* counted in another life */
+#endif
+    if (is_telling && now.broken != 0) {
+        printf("# broken %d\n", now.broken);
+    }
+}
+
+static bool is_ended(void)
+{
+    return now.row.is_stored && mg_order_state_is_terminal((enum mg_order_state)now.row.order);
+}
+
+#endif

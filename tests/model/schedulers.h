@@ -1,0 +1,476 @@
+/*
+ * What the clock and the schedulers of order.pml do in one action each. Included by parts.h into the verifier
+ * that Spin writes.
+ */
+#ifndef MODEL_SCHEDULERS_H
+#define MODEL_SCHEDULERS_H
+
+#include "core.h"
+
+static bool is_running(const struct Row *row, int step)
+{
+    return row->state[step] == MG_STEP_RUNNING || row->state[step] == MG_STEP_UNDO_RUNNING;
+}
+
+static bool is_open(void)
+{
+    return now.row.is_stored && !mg_order_state_is_terminal((enum mg_order_state)now.row.order);
+}
+
+/* What a cause is known by: replies to one attempt are one cause, whatever they say. */
+static int identity(int m)
+{
+    return TYPE(m) == REPLY ? message(REPLY, STEP(m), ATTEMPT(m), 0) : m & ~MARKED;
+}
+
+/* A copy of this cause is in a queue or in hand. */
+static bool may_return(int cause)
+{
+    bool is_there = false;
+    for (int i = 0; i < INBOX; i++) {
+        is_there = is_there || (now.inbox[i] != 0 && identity(now.inbox[i]) == cause);
+    }
+    for (int i = 0; i < 2; i++) {
+        is_there = is_there || (now.hand[i] != 0 && identity(now.hand[i]) == cause);
+    }
+    return is_there;
+}
+
+/* ---- the clock ---- */
+
+/* Only an attempt that somebody can still ask about has a deadline that matters. */
+static bool is_named(int step, int attempt)
+{
+    return (now.row.attempt[step] == attempt && is_running(&now.row, step)) ||
+           bag_names(now.requests, REQUESTS, step, attempt) || bag_names(now.calls, CALLS, step, attempt) ||
+           bag_names(now.sends, 4, step, attempt);
+}
+
+static int next_late(int step)
+{
+    for (int attempt = now.late[step] + 1; attempt <= now.row.attempt[step]; attempt++) {
+        if (now.row.quiet_of[step] == attempt || is_named(step, attempt)) {
+            return attempt;
+        }
+    }
+    return 0;
+}
+
+/* No call outlives this: its agent has given up, and what it left behind at the service is gone. */
+static int next_quiet(int step)
+{
+    for (int attempt = now.quiet[step] + 1; attempt <= now.late[step]; attempt++) {
+        bool is_awaited = now.row.quiet_of[step] == attempt;
+        if (is_awaited || is_named(step, attempt)) {
+            return attempt;
+        }
+    }
+    return 0;
+}
+
+static bool may_be_late(int step)
+{
+    return next_late(step) != 0;
+}
+
+static bool may_be_quiet(int step)
+{
+    return next_quiet(step) != 0;
+}
+
+static void be_late(int step)
+{
+    now.late[step] = (unsigned char)next_late(step);
+    if (is_telling) {
+        printf("# the complete-by of step %d attempt %d has passed\n", step, now.late[step]);
+    }
+}
+
+static void be_quiet(int step)
+{
+    int attempt = next_quiet(step);
+    if (is_telling) {
+        printf("# step %d attempt %d can act no more\n", step, attempt);
+    }
+    now.quiet[step] = (unsigned char)attempt;
+    for (int i = CALLS - 1; i >= 0; i--) {
+        if (now.calls[i] != 0 && STEP(now.calls[i]) == step && ATTEMPT(now.calls[i]) <= attempt) {
+            bag_take(now.calls, CALLS, i);
+        }
+    }
+}
+
+static void forget(void);
+
+#ifdef MAY_LOSE_TAIL
+static void tail_lost(void)
+{
+    tell("the database comes back without its newest commit", 0);
+    now.row = now.before;
+    now.is_fresh[0] = now.is_fresh[1] = 0;
+}
+#endif
+
+/* ---- schedulers ---- */
+
+static int send_of(const struct Row *row, int step, bool is_again)
+{
+    return message(REQUEST, step, row->attempt[step], row->kind[step]) | (is_again ? MARKED : 0);
+}
+
+static void send_add(int me, int send)
+{
+    int slot = now.sends[2 * me] == 0 ? 0 : 1;
+    assert(now.sends[2 * me + slot] == 0);
+    now.sends[2 * me + slot] = (short)send;
+}
+
+/* The row that this scheduler decides on: what it read is what is stored as long as nobody has written since,
+ * and the guard sees to that. */
+static struct Row *row_of(int me)
+{
+#ifdef WITHOUT_VERSION_GUARD
+    return &now.seen[me];
+#else
+    (void)me;
+    return &now.row;
+#endif
+}
+
+static void count_failures(const struct mg_cause *cause, bool is_gate_closed)
+{
+    int step = cause->step;
+    bool is_failure =
+        (cause->kind == MG_CAUSE_OVERDUE && !is_gate_closed) ||
+        (cause->kind == MG_CAUSE_REPLY && !cause->is_service_down && cause->outcome == MG_OUTCOME_TRANSIENT);
+    if (is_failure) {
+        now.genuine[step]++;
+    }
+    for (int i = 0; i < decision.transition_count; i++) {
+        const struct mg_transition *transition = &decision.transitions[i];
+        if (transition->step < 0) {
+            continue;
+        }
+        if (transition->reason == MG_REASON_ATTEMPTS_EXHAUSTED && now.genuine[transition->step] < ATTEMPTS) {
+            now.broken |= BROKEN_WAITING;
+        }
+        bool is_over = transition->to != MG_STEP_RUNNING && transition->to != MG_STEP_WAITING &&
+                       transition->to != MG_STEP_UNKNOWN && transition->to != MG_STEP_UNDO_RUNNING &&
+                       transition->to != MG_STEP_UNDO_WAITING;
+        if (is_over) {
+            now.genuine[transition->step] = 0;
+        }
+#ifdef WITHOUT_FREE_WAITING
+        bool is_parked =
+            transition->reason == MG_REASON_BREAKER_OPEN || transition->reason == MG_REASON_UNPUBLISHABLE;
+        if (is_parked) {
+            order.steps[transition->step].failure_count++;
+        }
+#endif
+    }
+}
+
+static void row_tell(int me)
+{
+    if (is_telling) {
+        printf("# scheduler %d writes: %s;", me, mg_order_state_name((enum mg_order_state)now.row.order));
+        for (int i = 0; i < 2; i++) {
+            printf(" step %d %s%s, attempt %d%s", i, mg_step_state_name((enum mg_step_state)now.row.state[i]),
+                   now.row.flags[i] & IS_MAYBE ? " (maybe)" : "", now.row.attempt[i], i == 0 ? ";" : "\n");
+        }
+    }
+}
+
+static void bag_void(short *bag, int size, int step, int attempt)
+{
+    for (int i = size - 1; i >= 0; i--) {
+        if (bag[i] != 0 && STEP(bag[i]) == step && ATTEMPT(bag[i]) == attempt) {
+            bag_take(bag, size, i);
+        }
+    }
+}
+
+/* What is taken for granted (README.md): what an attempt does, it does before its answer is judged. */
+static void attempt_end(int m)
+{
+    if (TYPE(m) != REPLY || REPLIES[WORD(m)].kind != MG_KIND_DO || WORD(m) == DO_DONE) {
+        return;
+    }
+    int allowed_by = REPLIES[WORD(m)].executed == MG_EXECUTED_NO ? 2 : 1;
+    if (ANSWERED_MAY_ACT != allowed_by) {
+        bag_void(now.calls, CALLS, STEP(m), ATTEMPT(m));
+        bag_void(now.requests, REQUESTS, STEP(m), ATTEMPT(m));
+        for (int i = 0; i < 4; i++) {
+            int send = now.sends[i];
+            bool is_of_it = send != 0 && STEP(send) == STEP(m) && ATTEMPT(send) == ATTEMPT(m);
+            now.sends[i] = is_of_it ? 0 : (short)send;
+        }
+    }
+}
+
+/* Writes what was decided last, and notes what follows from it. */
+static void row_write(int me, const struct mg_cause *cause, int cause_id, bool is_gate_closed)
+{
+    struct Row row = *row_of(me);
+#ifdef MAY_LOSE_TAIL
+    now.before = now.row;
+#endif
+    count_failures(cause, is_gate_closed);
+    order_write(cause, &row);
+    for (int i = 0; i < decision.effect_count; i++) {
+        const struct mg_effect *effect = &decision.effects[i];
+        if (effect->kind == MG_EFFECT_REQUEST) {
+            row.cause[effect->step] = (short)cause_id;
+        } else if (effect->kind == MG_EFFECT_STATUS) {
+            int status = effect->status == MG_STATUS_ACCEPTED       ? TOLD_ACCEPTED
+                         : effect->status == MG_STATUS_COMPENSATING ? TOLD_TURNED
+                                                                    : TOLD_END;
+            if (status == TOLD_TURNED) {
+                now.turned_by = (short)cause_id;
+            } else if (status == TOLD_END) {
+                now.ended_by = (short)cause_id;
+            }
+#ifndef WITHOUT_OWING
+            now.owed |= TYPE(cause_id) == UNPUBLISHABLE ? status : 0; /* which nobody gives again */
+#endif
+            now.stored_statuses |= status;
+            now.statuses[me] |= status;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        if (row.attempt[i] < now.row.attempt[i]) {
+            now.broken |= BROKEN_MONOTONE;
+        }
+    }
+    now.row = row;
+    row_tell(me);
+    for (int i = 0; i < decision.effect_count; i++) {
+        const struct mg_effect *effect = &decision.effects[i];
+        if (effect->kind == MG_EFFECT_REQUEST && is_running(&row, effect->step)) {
+            send_add(me, send_of(&row, effect->step, false));
+        }
+    }
+    now.is_fresh[0] = now.is_fresh[1] = 0;
+    if (is_open() && !mg_order_is_moving(&order, NOW_MS)) {
+        now.broken |= BROKEN_MOVING;
+    }
+}
+
+static int requests_again(int me)
+{
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        if (is_running(&now.row, i) && now.row.cause[i] == identity(now.hand[me])) {
+            send_add(me, send_of(&now.row, i, true));
+            count++;
+        }
+    }
+    return count;
+}
+
+static int statuses_of(int cause)
+{
+    return (TYPE(cause) == SUBMISSION && now.row.is_stored ? TOLD_ACCEPTED : 0) |
+           (now.turned_by == cause ? TOLD_TURNED : 0) | (now.ended_by == cause ? TOLD_END : 0);
+}
+
+static struct mg_cause republished(int step)
+{
+    return (struct mg_cause){
+        .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = now.row.attempt[step], .retry_after_ms = -1};
+}
+
+/* The second copy of a request is the first that the row hears of. */
+static bool is_republish_new(int me)
+{
+    for (int i = 0; i < 2; i++) {
+        struct mg_cause cause = republished(STEP(now.sends[2 * me + i]));
+        if (now.sends[2 * me + i] != 0 && decide(&now.row, &cause, false, false) == MG_GO) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is to be done with the message in hand, now that the row is read: one of LOOK_... */
+static int look(int me)
+{
+    int m = now.hand[me];
+    tell(me == 0 ? "scheduler 0 reads the order for the" : "scheduler 1 reads the order for the", m);
+    if (TYPE(m) == OWED) {
+        now.statuses[me] = now.owed;
+        return LOOK_RESEND;
+    }
+    struct mg_cause cause = cause_of(&now.row, m);
+#ifdef WITHOUT_VERSION_GUARD
+    now.seen[me] = now.row;
+#endif
+    now.is_fresh[me] = 1;
+    if (decide(&now.row, &cause, false, true) == MG_GO) {
+        return LOOK_WRITE;
+    }
+#ifndef WITHOUT_RECREATION
+    if (m & MARKED) {
+        int requests = requests_again(me);
+        now.statuses[me] = statuses_of(identity(m));
+        if (requests > 0 || now.statuses[me] != 0) {
+            return is_republish_new(me) ? LOOK_REPUBLISH : LOOK_RESEND;
+        }
+    }
+#endif
+    now.is_fresh[me] = 0;
+    return LOOK_ACK;
+}
+
+static bool is_gate_asked(int me)
+{
+    struct mg_cause cause = cause_of(&now.row, now.hand[me]);
+    return (decide(row_of(me), &cause, false, true) == MG_GO && has_request()) ||
+           cause.kind == MG_CAUSE_OVERDUE;
+}
+
+static bool is_soon_asked(int me)
+{
+    int m = now.hand[me];
+    for (int i = 0; i < 2; i++) {
+        bool is_own = TYPE(m) == DUE && STEP(m) == i;
+        if (row_of(me)->due[i] == DUE_SOME_TIME && !is_own) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void commit(int me, bool is_gate_closed, bool is_soon_over)
+{
+    int m = now.hand[me];
+    struct mg_cause cause = cause_of(row_of(me), m);
+    if (decide(row_of(me), &cause, is_gate_closed, is_soon_over) == MG_GO) {
+        attempt_end(m);
+        row_write(me, &cause, identity(m), is_gate_closed);
+    }
+}
+
+/* A second copy of a do goes out: the step is maybe first. */
+static void republish_write(int me, int step)
+{
+    struct mg_cause cause = republished(step);
+    if (decide(&now.row, &cause, false, false) == MG_GO) {
+        order_write(&cause, &now.row);
+        row_tell(me);
+        now.is_fresh[0] = now.is_fresh[1] = 0;
+    }
+}
+
+static void republish(int me)
+{
+    for (int i = 0; i < 2; i++) {
+        if (now.sends[2 * me + i] != 0) {
+            republish_write(me, STEP(now.sends[2 * me + i]));
+        }
+    }
+}
+
+static void sends_drop(int me)
+{
+    now.sends[2 * me] = now.sends[2 * me + 1] = 0;
+    now.statuses[me] = 0;
+}
+
+static void run_again(int me)
+{
+    tell("nobody knows whether that was stored; run again", 0);
+    sends_drop(me);
+    now.hand[me] |= MARKED;
+}
+
+static void statuses_arrived(int me)
+{
+    tell("the client is told", 0);
+    now.told |= now.statuses[me];
+    if (TYPE(now.hand[me]) == OWED) {
+        now.owed &= ~now.statuses[me];
+    }
+}
+
+/* Nobody knows whether a request went out: the step is maybe, and it goes out once more, marked. */
+static void send_again(int me, int slot)
+{
+    int send = now.sends[2 * me + slot];
+    if (send == 0) { /* answered meanwhile */
+        return;
+    }
+    int step = STEP(send);
+    tell("nobody knows whether the broker took the", send);
+    now.sends[2 * me + slot] = 0;
+    if (is_running(&now.row, step) && now.row.attempt[step] == ATTEMPT(send) &&
+        now.row.kind[step] == WORD(send)) {
+        republish_write(me, step);
+        now.sends[2 * me + slot] = (short)(send | MARKED);
+    }
+}
+
+/* The broker did not take a request: a cause of its own. */
+static void send_failed(int me, int slot)
+{
+    int send = now.sends[2 * me + slot];
+    if (send == 0) { /* answered meanwhile */
+        return;
+    }
+    tell("the broker did not take the", send);
+    now.sends[2 * me + slot] = 0;
+    int m = message(UNPUBLISHABLE, STEP(send), ATTEMPT(send), send & MARKED ? 1 : 0);
+#ifdef WITHOUT_VERSION_GUARD
+    now.seen[me] = now.row;
+#endif
+    struct mg_cause cause = cause_of(&now.row, m);
+    if (decide(&now.row, &cause, false, false) == MG_GO) {
+        row_write(me, &cause, m, false);
+    }
+}
+
+static void inbox_put(int m)
+{
+    if (!set_put(now.inbox, INBOX, m)) {
+        now.broken |= BROKEN_BOUND;
+    }
+}
+
+static void request_put(int m)
+{
+    tell("published:", m);
+    if (!set_put(now.requests, REQUESTS, m)) {
+        now.broken |= BROKEN_BOUND;
+    }
+}
+
+static bool is_first(int me, int slot)
+{
+    return !(now.sends[2 * me + slot] & MARKED);
+}
+
+static bool may_come_twice(int m)
+{
+    return TYPE(m) == REPLY || TYPE(m) == SUBMISSION;
+}
+
+/* What was not acked is given to another, marked. */
+static void hand_lost(int me)
+{
+    tell(me == 0 ? "scheduler 0 dies over the" : "scheduler 1 dies over the", now.hand[me]);
+#ifndef WITHOUT_ACK_ORDER
+    inbox_put(now.hand[me] | MARKED);
+#endif
+    now.hand[me] = 0;
+    sends_drop(me);
+    now.is_fresh[me] = 0;
+}
+
+static void hand_settled(int me)
+{
+    now.hand[me] = 0;
+    now.is_fresh[me] = 0;
+    forget();
+}
+
+#endif
