@@ -1,0 +1,67 @@
+/* See fuzz.h. */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+_Noreturn void fuzz_fail(const char *file, int line, const char *condition)
+{
+    (void)fprintf(stderr, "%s:%d: this does not hold: %s\n", file, line, condition);
+    abort();
+}
+
+static bool is_poison(const void *object, size_t size)
+{
+    const unsigned char *bytes = object;
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != 0x5A) return false;
+    }
+    return true;
+}
+
+void fuzz_require_refusal(enum mg_class class, const struct mg_err *err, const void *untouched, size_t size)
+{
+    FUZZ_REQUIRE(class == MG_BAD_INPUT || class == MG_STALE);
+    FUZZ_REQUIRE(err->class == class);
+    FUZZ_REQUIRE(err->text[0] != '\0');
+    for (const char *at = err->text; *at != '\0'; at++)
+        FUZZ_REQUIRE((unsigned char)*at >= ' ');
+    FUZZ_REQUIRE(is_poison(untouched, size));
+}
+
+struct mg_slice fuzz_take(struct mg_slice *rest)
+{
+    const char *end = rest->len > 0 ? memchr(rest->data, '\0', rest->len) : NULL;
+    struct mg_slice first = {rest->data, end == NULL ? rest->len : (size_t)(end - rest->data)};
+    size_t used = first.len + (end != NULL ? 1 : 0);
+    *rest = (struct mg_slice){rest->data + used, rest->len - used};
+    return first;
+}
+
+char *fuzz_take_text(struct mg_slice *rest)
+{
+    struct mg_slice first = fuzz_take(rest);
+    char *text = malloc(first.len + 1);
+    FUZZ_REQUIRE(text != NULL);
+    if (first.len > 0) memcpy(text, first.data, first.len);
+    text[first.len] = '\0';
+    return text;
+}
+
+void fuzz_require_same(struct mg_buf *first, struct mg_buf *second)
+{
+    FUZZ_REQUIRE(!first->failed && !second->failed);
+    FUZZ_REQUIRE(mg_slice_equal(mg_buf_slice(first), mg_buf_slice(second)));
+    mg_buf_finish(first);
+    mg_buf_finish(second);
+}
+
+bool fuzz_is_within(struct mg_slice part, struct mg_slice whole)
+{
+    return part.data >= whole.data && part.len <= whole.len && part.data + part.len <= whole.data + whole.len;
+}
+
+bool fuzz_contains(struct mg_slice text, const char *word)
+{
+    return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
+}

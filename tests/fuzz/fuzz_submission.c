@@ -1,0 +1,29 @@
+/* A client's order, the one message that strangers write. The input is the body. */
+#include "core/key.h"
+#include "fuzz.h"
+#include "wire/submission.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct mg_slice body = {(const char *)data, size};
+    struct mg_submission submission;
+    struct mg_err err;
+    FUZZ_POISON(submission);
+    enum mg_class class = mg_submission_parse(body, &MG_JSON_LIMITS_DEFAULT, &submission, &err);
+    if (class != MG_OK) {
+        FUZZ_REQUIRE_REFUSAL(class, err, submission);
+        return 0;
+    }
+    size_t id_len = strlen(submission.order_id);
+    FUZZ_REQUIRE(id_len == 0 || mg_order_id_is_valid(submission.order_id, id_len));
+    FUZZ_REQUIRE(mg_name_is_valid(submission.workflow, strlen(submission.workflow)));
+    FUZZ_REQUIRE(submission.workflow_version >= 0 && submission.complete_within_ms >= 0);
+    FUZZ_REQUIRE(fuzz_is_within(submission.payload, body) || mg_slice_is(submission.payload, "{}"));
+    FUZZ_REQUIRE(mg_json_check(submission.payload, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK);
+
+    uint8_t digest[MG_SHA256_SIZE], again[MG_SHA256_SIZE];
+    mg_submission_digest(body, digest);
+    mg_submission_digest(body, again);
+    FUZZ_REQUIRE(memcmp(digest, again, sizeof digest) == 0);
+    return 0;
+}

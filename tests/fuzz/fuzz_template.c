@@ -1,0 +1,108 @@
+/*
+ * Templates and the values that go into them. The input is the template, after a NUL perhaps the values. No
+ * value may turn a path, or a JSON text, into another one.
+ */
+#include "fuzz.h"
+#include "wire/json.h"
+#include "wire/template.h"
+
+static const struct mg_json_limits WIDE = {16 * FUZZ_TEXT_MAX, 100, FUZZ_TEXT_MAX};
+static const char VALUES[] =
+    "{\"order_id\":\"o-1\",\"n\":14.00,\"t\":true,\"z\":null,\"e\":\"\",\"up\":\"..\","
+    "\"o\":{ \"a\" : 1.10 },\"q\":\"a\\\"b\\n\",\"u\":\"M\xc3\xbcnster/Nord 5%?a=b&c#d\","
+    "\"dollar\":\"${/n}\"}";
+
+static struct mg_slice value_of(void *arg, const char *pointer)
+{
+    const struct mg_slice *values = arg;
+    return mg_json_find(*values, pointer);
+}
+
+static struct mg_slice any_value(void *arg, const char *pointer)
+{
+    (void)arg, (void)pointer;
+    return mg_slice_of("\"x\"");
+}
+
+static bool on_reference(void *arg, const char *pointer)
+{
+    int *count = arg;
+    FUZZ_REQUIRE(pointer[0] == '/');
+    (*count)++;
+    return true;
+}
+
+static size_t count_of(const struct mg_buf *buf, char c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < buf->len; i++)
+        count += buf->data[i] == c;
+    return count;
+}
+
+static void is_refused(enum mg_class class, const struct mg_err *err)
+{
+    FUZZ_REQUIRE(class == MG_BAD_INPUT || class == MG_PERMANENT);
+    FUZZ_REQUIRE(err->class == class && err->text[0] != '\0');
+}
+
+static void try_path(struct mg_slice template, struct mg_slice values)
+{
+    static const char shape[] = "/?#&=";
+    struct mg_buf plain, path;
+    struct mg_err err;
+    int references = 0;
+    mg_buf_init(&plain, FUZZ_TEXT_MAX);
+    mg_buf_init(&path, FUZZ_TEXT_MAX);
+    enum mg_class class = mg_template_scan(template, on_reference, &references, &err);
+    if (class != MG_OK) is_refused(class, &err);
+    FUZZ_REQUIRE(mg_template_render_path(template, any_value, NULL, &plain, &err) == class);
+    if (class == MG_OK) class = mg_template_render_path(template, value_of, &values, &path, &err);
+    if (class == MG_OK) {
+        for (size_t i = 0; i < sizeof shape - 1; i++)
+            FUZZ_REQUIRE(count_of(&path, shape[i]) == count_of(&plain, shape[i]));
+        FUZZ_REQUIRE(references > 0 || mg_slice_equal(mg_buf_slice(&path), mg_buf_slice(&plain)));
+    } else {
+        is_refused(class, &err);
+    }
+    mg_buf_finish(&plain);
+    mg_buf_finish(&path);
+}
+
+static void try_json(struct mg_slice template, struct mg_slice values)
+{
+    struct mg_buf first, second;
+    struct mg_err err;
+    int references = 0;
+    enum mg_class class = mg_template_scan(template, on_reference, &references, &err);
+    if (class != MG_OK) { /* nobody loads such a definition */
+        is_refused(class, &err);
+        return;
+    }
+    mg_buf_init(&first, 16 * FUZZ_TEXT_MAX);
+    mg_buf_init(&second, 16 * FUZZ_TEXT_MAX);
+    class = mg_template_render_json(template, value_of, &values, &first, &err);
+    if (class == MG_OK) {
+        FUZZ_REQUIRE(mg_json_check(mg_buf_slice(&first), &WIDE, &err) == MG_OK);
+        FUZZ_REQUIRE(mg_template_render_json(template, value_of, &values, &second, &err) == MG_OK);
+        fuzz_require_same(&first, &second);
+        return;
+    }
+    FUZZ_REQUIRE(class == MG_PERMANENT && references > 0 && err.text[0] != '\0');
+    mg_buf_finish(&first);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct mg_slice rest = {(const char *)data, size}, template = fuzz_take(&rest), values = fuzz_take(&rest);
+    struct mg_err err;
+    if (mg_json_check(values, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) values = mg_slice_of(VALUES);
+    if (template.len > 0 && template.data[0] == '/') {
+        const char *fault = mg_path_fault(template);
+        FUZZ_REQUIRE(fault == NULL || fault[0] != '\0');
+        try_path(template, values);
+    } else if (mg_json_check(template, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK) {
+        try_json(template, values);
+    }
+    return 0;
+}
