@@ -32,6 +32,13 @@ static void hide(struct text_out *out)
     put(out, STARS, strlen(STARS));
 }
 
+/* Up to `at`: what every RabbitMQ comes with is hidden like others, but no secret. */
+static bool is_guest(const char *authority, const char *at)
+{
+    static const char guest[] = "guest:guest";
+    return (size_t)(at - authority) == sizeof guest - 1 && memcmp(authority, guest, sizeof guest - 1) == 0;
+}
+
 /* "password", "sslpassword", "passwd", "oauth_client_secret", … */
 static bool is_secret_key(const char *key, size_t len)
 {
@@ -44,6 +51,12 @@ static bool is_secret_key(const char *key, size_t len)
         }
     }
     return false;
+}
+
+/* A name without a value, or a quote without an end, makes libpq take the next "password=…" as its value. */
+static bool holds_secret_key(const char *value, size_t len)
+{
+    return memchr(value, '=', len) != NULL && is_secret_key(value, len);
 }
 
 /* name=value pairs behind "?" with "&" between. */
@@ -78,8 +91,10 @@ static void put_url(struct text_out *out, const char *url, const char *authority
         size_t user_len = strcspn(authority, ":@");
         put(out, authority, user_len);
         if (authority + user_len < at) {
+            bool had_secret = out->has_secret;
             put(out, ":", 1);
             hide(out);
+            if (is_guest(authority, at)) out->has_secret = had_secret;
         }
         rest = at;
     }
@@ -131,7 +146,7 @@ static void put_dsn(struct text_out *out, const char *at)
         size_t value = equals + 1 + strspn(at + equals + 1, BLANKS);
         size_t value_len = dsn_value_len(at + value);
         put(out, at, value);
-        if (is_secret_key(at, key_len))
+        if (is_secret_key(at, key_len) || holds_secret_key(at + value, value_len))
             hide(out);
         else
             put(out, at + value, value_len);
@@ -160,10 +175,7 @@ void mg_url_redact(const char *url, char *ret_text, size_t size)
 bool mg_url_has_password(const char *url)
 {
     struct text_out out = {.size = 0};
-    const char *authority = url ? strstr(url, "://") : NULL;
 
-    if (!url) return false;
-    put_any(&out, url);
-    bool is_guest = authority && strncmp(authority, "://guest:guest@", strlen("://guest:guest@")) == 0;
-    return out.has_secret && !is_guest;
+    if (url) put_any(&out, url);
+    return out.has_secret;
 }

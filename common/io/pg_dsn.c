@@ -44,6 +44,19 @@ static bool is_password_spilt(const PQconninfoOption *options)
            (name != NULL && strchr(name, '@') != NULL);
 }
 
+/* The name of a value that is missing before a blank: libpq takes for it what follows, "password=…" perhaps.
+ * NULL: there is none. */
+static const char *option_without_value(const PQconninfoOption *options)
+{
+    for (const PQconninfoOption *option = options; option->keyword != NULL; option++) {
+        bool is_secret = option->dispchar[0] == '*';
+        if (option->val != NULL && !is_secret && strchr(option->val, '=') != NULL &&
+            mg_url_has_password(option->val))
+            return option->keyword;
+    }
+    return NULL;
+}
+
 static bool is_uri(const char *dsn)
 {
     return strncmp(dsn, "postgresql://", 13) == 0 || strncmp(dsn, "postgres://", 11) == 0;
@@ -62,6 +75,17 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
             "them as %%20, and what follows them as ?name=value&name=value");
     char *message = NULL;
     *ret_options = PQconninfoParse(dsn, &message);
+    const char *keyword = *ret_options != NULL ? option_without_value(*ret_options) : NULL;
+    if (keyword != NULL) {
+        mg_err_set(
+            err, MG_BAD_INPUT,
+            "cannot read the database's connection string: %s has no value, so that what follows was taken "
+            "for it; write %s='' if it is to be empty",
+            keyword, keyword);
+        options_free(*ret_options);
+        *ret_options = NULL;
+        return MG_BAD_INPUT;
+    }
     if (*ret_options != NULL && !(is_uri(dsn) && is_password_spilt(*ret_options))) return MG_OK;
     if (*ret_options != NULL) {
         options_free(*ret_options);

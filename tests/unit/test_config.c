@@ -506,6 +506,8 @@ static const struct {
     {"password='never closed host=x", "password=***"},
     {"password=a\\ b host=x", "password=*** host=x"},
     {"host=x password=http://a:b@c", "host=x password=***"},
+    {"host=db user= password=pw", "host=db user= ***"}, /* libpq takes the password for the user */
+    {"user='never closed password=pw", "user=***"},
     {"plain words", "plain words"},
     {"password=", "password=***"},
     {"", ""},

@@ -48,6 +48,8 @@ static const struct {
     {"postgresql://u:s3cret@localhost/orders password=s3cret", false},
     {"postgresql://u:s3cret@localhost/orders\n", false},
     {"password=s3cret host", false},
+    {"host= password=s3cret", false}, /* for libpq the password is the host */
+    {"host=localhost user= password=s3cret", false},
     {"pasword=s3cret", false},
 };
 
