@@ -339,4 +339,5 @@ void mg_acks_forget(struct mg_broker *broker)
     held_free_all(&acks->refused);
     free(acks->arriving);
     acks->arriving = NULL;
+    acks->last_tag = 0;
 }

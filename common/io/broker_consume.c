@@ -205,7 +205,15 @@ static void consume_next(struct mg_broker *broker)
 
 /* ---- answers ---- */
 
-static void consume_take_name(struct mg_broker *broker, const amqp_queue_declare_ok_t *ok)
+/* The slot whose question this answers; NULL: nobody asked. */
+static struct mg_consumer_slot *consume_asked(struct mg_broker *broker, enum mg_consumer_state state,
+                                              int index)
+{
+    bool is_ours = index >= 0 && broker->consumers[index].state == state;
+    return is_ours ? &broker->consumers[index] : NULL;
+}
+
+static bool consume_take_name(struct mg_broker *broker, const amqp_queue_declare_ok_t *ok)
 {
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
@@ -213,8 +221,9 @@ static void consume_take_name(struct mg_broker *broker, const amqp_queue_declare
         slot->state = MG_CONSUMER_OFF;
         slot->queue = strndup(ok->queue.bytes, ok->queue.len);
         if (slot->queue == NULL) mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE, "no memory");
-        return;
+        return true;
     }
+    return false;
 }
 
 static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t *cancel)
@@ -243,24 +252,26 @@ static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t 
 static void consume_method(struct mg_link *link, const amqp_method_t *method)
 {
     struct mg_broker *broker = link->broker;
-    int index = -1;
+    struct mg_consumer_slot *slot;
+    int index;
     switch (method->id) {
     case AMQP_QUEUE_DECLARE_OK_METHOD:
-        consume_take_name(broker, method->decoded);
+        if (!consume_take_name(broker, method->decoded)) return;
         break;
     case AMQP_BASIC_CONSUME_OK_METHOD:
         index = consume_tag_index(broker, ((const amqp_basic_consume_ok_t *)method->decoded)->consumer_tag);
-        if (index >= 0) {
-            struct mg_consumer_slot *slot = &broker->consumers[index];
-            bool is_named = slot->is_private && slot->is_awaited;
-            slot->state = MG_CONSUMER_ON;
-            slot->is_awaited = false;
-            if (is_named) broker->named(broker->named_arg, index, slot->queue);
-        }
+        slot = consume_asked(broker, MG_CONSUMER_STARTING, index);
+        if (slot == NULL) return;
+        bool is_named = slot->is_private && slot->is_awaited;
+        slot->state = MG_CONSUMER_ON;
+        slot->is_awaited = false;
+        if (is_named) broker->named(broker->named_arg, index, slot->queue);
         break;
     case AMQP_BASIC_CANCEL_OK_METHOD:
         index = consume_tag_index(broker, ((const amqp_basic_cancel_ok_t *)method->decoded)->consumer_tag);
-        if (index >= 0) broker->consumers[index].state = MG_CONSUMER_OFF;
+        slot = consume_asked(broker, MG_CONSUMER_STOPPING, index);
+        if (slot == NULL) return;
+        slot->state = MG_CONSUMER_OFF;
         break;
     case AMQP_BASIC_CANCEL_METHOD:
         consume_take_cancel(link, method->decoded);
@@ -283,6 +294,12 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     struct mg_broker *broker = link->broker;
     if (method->id != AMQP_BASIC_DELIVER_METHOD) return;
     const amqp_basic_deliver_t *deliver = method->decoded;
+    if (deliver->delivery_tag <= broker->acks.last_tag) { /* an ack of several would cover others */
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "delivery %" PRIu64 " came behind %" PRIu64,
+                     deliver->delivery_tag, broker->acks.last_tag);
+        return;
+    }
+    broker->acks.last_tag = deliver->delivery_tag;
     bool is_oversized = body_size > broker->body_max_bytes;
     struct mg_delivery *delivery =
         mg_acks_begin(broker, deliver, properties, is_oversized ? 0 : (size_t)body_size);

@@ -46,7 +46,8 @@ struct mg_ack_part {
     struct mg_held_list strays;  /* with the receiver, of earlier connections */
     struct mg_held *arriving;    /* its body is being read */
     size_t arrived_bytes;
-    int untold; /* acks */
+    uint64_t last_tag; /* of this connection's deliveries; they rise */
+    int untold;        /* acks */
     struct mg_idle *flush;
     struct mg_timer *overdue;
 };
