@@ -31,6 +31,11 @@
 /* The least time between two looks for empty pools. */
 #define REAP_MIN_MS 1000
 
+/* libcurl of these versions takes an answer's first header, if it begins with a blank, for more of the last
+ * one that its handle read before, which is freed (curl's issue 11101): such handles are not used again. */
+#define REUSE_UNSAFE_FROM 0x075300 /* 7.83.0 */
+#define REUSE_SAFE_FROM   0x080101 /* 8.1.1 */
+
 static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events);
 static void client_tell(struct mg_http_client *client);
 static void pool_emptied(struct mg_http_pool *pool);
@@ -259,10 +264,16 @@ static void call_detach(struct mg_http_call *call)
     if (--pool->call_count == 0) pool_emptied(pool);
 }
 
+static bool is_reuse_safe(void)
+{
+    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+    return version < REUSE_UNSAFE_FROM || version >= REUSE_SAFE_FROM;
+}
+
 /* Makes it as good as new for the next call; what it knew of the last one is forgotten. */
 static void easy_keep(struct mg_http_client *client, CURL *easy)
 {
-    if (client->is_destroyed || client->spare_count == MG_HTTP_SPARE_MAX) {
+    if (client->is_destroyed || client->spare_count == client->spare_max) {
         curl_easy_cleanup(easy);
         return;
     }
@@ -455,6 +466,7 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     TAILQ_INIT(&client->finished);
     client->read_boot_ms = mg_clock_boot_ms();
     const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    client->spare_max = is_reuse_safe() ? MG_HTTP_SPARE_MAX : 0;
     client->is_openssl = tls && strncmp(tls, "OpenSSL/", strlen("OpenSSL/")) == 0;
     client->pool_max = (options->max_connections + POOL_ROOM - 1) / POOL_ROOM;
     client->pools = calloc((size_t)client->pool_max, sizeof(struct mg_http_pool *));

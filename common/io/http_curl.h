@@ -32,7 +32,7 @@ struct mg_http_client {
     int pool_max;
     struct mg_timer *reaper; /* runs while there is an empty pool */
     CURL *spare[MG_HTTP_SPARE_MAX];
-    int spare_count;
+    int spare_count, spare_max; /* none, where libcurl must not use a handle again */
     struct mg_http_client_options options;
     int64_t read_boot_ms;          /* what was read from certificate files before is read anew */
     int64_t renewed_boot_ms;       /* older connections are not used; 0: none is too old */

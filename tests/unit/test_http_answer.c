@@ -184,6 +184,20 @@ START_TEST(redirect_is_an_answer_and_not_followed)
 }
 END_TEST
 
+/* Catches: libcurl's reading of freed memory, when a handle is used again and the first header is folded. */
+START_TEST(header_that_goes_on_from_none_touches_nothing_of_the_answer_before)
+{
+    struct server server;
+    server_start(&server, serve_answer_and_close,
+                 "HTTP/1.1 200 OK\r\n  and so on\r\nContent-Length: 2\r\n\r\nok");
+    for (int i = 0; i < 3; i++) {
+        struct outcome outcome = post(&server, PATIENT_TIMEOUT_MS);
+        ck_assert_int_ne(outcome.answer.sent, MG_SENT_NO);
+    }
+    server_stop(&server);
+}
+END_TEST
+
 START_TEST(proxy_of_the_environment_is_ignored)
 {
     struct server server;
@@ -208,6 +222,7 @@ int main(void)
     tcase_add_loop_test(cases, retry_after_is_read_as_seconds_or_date, 0, COUNT(waits));
     tcase_add_test(cases, retry_after_date_counts_from_now);
     tcase_add_test(cases, redirect_is_an_answer_and_not_followed);
+    tcase_add_test(cases, header_that_goes_on_from_none_touches_nothing_of_the_answer_before);
     tcase_add_test(cases, proxy_of_the_environment_is_ignored);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
