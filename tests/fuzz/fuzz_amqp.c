@@ -1,27 +1,28 @@
 /*
  * What a broker sends: our links on librabbitmq, from the handshake on. Each connection is one half of a
  * socket pair, put under the library where it would open a socket; all that the broker will ever say is
- * written before, then its side is closed. So nothing waits, and every byte is read.
+ * written before. When the client, too, has fallen silent, the broker closes its side, and the client ends.
  *
- * The input: a byte that picks which of the three connections is tried, and how; then pieces, each of
- * KIND, LENGTH (two bytes) and so many bytes. KIND (its two lowest bits) makes of them a method, header or
- * body frame, or sends them as they are; with bit 2 a frame is for channel 0.
+ * The input: a byte that picks which of the three connections is tried, and how; then pieces (frames.h).
+ * The bytes behind the first say, too, what becomes of each delivery.
  */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fuzz.h"
-#include "io/broker.h"
-#include "io/broker_amqp.h"
+#include "frames.h"
+#include "io/broker_parts.h"
 
 #define BODY_MAX_BYTES 512
 #define HELD_MAX       32
 #define PUBLISHED      6
 #define CONSUMERS      2
-#define STREAM_MAX     (64 * 1024) /* what the socket takes whole */
+#define BODY           "{}"
+#define SILENT_TICKS   2                       /* of a millisecond */
+#define INPUT_MAX      (FRAMES_STREAM_MAX / 4) /* each piece grows by a frame's head and end */
 
 enum role { CONSUME, PUBLISH, WATCH, ROLE_COUNT };
 static const char *const ROLES[] = {"(consume)", "(publish)", "(watch)"};
@@ -35,10 +36,20 @@ struct run {
     struct mg_loop *loop;
     struct mg_broker *broker;
     enum role role;
+    bool is_private;
     struct mg_slice choices; /* what the receiver does with each delivery, byte by byte */
-    struct mg_delivery *held[HELD_MAX];
+    struct {
+        struct mg_delivery *delivery;
+        uint64_t tag;
+    } held[HELD_MAX];
     int held_count;
-    int outcomes[PUBLISHED];
+    bool has_ack; /* among what the broker says */
+    struct published {
+        const struct run *run;
+        bool is_told;
+    } published[PUBLISHED];
+    struct frames_reader reader;
+    int silent_ticks;
 };
 
 /* ---- librabbitmq's socket ---- */
@@ -71,70 +82,64 @@ int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int
     return AMQP_STATUS_OK;
 }
 
+/* ---- tags ---- */
+
+static uint64_t tag_arrived; /* of the delivery that is given to the service next, or was last */
+
+struct mg_delivery *__real_mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+                                         const amqp_basic_properties_t *properties, size_t body_bytes);
+struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+                                         const amqp_basic_properties_t *properties, size_t body_bytes);
+
+struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+                                         const amqp_basic_properties_t *properties, size_t body_bytes)
+{
+    tag_arrived = method->delivery_tag;
+    return __real_mg_acks_begin(broker, method, properties, body_bytes);
+}
+
 /* ---- what the broker says ---- */
 
-static void put_number(struct mg_buf *stream, uint64_t number, int bytes)
-{
-    for (int i = bytes - 1; i >= 0; i--) {
-        char byte = (char)(number >> (8 * i));
-        mg_buf_append(stream, &byte, 1);
-    }
-}
-
-static void put_frame(struct mg_buf *stream, int type, int channel, const void *payload, size_t len)
-{
-    put_number(stream, (uint64_t)type, 1);
-    put_number(stream, (uint64_t)channel, 2);
-    put_number(stream, len, 4);
-    mg_buf_append(stream, payload, len);
-    put_number(stream, AMQP_FRAME_END, 1);
-}
-
-/* As RabbitMQ answers a login and the questions that follow it. */
-static void put_handshake(struct mg_buf *stream, int declared, bool is_confirming)
-{
-    static const char start[] = "\0\x0a\0\x0a\0\x09\0\0\0\0\0\0\0\x05PLAIN\0\0\0\x05"
-                                "en_US",
-                      tune[] = "\0\x0a\0\x1e\x07\xff\0\x02\0\0\0\x0a", open_ok[] = "\0\x0a\0\x29",
-                      channel_open_ok[] = "\0\x14\0\x0b\0\0\0", confirm_ok[] = "\0\x55\0\x0b",
-                      declare_ok[] = "\0\x32\0\x0b\x01q\0\0\0\0\0\0\0\0";
-    put_frame(stream, AMQP_FRAME_METHOD, 0, start, sizeof start - 1);
-    put_frame(stream, AMQP_FRAME_METHOD, 0, tune, sizeof tune - 1);
-    put_frame(stream, AMQP_FRAME_METHOD, 0, open_ok, sizeof open_ok);
-    put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, channel_open_ok, sizeof channel_open_ok);
-    for (int i = 0; i < declared; i++)
-        put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, declare_ok, sizeof declare_ok - 1);
-    if (is_confirming)
-        put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, confirm_ok, sizeof confirm_ok - 1);
-}
-
-static void put_input(struct mg_buf *stream, struct mg_slice input)
-{
-    const unsigned char *at = (const unsigned char *)input.data, *end = at + input.len;
-    while (end - at >= 3) {
-        int kind = at[0] & 3, channel = at[0] & 4 ? 0 : MG_AMQP_CHANNEL;
-        size_t len = (size_t)at[1] << 8 | at[2];
-        at += 3;
-        if (len > (size_t)(end - at)) len = (size_t)(end - at);
-        if (kind == 0)
-            mg_buf_append(stream, at, len);
-        else
-            put_frame(stream, kind, channel, at, len);
-        at += len;
-    }
-}
-
-static void say(enum role role, struct mg_slice input, bool is_tried, bool is_private, bool has_handshake)
+static void say(struct run *run, enum role role, struct mg_slice input, bool has_handshake)
 {
     struct mg_buf stream;
-    mg_buf_init(&stream, STREAM_MAX);
-    if (has_handshake)
-        put_handshake(&stream, role == CONSUME && !is_private ? CONSUMERS : 0, role == PUBLISH);
-    if (is_tried) put_input(&stream, input);
     int fd = sockets.fds[role][1];
-    if (stream.len > 0) FUZZ_REQUIRE(send(fd, stream.data, stream.len, MSG_NOSIGNAL) == (ssize_t)stream.len);
-    if (is_tried) FUZZ_REQUIRE(shutdown(fd, SHUT_WR) == 0);
+    bool is_tried = role == run->role;
+    mg_buf_init(&stream, FRAMES_STREAM_MAX);
+    if (has_handshake)
+        frames_put_handshake(&stream, role == CONSUME && !run->is_private ? CONSUMERS : 0, role == PUBLISH);
+    if (is_tried) frames_put_input(&stream, input);
+    FUZZ_REQUIRE(!stream.failed);
+    frames_send(fd, &stream);
+    if (is_tried) run->has_ack = frames_have_ack(&stream);
     mg_buf_finish(&stream);
+}
+
+/* ---- what the client says ---- */
+
+/* An ack counts for what was given back and for nothing else: what is still held must come again after a
+ * crash. */
+static void told(const struct run *run, uint64_t tag, bool is_multiple)
+{
+    FUZZ_REQUIRE(tag > 0 && tag <= tag_arrived);
+    for (int i = 0; i < run->held_count; i++)
+        FUZZ_REQUIRE(is_multiple ? run->held[i].tag > tag : run->held[i].tag != tag);
+}
+
+static void hear(struct run *run)
+{
+    struct frames_said said;
+    while (frames_next(&run->reader, &said)) {
+        if (said.method == AMQP_BASIC_ACK_METHOD || said.method == AMQP_BASIC_NACK_METHOD ||
+            said.method == AMQP_BASIC_REJECT_METHOD) {
+            FUZZ_REQUIRE(run->role == CONSUME && said.arguments.len == 9);
+            bool is_multiple = said.method != AMQP_BASIC_REJECT_METHOD && (said.arguments.data[8] & 1) != 0;
+            told(run, frames_number(said.arguments.data, 8), is_multiple);
+        } else if (said.method == AMQP_BASIC_PUBLISH_METHOD) {
+            FUZZ_REQUIRE(run->role == PUBLISH);
+            FUZZ_REQUIRE(mg_slice_is(said.body, BODY) || said.body.len == 0); /* it probes with no body */
+        }
+    }
 }
 
 /* ---- the service ---- */
@@ -180,11 +185,13 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     delivery_is_whole(delivery);
     int choice = choose(run);
     if (choice >= 128 && run->held_count < HELD_MAX) {
-        run->held[run->held_count++] = delivery;
+        run->held[run->held_count].delivery = delivery;
+        run->held[run->held_count++].tag = tag_arrived;
         return;
     }
     give_back(run, delivery, choice);
-    if (choice >= 64 && run->held_count > 0) give_back(run, run->held[--run->held_count], choice / 3);
+    if (choice >= 64 && run->held_count > 0)
+        give_back(run, run->held[--run->held_count].delivery, choice / 3);
 }
 
 static void on_state(void *arg, bool is_up, const char *reason)
@@ -201,9 +208,10 @@ static void on_named(void *arg, int consumer, const char *queue)
 
 static void on_published(void *arg, enum mg_publish_outcome outcome)
 {
-    int *outcomes = arg;
-    FUZZ_REQUIRE(outcome <= MG_PUBLISH_UNKNOWN);
-    FUZZ_REQUIRE(++*outcomes == 1);
+    struct published *published = arg;
+    FUZZ_REQUIRE(outcome <= MG_PUBLISH_UNKNOWN && !published->is_told);
+    FUZZ_REQUIRE(outcome != MG_PUBLISH_CONFIRMED || published->run->has_ack);
+    published->is_told = true;
 }
 
 static void on_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
@@ -214,12 +222,12 @@ static void on_seen(void *arg, const char *queue, int64_t ready_messages, int64_
 
 /* ---- a run ---- */
 
-static void start(struct run *run, bool is_private)
+static void start(struct run *run)
 {
     struct mg_broker_options options = {.address = {.url = "amqp://guest:guest@127.0.0.1:5672/"},
                                         .name = "fuzz",
                                         .consumers = {{"q.one", 10}, {"q.two", 2}},
-                                        .consumer_count = is_private ? 0 : CONSUMERS,
+                                        .consumer_count = run->is_private ? 0 : CONSUMERS,
                                         .body_max_bytes = BODY_MAX_BYTES,
                                         .on_delivery = on_delivery,
                                         .on_state = on_state,
@@ -228,7 +236,7 @@ static void start(struct run *run, bool is_private)
     run->loop = mg_loop_create();
     FUZZ_REQUIRE(run->loop != NULL);
     FUZZ_REQUIRE(mg_broker_create(run->loop, &options, &run->broker, &err) == MG_OK);
-    if (is_private) mg_broker_consume_private(run->broker, 5, on_named, run);
+    if (run->is_private) mg_broker_consume_private(run->broker, 5, on_named, run);
     if (run->role == WATCH)
         FUZZ_REQUIRE(mg_broker_watch_queue(run->broker, "q.watched", 1000, on_seen, run, &err) == MG_OK);
     for (int i = 0; i < PUBLISHED && run->role == PUBLISH; i++) {
@@ -236,55 +244,67 @@ static void start(struct run *run, bool is_private)
                                            .routing_key = "q",
                                            .type = "reply",
                                            .message_id = "m",
-                                           .body = mg_slice_of("{}")};
-        enum mg_class class = mg_broker_publish(run->broker, &message, on_published, &run->outcomes[i], &err);
-        FUZZ_REQUIRE(class == MG_OK);
+                                           .body = mg_slice_of(BODY)};
+        run->published[i].run = run;
+        FUZZ_REQUIRE(mg_broker_publish(run->broker, &message, on_published, &run->published[i], &err) ==
+                     MG_OK);
     }
 }
 
-/* The broker's end: what the client says is read and forgotten, until the client closes. */
+/* The broker's end, until the client closes. */
 static void on_client(void *arg, int events)
 {
     (void)events;
     struct run *run = arg;
-    char bytes[4096];
-    ssize_t n;
-    do
-        n = recv(sockets.fds[run->role][1], bytes, sizeof bytes, MSG_DONTWAIT);
-    while (n > 0);
-    if (n == 0) mg_loop_stop(run->loop);
+    bool is_over = !frames_receive(&run->reader, sockets.fds[run->role][1]);
+    run->silent_ticks = 0;
+    hear(run);
+    if (is_over) mg_loop_stop(run->loop);
 }
 
-static void try_run(struct run *run, bool is_private)
+static void on_tick(void *arg)
 {
-    start(run, is_private);
+    struct run *run = arg;
+    if (++run->silent_ticks == SILENT_TICKS)
+        FUZZ_REQUIRE(shutdown(sockets.fds[run->role][1], SHUT_WR) == 0 || errno == ENOTCONN);
+}
+
+static void try_run(struct run *run)
+{
+    frames_reader_init(&run->reader);
+    start(run);
     struct mg_watch *watch = mg_watch_create(run->loop, sockets.fds[run->role][1], on_client, run);
-    FUZZ_REQUIRE(watch != NULL);
+    struct mg_timer *timer = mg_timer_create(run->loop, on_tick, run);
+    FUZZ_REQUIRE(watch != NULL && timer != NULL);
     mg_watch_set(watch, MG_READABLE);
+    mg_timer_start(timer, 1, 1);
     mg_loop_run(run->loop);
+    mg_timer_destroy(timer);
     for (int i = 0; i < run->held_count; i++) { /* those of a lost connection, too, are the receiver's */
-        delivery_is_whole(run->held[i]);
-        if (i % 2 == 0) give_back(run, run->held[i], i);
+        delivery_is_whole(run->held[i].delivery);
+        if (i % 2 == 0) give_back(run, run->held[i].delivery, i);
     }
     mg_watch_destroy(watch);
     mg_broker_destroy(run->broker);
     mg_loop_destroy(run->loop);
+    frames_reader_finish(&run->reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t choice = size > 0 ? data[0] : 0;
     struct mg_slice input = {(const char *)data + (size > 0), size - (size > 0)};
-    if (input.len > STREAM_MAX / 4) return 0;
-    bool has_handshake = (choice & 4) == 0, is_private = (choice & 8) != 0;
-    struct run run = {.role = (enum role)((choice & 3) % ROLE_COUNT), .choices = input};
+    if (input.len > INPUT_MAX) return 0;
+    bool has_handshake = (choice & 4) == 0;
+    struct run run = {
+        .role = (enum role)((choice & 3) % ROLE_COUNT), .is_private = (choice & 8) != 0, .choices = input};
     for (int role = 0; role < ROLE_COUNT; role++) {
         atomic_store(&sockets.is_taken[role], false);
         FUZZ_REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.fds[role]) == 0);
-        bool is_tried = role == (int)run.role;
-        say((enum role)role, input, is_tried, is_private, has_handshake || !is_tried);
+        say(&run, (enum role)role, input, has_handshake || role != (int)run.role);
     }
-    try_run(&run, is_private);
+    tag_arrived = 0;
+    try_run(&run);
     for (int role = 0; role < ROLE_COUNT; role++) {
         if (!atomic_load(&sockets.is_taken[role])) close(sockets.fds[role][0]);
         close(sockets.fds[role][1]);
