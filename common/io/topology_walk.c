@@ -128,6 +128,13 @@ static struct mg_slice letter_property(const amqp_basic_properties_t *properties
     return (properties->_flags & flag) == 0 ? (struct mg_slice){0} : mg_amqp_slice(bytes);
 }
 
+/* What no clock has said is as far away as can be told. */
+static int64_t letter_time_ms(int64_t time_s)
+{
+    const int64_t most_s = INT64_MAX / 1000;
+    return (time_s > most_s ? most_s : time_s < -most_s ? -most_s : time_s) * 1000;
+}
+
 /* The first entry of x-death is the last death. A rejected order never died: it came from the intake. */
 static void letter_show(const struct walk *walk, struct letter *letter)
 {
@@ -151,7 +158,7 @@ static void letter_show(const struct walk *walk, struct letter *letter)
         value = mg_amqp_table_find(death, "count");
         if (value != NULL) shown->count = (uint64_t)mg_amqp_value_number(value);
         value = mg_amqp_table_find(death, "time");
-        if (value != NULL) shown->died_at_ms = mg_amqp_value_number(value) * 1000;
+        if (value != NULL) shown->died_at_ms = letter_time_ms(mg_amqp_value_number(value));
     }
     struct mg_slice reason = mg_amqp_header_text(properties, MG_HEADER_REASON);
     if (reason.data != NULL) shown->reason = reason;
@@ -252,7 +259,7 @@ static enum mg_class walk_confirm(struct walk *walk, struct mg_err *err)
 static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err)
 {
     struct mg_slice queue = letter->shown.queue;
-    if (queue.data == NULL || queue.len == 0)
+    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX)
         return mg_err_set(err, MG_PERMANENT,
                           "cannot requeue a message of %s: it does not say where it came from", walk->queue);
     if (!letter->is_whole)
