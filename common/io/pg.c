@@ -504,15 +504,27 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
 
 static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult *result)
 {
-    if (call->fault != MG_PG_NONE) return; /* the first tells why; the rest only that it was undone */
+    if (call->fault != MG_PG_NONE) return; /* the first tells why */
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char text[REASON_SIZE];
     mg_pg_explain_result(pg->conn, result, text, sizeof text);
+    if (text[0] == '\0') snprintf(text, sizeof text, "the server does not say why");
     snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate == NULL ? "" : sqlstate);
     call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
                      call->sqlstate, sqlstate == NULL ? "" : ")");
     if (call->fault == MG_PG_LOST) mg_pg_drop(pg, text);
+}
+
+/* Only a new session is sure to be in step with the server again. */
+static void take_stray(struct mg_pg *pg, struct mg_pg_call *call)
+{
+    static const char why[] = "the server's answers are not to what was asked";
+    if (call->fault == MG_PG_NONE) {
+        call->fault = MG_PG_LOST;
+        (void)mg_err_set(&call->err, mg_pg_class_of(MG_PG_LOST), "%s", why);
+    }
+    mg_pg_drop(pg, why);
 }
 
 /* Takes over `result`. True: it was the Sync that ends the call. */
@@ -525,9 +537,13 @@ static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *res
             call->rows[call->row_count++].result = result;
             return false;
         }
-    } else if (!is_end) {
-        take_error(pg, call,
-                   result); /* fatal error, aborted pipeline, or a kind that none of ours can bring */
+    } else if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE) {
+        take_error(pg, call, result);
+    } else if (is_end) {
+        if (call->fault == MG_PG_NONE && call->row_count < call->statement_count) take_stray(pg, call);
+    } else if (status != PGRES_PIPELINE_ABORTED ||
+               call->fault == MG_PG_NONE) { /* none of ours brings others */
+        take_stray(pg, call);
     }
     PQclear(result);
     return is_end;

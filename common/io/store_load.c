@@ -71,7 +71,8 @@ static enum mg_class take_events(struct load_job *job, const struct mg_rows *row
         struct mg_event_record *event = mg_arena_alloc(job->arena, sizeof *event);
         if (event == NULL)
             return mg_err_set(err, MG_TRANSIENT, "could not read events: the batch's memory is full");
-        struct mg_loaded *loaded = &job->answer.orders[mg_rows_int(rows, row, 0)];
+        struct mg_loaded *loaded = mg_store_loaded_of(rows, row, job->answer.orders, job->count, err);
+        if (loaded == NULL) return MG_BUG;
         loaded->event = event;
         enum mg_class class = mg_store_take_event(job->arena, rows, row, event, err);
         if (class == MG_STALE) {
@@ -160,7 +161,7 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
         answer_load(job, mg_store_error(reply, "read orders", &err));
         return;
     }
-    if (mg_store_take_orders(job->arena, reply->rows[0], job->answer.orders, &err) != MG_OK ||
+    if (mg_store_take_orders(job->arena, reply->rows[0], job->answer.orders, job->count, &err) != MG_OK ||
         take_events(job, reply->rows[1], &err) != MG_OK || take_gates(job, reply->rows[2], &err) != MG_OK ||
         share_records(job, &err) != MG_OK) {
         answer_load(job, &err);

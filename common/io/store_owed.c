@@ -59,7 +59,7 @@ static void on_owed(void *arg, const struct mg_pg_answer *reply)
         answer_owed(job, NULL, NULL, 0, &err);
         return;
     }
-    enum mg_class class = mg_store_take_orders(job->arena, reply->rows[0], &loaded, &err);
+    enum mg_class class = mg_store_take_orders(job->arena, reply->rows[0], &loaded, 1, &err);
     for (int row = 0; class == MG_OK && row < count; row++) {
         class = mg_store_take_event(job->arena, reply->rows[1], row, &events[row], &err);
     }

@@ -66,10 +66,14 @@ void mg_store_write_add(struct mg_store_write *write, const struct mg_order_writ
 /* Sends what was added and finishes it: all of it is written, or nothing is and the answer says why. */
 void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, mg_pg_fn *fn, void *arg);
 
-/* Asked with two arrays, n and order_id; fills `orders[n].record` of each order that there is. */
+/* Asked with two arrays, n from 0 to below `count` and order_id; fills `orders[n].record` of each order that
+ * there is. */
 extern const struct mg_sql MG_STORE_LOAD_ORDERS;
 enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows *rows,
-                                   struct mg_loaded *orders, struct mg_err *err) MG_MUSTCHECK;
+                                   struct mg_loaded *orders, int count, struct mg_err *err) MG_MUSTCHECK;
+/* The one of `count` that a row is for, by its column 0; NULL: of none that was asked for. */
+struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct mg_loaded *orders, int count,
+                                     struct mg_err *err) MG_MUSTCHECK;
 
 /* A row of one key column and these. */
 #define MG_SQL_EVENT_COLUMNS                                                                                 \

@@ -219,11 +219,21 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
     return mg_rows_is_null(rows, row, S_POSITION) ? MG_OK : fill_step(arena, rows, row, record, err);
 }
 
+struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct mg_loaded *orders, int count,
+                                     struct mg_err *err)
+{
+    int64_t n = mg_rows_int(rows, row, P_N);
+    if (n >= 0 && n < count) return &orders[n];
+    (void)mg_err_set(err, MG_BUG, "cannot read orders: the database answers for one that was not asked for");
+    return NULL;
+}
+
 enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows *rows,
-                                   struct mg_loaded *orders, struct mg_err *err)
+                                   struct mg_loaded *orders, int count, struct mg_err *err)
 {
     for (int row = 0; row < mg_rows_count(rows); row++) {
-        struct mg_loaded *loaded = &orders[mg_rows_int(rows, row, P_N)];
+        struct mg_loaded *loaded = mg_store_loaded_of(rows, row, orders, count, err);
+        if (loaded == NULL) return MG_BUG;
         if (loaded->is_unreadable) continue;
         enum mg_class class = take_row(arena, rows, row, loaded, err);
         if (class == MG_STALE) { /* its neighbours have nothing to do with it */
