@@ -31,6 +31,9 @@
 /* The least time between two looks for empty pools. */
 #define REAP_MIN_MS 1000
 
+/* Three digits (RFC 9112, 4); libcurl reads more of what says HTTP/2 in text. */
+#define STATUS_MAX 999
+
 /* libcurl of these versions takes an answer's first header, if it begins with a blank, for more of the last
  * one that its handle read before, which is freed (curl's issue 11101): such handles are not used again. */
 #define REUSE_UNSAFE_FROM 0x075300 /* 7.83.0 */
@@ -180,7 +183,8 @@ static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answ
     long status = 0;
     (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 if there is none */
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
-    bool is_whole = call->result == CURLE_OK && !call->is_late && status >= 200;
+    bool is_final = status >= 200 && status <= STATUS_MAX;
+    bool is_whole = call->result == CURLE_OK && !call->is_late && is_final;
     if (is_whole)
         answer->sent = MG_SENT_YES;
     else if (mg_http_call_is_refused_by_tls(call))
@@ -198,7 +202,7 @@ static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answ
     } else {
         call_explain(call, answer);
     }
-    if (answer->status < 200) answer->status = 0; /* interim answers are none */
+    if (!is_final) answer->status = 0; /* interim answers are none */
     if (answer->status) answer->retry_after_ms = retry_after_ms(call->easy);
 }
 

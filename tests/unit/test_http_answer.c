@@ -104,6 +104,7 @@ static const struct {
     /* cut off, another protocol, nothing */
     {serve_answer_and_close, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", ""},
     {serve_answer_and_close, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nha", ""},
+    {serve_answer_and_close, "HTTP/2 2000\r\n\r\n", ""},
     {serve_answer_and_close, "220 mail.example.com ESMTP\r\n", ""},
     {serve_answer_and_close, "", ""},
 };
