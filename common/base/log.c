@@ -203,7 +203,8 @@ static bool write_line(const char *line, size_t len)
 
 void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
 {
-    struct mg_buf line;
+    char memory[PIPE_BUF + 1]; /* so that want of memory can be told, too */
+    struct mg_buf line = {.data = memory, .capacity = sizeof memory, .max = LINE_MAX_SIZE};
     bool is_whole = true;
     int saved_errno = errno; /* logging in the middle of handling an error must not change it */
 
@@ -212,7 +213,6 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
     if (!log_state.is_open) open_stream();
     log_state.is_open = true;
 
-    mg_buf_init(&line, LINE_MAX_SIZE);
     if (log_state.is_torn) mg_buf_append_text(&line, "\n");
     bool is_written = false;
     if (append_start(&line, level, message)) {
@@ -227,7 +227,6 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
         is_written = !line.failed && write_line(line.data, line.len);
     }
     if (!is_written) atomic_fetch_add_explicit(&log_state.dropped, 1, memory_order_relaxed);
-    mg_buf_finish(&line);
     errno = saved_errno;
 }
 

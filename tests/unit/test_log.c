@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,16 @@
 
 static int saved_stderr, ends[2];
 static char line[4 * PIPE_BUF];
+static bool has_no_memory;
+
+/* The linker gives it the place of the library's (CMakeLists.txt). */
+void *real_realloc(void *old, size_t size) __asm__("__real_realloc");
+void *test_realloc(void *old, size_t size) __asm__("__wrap_realloc");
+
+void *test_realloc(void *old, size_t size)
+{
+    return has_no_memory ? NULL : real_realloc(old, size);
+}
 
 static void set_up(void)
 {
@@ -65,6 +76,16 @@ START_TEST(a_line_is_one_json_object)
                      ",\"level\":\"warn\",\"service\":\"scheduler\",\"instance\":\"host:1:2\","
                      "\"message\":\"order \\\"7\\\" waits\\n\",\"reason\":\"breaker\\topen\\ufffd\","
                      "\"attempt\":-3}\n");
+}
+END_TEST
+
+/* Catches: a process that ends for want of memory and says nothing, because saying it needs some. */
+START_TEST(want_of_memory_can_be_told)
+{
+    has_no_memory = true;
+    mg_log(MG_LOG_ERROR, "no memory for a call", MG_LOG_TEXT("order_id", "o-7"));
+    has_no_memory = false;
+    ck_assert_ptr_nonnull(strstr(read_line(ends[0]), "\"no memory for a call\",\"order_id\":\"o-7\"}\n"));
 }
 END_TEST
 
@@ -199,6 +220,7 @@ int main(void)
     tcase_set_timeout(tests, 30);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_line_is_one_json_object);
+    tcase_add_test(tests, want_of_memory_can_be_told);
     tcase_add_test(tests, lines_below_the_level_are_not_written);
     tcase_add_test(tests, a_long_value_is_cut_and_the_line_stays_whole);
     tcase_add_test(tests, a_full_pipe_drops_lines_and_counts_them);
