@@ -44,7 +44,7 @@ void mg_buf_finish(struct mg_buf *buf)
 void mg_buf_clear(struct mg_buf *buf)
 {
     buf->len = 0;
-    buf->failed = false;
+    buf->failed = buf->is_out_of_memory = false;
     if (buf->data) buf->data[0] = '\0';
 }
 
@@ -67,7 +67,7 @@ static bool reserve(struct mg_buf *buf, size_t more)
     if (capacity < needed) capacity = needed;
     char *data = realloc(buf->data, capacity);
     if (!data) {
-        buf->failed = true;
+        buf->failed = buf->is_out_of_memory = true;
         return false;
     }
     buf->data = data;
@@ -182,6 +182,17 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
         buf->len = start;
         buf->data[start] = '\0';
     }
+}
+
+void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part)
+{
+    buf->failed = buf->failed || part->failed;
+    buf->is_out_of_memory = buf->is_out_of_memory || part->is_out_of_memory;
+}
+
+enum mg_class mg_buf_class(const struct mg_buf *buf)
+{
+    return !buf->failed ? MG_OK : buf->is_out_of_memory ? MG_TRANSIENT : MG_PERMANENT;
 }
 
 struct mg_slice mg_buf_slice(const struct mg_buf *buf)

@@ -37,6 +37,7 @@ struct mg_buf {
     size_t capacity;
     size_t max;
     bool failed;
+    bool is_out_of_memory; /* why it failed; else it was to hold more than `max` */
 };
 
 void mg_buf_init(struct mg_buf *buf, size_t max);
@@ -49,6 +50,11 @@ void mg_buf_append_integer(struct mg_buf *buf, int64_t number); /* decimal */
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...) MG_PRINTF(2, 3);
 /* A JSON string with its quotes; control characters, quotes and backslashes escaped (RFC 8259 §7). */
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text);
+/* Fails as `part` has, if it has: what was made of it is not whole. */
+void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part);
+/* MG_OK: it holds all that was appended; MG_TRANSIENT: there was no memory; MG_PERMANENT: it is above `max`.
+ */
+enum mg_class mg_buf_class(const struct mg_buf *buf);
 struct mg_slice mg_buf_slice(const struct mg_buf *buf);
 
 /* Allocation in blocks, freed all at once. Never returns memory that is not zeroed. */

@@ -179,7 +179,8 @@ static enum mg_class call_set_url(struct mg_http_call *call, const struct mg_htt
         curl_url_set(call->url, CURLUPART_URL, request->url, CURLU_PATH_AS_IS | CURLU_DISALLOW_USER);
     if (code == CURLUE_OK) code = curl_url_get(call->url, CURLUPART_SCHEME, &scheme, 0);
     if (code != CURLUE_OK)
-        return mg_err_set(err, MG_BAD_INPUT, "could not start %s: URL cannot be used: %s", request->method,
+        return mg_err_set(err, code == CURLUE_OUT_OF_MEMORY ? MG_TRANSIENT : MG_BAD_INPUT,
+                          "could not start %s: URL cannot be used: %s", request->method,
                           curl_url_strerror(code));
     call->is_plain_http = strcmp(scheme, "http") == 0;
     bool is_known = call->is_plain_http || strcmp(scheme, "https") == 0;

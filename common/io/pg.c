@@ -466,7 +466,11 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
         if (statements[i].params == NULL) continue;
         mg_pg_params_seal(statements[i].params);
         if (statements[i].params->failed) {
-            mg_pg_refuse(pg, MG_PG_DATA, "the values are too large to be sent to the database", fn, arg);
+            bool is_shortage = statements[i].params->is_out_of_memory;
+            mg_pg_refuse(pg, is_shortage ? MG_PG_BUSY : MG_PG_DATA,
+                         is_shortage ? "there is no memory for the values of a database call"
+                                     : "the values are too large to be sent to the database",
+                         fn, arg);
             return;
         }
         bytes += mg_pg_params_size(statements[i].params);

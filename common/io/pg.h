@@ -38,6 +38,7 @@ struct mg_pg_params {
     struct mg_pg_param items[MG_PG_PARAMS_MAX];
     int count;
     bool failed;
+    bool is_out_of_memory; /* why it failed; else a value is too large */
 };
 
 void mg_pg_params_init(struct mg_pg_params *params);

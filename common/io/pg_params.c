@@ -34,7 +34,7 @@ static uint32_t type_id(enum mg_pg_type type)
 void mg_pg_params_init(struct mg_pg_params *params)
 {
     params->count = 0;
-    params->failed = false;
+    params->failed = params->is_out_of_memory = false;
 }
 
 void mg_pg_params_finish(struct mg_pg_params *params)
@@ -148,7 +148,8 @@ void mg_pg_params_seal(struct mg_pg_params *params)
 {
     for (int i = 0; i < params->count; i++) {
         struct mg_pg_param *param = &params->items[i];
-        if (param->bytes.failed) params->failed = true;
+        params->failed = params->failed || param->bytes.failed;
+        params->is_out_of_memory = params->is_out_of_memory || param->bytes.is_out_of_memory;
         if (!param->is_array || params->failed) continue;
         uint32_t header[5] = {htobe32(1), htobe32(param->has_null_element), htobe32(type_id(param->type)),
                               htobe32((uint32_t)param->element_count), htobe32(1)};

@@ -109,7 +109,9 @@ static void read_set(const struct mg_json_object *object, struct mg_slice entry,
     mg_buf_init(&plain, sizeof text);
     (void)mg_json_string(quoted, &plain); /* it is a string; too long a one sets `failed` */
     (void)snprintf(text, sizeof text, "%.*s", (int)plain.len, plain.len > 0 ? plain.data : "");
-    if (plain.failed || text[0] != '/' || !mg_json_pointer_is_valid(text)) {
+    if (plain.is_out_of_memory) {
+        mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be read: no memory");
+    } else if (plain.failed || text[0] != '/' || !mg_json_pointer_is_valid(text)) {
         mg_json_member_fault(
             &set, MG_BAD_INPUT, "pointer",
             "\"%.60s\" is no JSON pointer into the payload; write \"/member/…\", up to %d bytes", text,

@@ -302,7 +302,7 @@ static void append_name(struct mg_buf *buf, const char *token)
         mg_buf_append(&name, &c, 1);
     }
     mg_buf_append_json(buf, name.len > 0 ? mg_buf_slice(&name) : mg_slice_of(""));
-    buf->failed = buf->failed || name.failed;
+    mg_buf_fail_with(buf, &name);
     mg_buf_finish(&name);
 }
 

@@ -46,7 +46,7 @@ void mg_json_put_text(struct mg_json_out *out, const char *name, const char *tex
         if (len > begin) mg_buf_append(&valid, text + begin, len - begin);
         mg_buf_append_json(out->buf, mg_buf_slice(&valid));
     }
-    out->buf->failed = out->buf->failed || valid.failed;
+    mg_buf_fail_with(out->buf, &valid);
     mg_buf_finish(&valid);
 }
 

@@ -105,12 +105,11 @@ static char *read_value(struct mg_json_faults *faults, const char *pointer, cons
     }
     mg_buf_init(&text, VALUE_MAX_BYTES * 4);
     (void)mg_json_string(value, &text); /* it is a string */
-    const char *wrong =
-        text.failed ? "could not be kept: too long, or no memory" : value_fault(mg_buf_slice(&text));
-    if (wrong != NULL)
-        mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s", wrong);
-    else if (asprintf(&line, "%s: %s", name, text.data) < 0)
+    const char *wrong = text.failed ? "could not be kept: too long" : value_fault(mg_buf_slice(&text));
+    if (text.is_out_of_memory || (wrong == NULL && asprintf(&line, "%s: %s", name, text.data) < 0))
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
+    else if (wrong != NULL)
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s", wrong);
     mg_buf_finish(&text);
     return line;
 }
@@ -147,6 +146,11 @@ void mg_service_read_headers(const struct mg_json_object *object, struct mg_serv
         }
         mg_buf_init(&name, quoted.len);
         (void)mg_json_string(quoted, &name); /* it is a string */
+        if (name.failed) {
+            mg_json_member_fault(object, MG_TRANSIENT, "headers", "could not be read: no memory");
+            mg_buf_finish(&name);
+            return;
+        }
         mg_json_pointer_join("/headers", mg_buf_slice(&name), pointer);
         check_name(object->faults, pointer, mg_buf_slice(&name));
         service->headers[count] = read_value(object->faults, pointer, name.len > 0 ? name.data : "", value,

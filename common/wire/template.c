@@ -104,9 +104,10 @@ static enum mg_class reference_text(const char *pointer, mg_template_value_fn *v
 
 static enum mg_class buf_check(const struct mg_buf *buf, struct mg_err *err)
 {
-    if (!buf->failed) return MG_OK;
-    return mg_err_set(err, MG_PERMANENT, "the rendered text is above %zu bytes, or there is no memory",
-                      buf->max);
+    enum mg_class class = mg_buf_class(buf);
+    if (class == MG_TRANSIENT) return mg_err_set(err, class, "there is no memory for the rendered text");
+    if (class != MG_OK) return mg_err_set(err, class, "the rendered text is above %zu bytes", buf->max);
+    return MG_OK;
 }
 
 /* ---- JSON ---- */
@@ -139,7 +140,7 @@ static enum mg_class render_string(struct mg_slice text, mg_template_value_fn *v
         if (class == MG_OK) class = piece_next(&at, end, &piece, err);
     }
     if (class == MG_OK) mg_buf_append_json(ret, out.len > 0 ? mg_buf_slice(&out) : mg_slice_of(""));
-    ret->failed = ret->failed || out.failed;
+    mg_buf_fail_with(ret, &out);
     mg_buf_finish(&out);
     return class;
 }
@@ -231,7 +232,7 @@ enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template
             break;
         }
         append_percent_encoded(ret_path, mg_buf_slice(&text));
-        ret_path->failed = ret_path->failed || text.failed;
+        mg_buf_fail_with(ret_path, &text);
     }
     mg_buf_finish(&text);
     return class != MG_OK ? class : buf_check(ret_path, err);

@@ -102,9 +102,12 @@ static void check_path(const struct mg_json_object *object, struct mg_slice path
     struct mg_buf sample;
 
     mg_buf_init(&sample, path.len + 1);
-    if (mg_template_render_path(path, any_value, NULL, &sample, &err) == MG_OK) {
+    enum mg_class class = mg_template_render_path(path, any_value, NULL, &sample, &err);
+    if (class == MG_OK) {
         const char *wrong = mg_path_fault(mg_buf_slice(&sample));
         if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "path", "%s", wrong);
+    } else if (class == MG_TRANSIENT) {
+        mg_json_member_fault(object, class, "path", "%s", err.text);
     }
     mg_buf_finish(&sample);
 }
@@ -117,7 +120,9 @@ static void read_path(const struct mg_json_object *object, struct mg_arena *aren
     if (quoted.data == NULL) return;
     mg_buf_init(&path, quoted.len);
     (void)mg_json_string(quoted, &path); /* it is a string */
-    if (path.len == 0 || path.data[0] != '/') {
+    if (path.failed) {
+        mg_json_member_fault(object, MG_TRANSIENT, "path", "could not be read: no memory");
+    } else if (path.len == 0 || path.data[0] != '/') {
         mg_json_member_fault(object, MG_BAD_INPUT, "path", "the path must start with \"/\"");
     } else {
         action->path = mg_arena_copy(arena, mg_buf_slice(&path));

@@ -62,10 +62,9 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
         if (class != MG_OK) return mg_err_prefix(err, "body");
     }
     mg_buf_append_text(ret_request, "}");
-    if (ret_request->failed) {
-        return mg_err_set(err, MG_PERMANENT, "the request is above %zu bytes, or there is no memory",
-                          ret_request->max);
-    }
+    class = mg_buf_class(ret_request);
+    if (class == MG_TRANSIENT) return mg_err_set(err, class, "there is no memory for the request");
+    if (class != MG_OK) return mg_err_set(err, class, "the request is above %zu bytes", ret_request->max);
     return MG_OK;
 }
 

@@ -36,7 +36,8 @@ static enum mg_class file_read(const char *path, struct mg_buf *ret_text, struct
         return mg_err_set(err, MG_BAD_INPUT, "could not read service file %s: %s", path, strerror(errno));
     }
     if (ret_text->failed) {
-        return mg_err_set(err, MG_BAD_INPUT, "could not read service file %s: it is larger than %d bytes",
+        return mg_err_set(err, ret_text->is_out_of_memory ? MG_TRANSIENT : MG_BAD_INPUT,
+                          "could not read service file %s: it is larger than %d bytes, or there is no memory",
                           path, SERVICE_FILE_MAX);
     }
     return MG_OK;

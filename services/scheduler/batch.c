@@ -24,7 +24,9 @@
 /* Requests above this would not fit into a message of the default body limit together with their envelope. */
 #define MG_BATCH_SCRATCH_MAX (1000 * 1024)
 /* Each lost round means that another instance changed the order; so many in a row mean something else. */
-#define MG_CONFLICTS_MAX   64
+#define MG_CONFLICTS_MAX 64
+/* So often an order that is alone in a batch may lack memory before its message is taken to be at fault. */
+#define MG_SHORTAGES_MAX   5
 #define MG_BACKOFF_BASE_MS 100
 #define MG_BACKOFF_MAX_MS                                                                                    \
     5000 /* the store says itself when it is up again; this is for failures while it is up */
@@ -115,8 +117,13 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     case MG_WRITE_POISONED:
         break;
     }
-    if (fold->item_count > 1 || (fold->has_failed && batch->item_count > 1)) {
-        return FOLD_AGAIN; /* alone, see works_again */
+    bool is_alone = batch->item_count == 1;
+    if (fold->item_count > 1 || (fold->has_failed && !is_alone)) {
+        return FOLD_AGAIN; /* alone, see item_outcome */
+    }
+    if (fold->has_failed && ++batch->items[0].work->shortages < MG_SHORTAGES_MAX) {
+        mg_timer_start(scheduler->backoff, MG_BACKOFF_BASE_MS, 0);
+        return FOLD_AGAIN;
     }
     fold_poisoned(scheduler, fold,
                   fold->has_failed ? "there is not enough memory for it" : fold->write->text);

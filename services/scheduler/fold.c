@@ -465,7 +465,9 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
             continue;
         }
         step_republished(batch, item, i);
-        if (mg_render_request(batch, item, i, true) != MG_RENDER_OK) {
+        enum mg_render made = mg_render_request(batch, item, i, true);
+        fold->has_failed = fold->has_failed || made == MG_RENDER_NO_MEMORY;
+        if (made != MG_RENDER_OK && made != MG_RENDER_NO_MEMORY) {
             mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
                    MG_LOG_TEXT("order_id", record->order_id), MG_LOG_TEXT("step", record->step_names[i]));
         }

@@ -283,6 +283,16 @@ void mg_work_settle(struct mg_scheduler *scheduler, struct mg_work *work, enum m
     }
 }
 
+void mg_work_give_up(struct mg_work *work)
+{
+    while (work != NULL && work->origin != NULL) {
+        work = work->origin;
+    }
+    if (work != NULL) {
+        work->end = MG_END_LEAVE;
+    }
+}
+
 void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all)
 {
     int64_t now_ms = mg_clock_boot_ms();

@@ -4,6 +4,7 @@
  * the message as it came lies in orders.rejected with the reason (law 13).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -32,18 +33,23 @@ static struct mg_slice traceparent_of(const struct mg_delivery *delivery)
     return is_one ? text : (struct mg_slice){NULL, 0};
 }
 
-/* What is kept in the database must be text to it: UTF-8 without NUL. */
-static bool is_text(struct mg_batch *batch, struct mg_slice bytes)
+/* What is kept in the database must be text to it: UTF-8 without NUL. MG_TRANSIENT: no memory to know. */
+static enum mg_class text_check(struct mg_batch *batch, struct mg_slice bytes)
 {
     struct mg_err err;
+    if (bytes.data == NULL) {
+        return MG_OK;
+    }
     mg_buf_clear(&batch->scratch);
     mg_buf_append_json(&batch->scratch, bytes);
-    return bytes.data == NULL ||
-           mg_json_check(mg_buf_slice(&batch->scratch), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK;
+    return batch->scratch.failed
+               ? mg_buf_class(&batch->scratch)
+               : mg_json_check(mg_buf_slice(&batch->scratch), &MG_JSON_LIMITS_DEFAULT, &err);
 }
 
-static void rejection_add(struct mg_batch *batch, struct mg_work *work, const char *order_id,
-                          const char *reason, struct mg_send_list *list)
+/* NULL: no memory. */
+static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
+                                      const char *reason)
 {
     const struct mg_delivery *delivery = work->delivery;
     struct mg_status_message status = {.status = MG_STATUS_REJECTED,
@@ -61,24 +67,17 @@ static void rejection_add(struct mg_batch *batch, struct mg_work *work, const ch
                                 .type = "status",
                                 .correlation_id = delivery->correlation_id,
                                 .body = mg_buf_slice(&batch->scratch)};
-    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
-    if (send != NULL) {
-        mg_send_list_add(list, send);
-    }
+    return batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
 }
 
-/* Tells the sender and keeps the message. Where it cannot be kept in orders.rejected it goes to dead.letters.
- */
+/* Tells the sender and keeps the message. Where it cannot be kept in orders.rejected it goes to dead.letters;
+ * where there is no memory to do either, neither is done, and the message is left. */
 static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
                                 const char *reason, struct mg_send_list *list)
 {
     const struct mg_delivery *delivery = work->delivery;
-    mg_metric_add(batch->scheduler->counters.rejected, 1);
     mg_log(MG_LOG_DEBUG, "a submission was refused", MG_LOG_TEXT("order_id", order_id),
            MG_LOG_TEXT("why", reason));
-    if (is_reply_to_usable(delivery)) {
-        rejection_add(batch, work, order_id, reason, list);
-    }
     struct mg_send_spec spec = {.work = work,
                                 .kind = MG_SEND_REJECTED,
                                 .exchange = "",
@@ -93,11 +92,20 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
         spec.body = mg_slice_of(MG_OVERSIZED_NOTE);
     }
+    bool is_told = is_reply_to_usable(delivery);
+    struct mg_send *status = is_told ? rejection_make(batch, work, order_id, reason) : NULL;
     struct mg_send *send = mg_send_create(batch->scheduler, &spec);
-    if (send != NULL) {
-        mg_send_list_add(list, send);
+    if (send == NULL || (is_told && status == NULL)) {
+        free(status);
+        free(send);
+        return MG_END_LEAVE;
     }
-    return send == NULL || delivery->is_oversized ? MG_END_REJECT : MG_END_ACK;
+    mg_metric_add(batch->scheduler->counters.rejected, 1);
+    if (is_told) {
+        mg_send_list_add(list, status);
+    }
+    mg_send_list_add(list, send);
+    return delivery->is_oversized ? MG_END_REJECT : MG_END_ACK;
 }
 
 static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const char *order_id,
@@ -110,23 +118,27 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
     return false;
 }
 
-/* Law 8: as submitted, else from sender and message. NULL: neither is there. */
-static const char *identity_of(struct mg_batch *batch, const struct mg_delivery *delivery,
-                               const struct mg_submission *submission)
+/* Law 8: as submitted, else from sender and message. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory.
+ */
+static enum mg_class identity_of(struct mg_batch *batch, const struct mg_delivery *delivery,
+                                 const struct mg_submission *submission, const char **ret_order_id)
 {
-    if (submission->order_id[0] != '\0') {
-        return submission->order_id;
-    }
     struct mg_slice sender = delivery->user_id.len > 0 ? delivery->user_id : delivery->app_id;
+    if (submission->order_id[0] != '\0') {
+        *ret_order_id = submission->order_id;
+        return MG_OK;
+    }
     if (delivery->message_id.len == 0 || sender.len == 0) {
-        return NULL;
+        return MG_BAD_INPUT;
     }
     char uuid[MG_UUID_SIZE];
     mg_uuid_derived(sender, delivery->message_id, uuid);
-    return mg_arena_text(batch->arena, mg_slice_of(uuid));
+    *ret_order_id = mg_arena_text(batch->arena, mg_slice_of(uuid));
+    return *ret_order_id != NULL ? MG_OK : MG_TRANSIENT;
 }
 
-/* The same for the same message, however often it comes; another for one from another place. */
+/* The same for the same message, however often it comes; another for one from another place. Absent: no
+ * memory. */
 static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery *delivery)
 {
     uint8_t digest[MG_SHA256_SIZE];
@@ -136,6 +148,9 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
         mg_buf_printf(&batch->scratch, "%zu:", parts[i].len);
         mg_buf_append_slice(&batch->scratch, parts[i]);
     }
+    if (batch->scratch.failed) {
+        return (struct mg_slice){NULL, 0};
+    }
     mg_sha256(mg_buf_slice(&batch->scratch), digest);
     static const char HEX[] = "0123456789abcdef";
     char text[] = "submit:0123456789abcdef0123456789abcdef";
@@ -144,6 +159,43 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
         text[8 + 2 * i] = HEX[digest[i] & 15];
     }
     return mg_arena_copy(batch->arena, mg_slice_of(text));
+}
+
+static bool leave_unread(struct mg_batch *batch, struct mg_work *work)
+{
+    mg_work_settle(batch->scheduler, work, MG_END_LEAVE);
+    return false;
+}
+
+/* What a submission brings beside its body: where it is answered, and what names it. */
+static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_work *work = item->work;
+    const struct mg_delivery *delivery = work->delivery;
+    const struct mg_slice texts[] = {delivery->reply_to, delivery->correlation_id};
+    if (delivery->reply_to.len > 0 && !is_reply_to_usable(delivery)) {
+        return refuse_unread(
+            batch, work, item->submission->order_id,
+            "reply_to names a queue of Makegood's or of another client; use a queue of your own");
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        enum mg_class class = text_check(batch, texts[i]);
+        if (class == MG_TRANSIENT) {
+            return leave_unread(batch, work);
+        }
+        if (class != MG_OK) {
+            return refuse_unread(batch, work, item->submission->order_id,
+                                 "reply_to and correlation_id must be UTF-8 without NUL");
+        }
+    }
+    enum mg_class class = identity_of(batch, delivery, item->submission, &item->order_id);
+    if (class == MG_BAD_INPUT) {
+        return refuse_unread(
+            batch, work, "",
+            "nothing identifies the order: give order_id, or message_id with user_id or app_id");
+    }
+    item->cause = cause_of(batch, delivery);
+    return class == MG_OK && item->cause.data != NULL ? true : leave_unread(batch, work);
 }
 
 bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
@@ -156,38 +208,19 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     }
     item->submission = mg_arena_alloc(batch->arena, sizeof(*item->submission));
     if (item->submission == NULL) {
-        mg_work_settle(batch->scheduler, work, MG_END_LEAVE);
-        return false;
+        return leave_unread(batch, work);
     }
     enum mg_class class =
         mg_submission_parse(delivery->body, &batch->scheduler->options->limits, item->submission, &err);
-    if (class != MG_OK &&
-        class != MG_BAD_INPUT) { /* a newer version's word, or no memory: another instance */
-        mg_work_settle(batch->scheduler, work, MG_END_LEAVE);
-        return false;
-    }
     if (class == MG_BAD_INPUT) {
         return refuse_unread(batch, work, "", err.text);
     }
-    if (delivery->reply_to.len > 0 && !is_reply_to_usable(delivery)) {
-        return refuse_unread(
-            batch, work, item->submission->order_id,
-            "reply_to names a queue of Makegood's or of another client; use a queue of your own");
-    }
-    if (!is_text(batch, delivery->reply_to) || !is_text(batch, delivery->correlation_id)) {
-        return refuse_unread(batch, work, item->submission->order_id,
-                             "reply_to and correlation_id must be UTF-8 without NUL");
-    }
-    item->order_id = identity_of(batch, delivery, item->submission);
-    if (item->order_id == NULL) {
-        return refuse_unread(
-            batch, work, "",
-            "nothing identifies the order: give order_id, or message_id with user_id or app_id");
+    if (class != MG_OK) { /* a newer version's word, or no memory: another instance */
+        return leave_unread(batch, work);
     }
     mg_submission_digest(delivery->body, item->digest);
-    item->cause = cause_of(batch, delivery);
     item->wants_event = work->is_again;
-    return true;
+    return envelope_read(batch, item);
 }
 
 /* ---- deciding ---- */

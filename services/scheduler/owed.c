@@ -32,8 +32,9 @@ void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const ch
     MG_FAILPOINT(SCHEDULER_OWED);
     struct mg_owed_mark *mark = calloc(1, sizeof(*mark));
     if (mark == NULL) {
-        mg_log(MG_LOG_ERROR, "could not note an owed status: no memory; `order show` still has it",
+        mg_log(MG_LOG_ERROR, "could not note an owed status: no memory; its cause will come again",
                MG_LOG_TEXT("order_id", order_id));
+        mg_work_give_up(work);
         return;
     }
     mark->work = work;

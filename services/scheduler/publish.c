@@ -120,8 +120,9 @@ static struct mg_work *request_note(const struct mg_send *send)
 {
     struct mg_work *work = mg_work_create_internal(send->scheduler, send->work);
     if (work == NULL) {
-        mg_log(MG_LOG_ERROR, "could not note an unpublished request: no memory; its deadline will find it",
+        mg_log(MG_LOG_ERROR, "could not note an unpublished request: no memory; its cause will come again",
                MG_LOG_TEXT("order_id", send->order_id));
+        mg_work_give_up(send->work);
         return NULL;
     }
     memcpy(work->order_id, send->request->order_id, sizeof(work->order_id));
@@ -230,7 +231,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     mg_scheduler_wake(scheduler);
 }
 
-/* MG_TRANSIENT: no room, it stays. Anything else but MG_OK: it can never be sent. */
+/* MG_TRANSIENT: no room or no memory, it stays. Anything else but MG_OK: it can never be sent. */
 static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
 {
     struct mg_scheduler *scheduler = send->scheduler;
@@ -249,7 +250,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
         mg_buf_clear(&scheduler->scratch);
         mg_request_write(send->request, &scheduler->scratch);
         if (scheduler->scratch.failed) {
-            return mg_err_set(err, MG_PERMANENT,
+            return mg_err_set(err, mg_buf_class(&scheduler->scratch),
                               "could not write a request: larger than %zu bytes or no memory",
                               scheduler->scratch.max);
         }

@@ -54,7 +54,7 @@ enum mg_lane {
 enum mg_end {
     MG_END_ACK,
     MG_END_REJECT, /* to the dead-letter exchange */
-    MG_END_LEAVE,  /* a word of a newer version: for another instance */
+    MG_END_LEAVE,  /* a word of a newer version, or no memory: for another instance, or later */
 };
 
 /* A delivery, or a request that could not be published, until it is acked. */
@@ -70,6 +70,7 @@ struct mg_work {
     enum mg_end end;          /* what becomes of the delivery when nothing is pending any more */
     int pending;              /* confirms, marks and follow-ups that must come before the ack */
     int conflicts;            /* rounds lost to other instances */
+    int shortages;            /* rounds for which, alone, there was no memory */
     int64_t leave_at_boot_ms; /* end LEAVE: when it goes back */
 
     /* of the internal lane */
@@ -308,6 +309,9 @@ struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct m
 void mg_work_hold(struct mg_work *work); /* one thing more before the ack */
 void mg_work_release(struct mg_scheduler *scheduler, struct mg_work *work);                 /* may free it */
 void mg_work_settle(struct mg_scheduler *scheduler, struct mg_work *work, enum mg_end end); /* may free it */
+/* What follows from a cause that is settled, and not yet acked, cannot be done for want of memory: it is
+ * left, to come again and re-create its effects (law 3). NULL: there is no cause. */
+void mg_work_give_up(struct mg_work *work);
 
 /* ---- publish.c, owed.c ---- */
 

@@ -184,7 +184,8 @@ static enum mg_class file_read(const char *file, struct mg_buf *ret_text, struct
     bool is_broken = ferror(stream) != 0;
     fclose(stream);
     if (is_broken || ret_text->failed) {
-        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: not readable, or above %d bytes", file,
+        return mg_err_set(err, ret_text->is_out_of_memory ? MG_TRANSIENT : MG_BAD_INPUT,
+                          "could not read %s: not readable, above %d bytes, or no memory", file,
                           MG_DEFINITION_MAX_BYTES);
     }
     return MG_OK;
