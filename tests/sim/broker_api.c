@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "broker.h"
+#include "kernel.h"
 
 /* As in common/io/broker_publish.c. */
 #define WINDOW_MESSAGES    2048
@@ -192,7 +193,9 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
                                struct mg_broker **ret_broker, struct mg_err *err)
 {
     (void)loop;
-    (void)err;
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
+    }
     struct mg_broker *broker = calloc(1, sizeof(*broker));
     assert(broker != NULL);
     broker->options = *options;
@@ -242,7 +245,10 @@ static void delivery_end(struct mg_broker *broker, struct mg_delivery *delivery,
               message->message_id.data != NULL ? message->message_id.data : "",
               is_told ? "" : " (of no avail)");
     if (end == SIM_END_ACK && is_told && !unacked->is_settled) { /* else the broker has taken it back */
+        struct sim_node *node = sim_node();
+        sim_node_leave(); /* the checker's memory is the world's */
         sim_check_acked(message, unacked->queue);
+        sim_node_enter(node);
     }
     if (is_told) {
         sim_link_end(broker->link, unacked, end);
@@ -343,6 +349,9 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     if (broker->count >= WINDOW_MESSAGES) {
         return mg_err_set(err, MG_TRANSIENT, "the publish window is full");
     }
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
+    }
     struct sim_outgoing *outgoing = calloc(1, sizeof(*outgoing));
     assert(outgoing != NULL);
     *outgoing = (struct sim_outgoing){.previous = broker->last,
@@ -422,6 +431,9 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
     }
     if (broker->watch_count == WATCHES_MAX) {
         return mg_err_set(err, MG_PERMANENT, "more than %d queues are watched", WATCHES_MAX);
+    }
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
     }
     struct watch *watch = &broker->watches[broker->watch_count++];
     *watch = (struct watch){.broker = broker, .period_us = period_ms * 1000, .seen = seen, .arg = arg};

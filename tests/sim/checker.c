@@ -43,7 +43,9 @@ const struct mg_workflow *sim_check_workflow(const char *name)
 
 void sim_check_start(void)
 {
-    check.definitions = sim_definitions_create();
+    struct mg_err err;
+    check.definitions = sim_definitions_create(&err);
+    assert(check.definitions != NULL);
 }
 
 static bool is_published(const char *type, const char *message_id)

@@ -23,9 +23,18 @@
 #define SPAN_MIN_US     5000000 /* in which the orders of a run are posted */
 #define SPAN_MAX_US     40000000
 
+/* Of a script. */
+#define FIRST_POST_US   300000 /* by then all nodes run */
+#define POST_SPACING_US 20000
+#define FIRST_TURN_US   340000 /* the first request is on its way */
+#define TURN_US         1000000
+#define WORDS_MAX       3 /* what a service has refused for good, no operator mends */
+
 static struct {
     struct sim_table orders; /* struct sim_submitted */
     int unanswered, expected, command_number;
+    int turn;  /* the script's, in hand */
+    int words; /* said in this turn */
 } clients;
 
 struct sim_submitted *sim_submitted_find(struct mg_slice order_id)
@@ -46,7 +55,8 @@ struct sim_submitted *sim_submitted_at(int index)
 
 bool sim_clients_are_done(void)
 {
-    return clients.unanswered == 0 && sim_submitted_count() == clients.expected;
+    bool has_turns = sim_script() != NULL && clients.turn < sim_script()->turn_count;
+    return clients.unanswered == 0 && sim_submitted_count() == clients.expected && !has_turns;
 }
 
 /* ---- what they hear ---- */
@@ -174,6 +184,24 @@ static void post_garbage(void)
     (void)post(&message, "client");
 }
 
+static int workflow_draw(int number)
+{
+    const struct sim_script *script = sim_script();
+    if (script == NULL) {
+        return (int)sim_draw((uint64_t)sim_workflow_count());
+    }
+    int index = 0;
+    while (strcmp(sim_workflow_name(index), script->workflows[number]) != 0) {
+        index++;
+    }
+    return index;
+}
+
+static int64_t later_us(void)
+{
+    return sim_script() != NULL ? TURN_US : sim_draw_between(0, 20000000);
+}
+
 static void order_make(int number)
 {
     struct sim_submitted *order = calloc(1, sizeof(*order));
@@ -181,7 +209,7 @@ static void order_make(int number)
     order->number = number;
     order->is_high = sim_draw(8) == 0;
     order->has_app_id = sim_draw(8) == 0; /* its id is made of sender and message */
-    order->workflow = sim_happens(SIM_CLIENT_UNKNOWN) ? -1 : (int)sim_draw((uint64_t)sim_workflow_count());
+    order->workflow = sim_happens(SIM_CLIENT_UNKNOWN) ? -1 : workflow_draw(number);
     (void)snprintf(order->queue, sizeof(order->queue), "client.%d", (int)sim_draw(CLIENTS));
     (void)snprintf(order->message_id, sizeof(order->message_id), "order-%d", number);
     char id[96] = "", body[512];
@@ -191,7 +219,8 @@ static void order_make(int number)
         (void)snprintf(order->order_id, sizeof(order->order_id), "o%d", number);
         (void)snprintf(id, sizeof(id), "\"order_id\":\"%s\",", order->order_id);
     }
-    const char *within = sim_draw(8) == 0 ? ",\"complete_within\":\"10s\"" : "";
+    bool is_short = sim_draw(8) == 0 && sim_script() == NULL;
+    const char *within = is_short ? ",\"complete_within\":\"10s\"" : "";
     (void)snprintf(body, sizeof(body),
                    "{%s\"workflow\":\"%s\"%s%s%s, \"payload\": {\"n\": %d.50, \"who\":\"\\u00e9\"} }", id,
                    order->workflow < 0 ? "nobody" : sim_workflow_name(order->workflow),
@@ -202,10 +231,10 @@ static void order_make(int number)
     clients.unanswered++;
     keep_posting(order);
     if (sim_happens(SIM_CLIENT_TWICE)) {
-        sim_after(NULL, sim_draw_between(0, 20000000), post_again, order);
+        sim_after(NULL, later_us(), post_again, order);
     }
     if (sim_happens(SIM_CLIENT_CONFLICT)) {
-        sim_after(NULL, sim_draw_between(0, 20000000), post_other, order);
+        sim_after(NULL, later_us(), post_other, order);
     }
     if (sim_happens(SIM_CLIENT_GARBAGE)) {
         post_garbage();
@@ -238,13 +267,11 @@ static bool settle_truly(const struct mg_order_record *record, int step, struct 
            record->order.steps[step].complete_by_ms + 10000 < sim_store_now_ms();
 }
 
-static bool command_make(const struct sim_stored *stored, struct mg_command *command)
+static bool command_make(const struct sim_stored *stored, enum mg_cause_kind kind, int step,
+                         struct mg_command *command)
 {
-    static const enum mg_cause_kind KINDS[] = {MG_CAUSE_CANCEL, MG_CAUSE_RESUME,     MG_CAUSE_RESTART,
-                                               MG_CAUSE_SETTLE, MG_CAUSE_COMPENSATE, MG_CAUSE_SKIP};
     const struct mg_order_record *record = stored->record;
-    int step = (int)sim_draw((uint64_t)record->order.step_count);
-    command->kind = KINDS[sim_draw(sizeof(KINDS) / sizeof(KINDS[0]))];
+    command->kind = kind;
     command->version = sim_draw(4) == 0 ? record->order.version - 1 : record->order.version;
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", record->order_id);
     (void)snprintf(command->by, sizeof(command->by), "operator");
@@ -287,17 +314,64 @@ static void command_post(const struct mg_command *command)
 static void on_operator(void *arg)
 {
     (void)arg;
+    static const enum mg_cause_kind KINDS[] = {MG_CAUSE_CANCEL, MG_CAUSE_RESUME,     MG_CAUSE_RESTART,
+                                               MG_CAUSE_SETTLE, MG_CAUSE_COMPENSATE, MG_CAUSE_SKIP};
     struct sim_stored stored;
     struct mg_command command = {.kind = MG_CAUSE_CANCEL};
     if (sim_store_order_count() > 0) {
         sim_store_order_at((int)sim_draw((uint64_t)sim_store_order_count()), &stored);
-        if (command_make(&stored, &command)) {
+        int step = (int)sim_draw((uint64_t)stored.record->order.step_count);
+        enum mg_cause_kind kind = KINDS[sim_draw(sizeof(KINDS) / sizeof(KINDS[0]))];
+        if (command_make(&stored, kind, step, &command)) {
             sim_happened(SIM_OPERATOR);
             command_post(&command);
             if (sim_draw(4) == 0) { /* a double click */
                 command_post(&command);
             }
         }
+    }
+}
+
+/* A script's: a command may be lost, or come too early, so it is given until the order is another. */
+static void on_turn(void *arg)
+{
+    const struct sim_script *script = arg;
+    const struct sim_turn *turn = &script->turns[clients.turn];
+    struct sim_stored stored;
+    struct mg_command command = {.kind = turn->kind};
+    bool is_refused = sim_submitted_count() > 0 && sim_submitted_at(0)->workflow < 0;
+    if (is_refused) {
+        clients.turn = script->turn_count;
+    } else if (sim_submitted_count() > 0 && sim_store_find(sim_submitted_at(0)->order_id, &stored)) {
+        const struct mg_order *order = &stored.record->order;
+        enum mg_order_state state = order->state;
+        int step = 0;
+        while (step + 1 < order->step_count && order->steps[step].state != MG_STEP_FAILED) {
+            step++;
+        }
+        if (state == turn->while_it_is && clients.words < WORDS_MAX &&
+            command_make(&stored, turn->kind, step, &command)) {
+            clients.words++;
+            command_post(&command);
+        } else if (clients.words > 0 || mg_order_state_is_terminal(state)) {
+            clients.words = 0;
+            clients.turn++;
+        }
+    }
+    if (clients.turn < script->turn_count) {
+        sim_after(NULL, TURN_US, on_turn, arg);
+    }
+}
+
+static void script_start(const struct sim_script *script)
+{
+    clients.expected = 0;
+    while (script->workflows[clients.expected] != NULL) {
+        int number = clients.expected++;
+        sim_after(NULL, FIRST_POST_US + number * POST_SPACING_US, on_next, (void *)(intptr_t)number);
+    }
+    if (script->turn_count > 0) {
+        sim_after(NULL, FIRST_TURN_US, on_turn, (void *)(uintptr_t)script);
     }
 }
 
@@ -319,6 +393,10 @@ void sim_clients_start(int orders)
     }
     sim_queue_find(mg_slice_of(MG_QUEUE_ALERTS))->read = on_nothing;
     sim_queue_find(mg_slice_of(MG_QUEUE_REJECTED))->read = on_nothing;
+    if (sim_script() != NULL) {
+        script_start(sim_script());
+        return;
+    }
     clients.expected = orders;
     int64_t span_us = sim_draw_between(SPAN_MIN_US, SPAN_MAX_US);
     for (int i = 0; i < orders; i++) {

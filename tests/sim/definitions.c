@@ -13,8 +13,8 @@
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/of/${/do_key}\",\"complete_within\":\"4s\","                \
     "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
 #define VERIFY "\"verify\":{\"method\":\"GET\",\"path\":\"/of/${/do_key}\"}"
-#define DO(body)                                                                                                     \
-    "\"do\":{\"method\":\"POST\",\"path\":\"/do\",\"body\":{\"order\":\"${/order_id}\",\"n\":\"${/payload/n}\"" body \
+#define DO(body)                                                                                                       \
+    "\"do\":{\"method\":\"POST\",\"path\":\"\\/do\",\"body\":{\"order\":\"${/order_id}\",\"n\":\"${/payload/n}\"" body \
     "}}"
 #define STEP(name, service) "{\"step\":\"" name "\",\"service\":\"" service "\","
 #define RETRY(attempts)                                                                                      \
@@ -61,7 +61,7 @@ static const struct {
 
 #define SERVICE(name)                                                                                        \
     "{\"service\":\"" name "\",\"url\":\"http://127.0.0.1:1/" name                                           \
-    "\",\"tries\":2,\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
+    "\",\"headers\":{\"X-Simul\\u0061ted\":\"\\u0079es\"},\"tries\":2,\"try_timeout\":\"1500ms\",\"concurrency\":16,\"breaker\":{\"open_for\":\"2s\"}}"
 static const struct {
     const char *name, *text;
 } SERVICES[] = {{"stock", SERVICE("stock")},
@@ -94,18 +94,18 @@ const char *sim_service_name(int index)
     return SERVICES[index].name;
 }
 
-struct mg_definition *sim_definitions_create(void)
+struct mg_definition *sim_definitions_create(struct mg_err *err)
 {
     struct mg_definition *list = NULL;
     for (int i = WORKFLOW_COUNT - 1; i >= 0; i--) {
         struct mg_definition *definition = calloc(1, sizeof(*definition));
-        struct mg_err err;
         assert(definition != NULL);
-        if (mg_workflow_parse(mg_slice_of(WORKFLOWS[i].text), NULL, &definition->workflow, &err) != MG_OK) {
-            sim_violated("no_exit", "workflow %s: %s", WORKFLOWS[i].name, err.text);
-        }
         definition->next = list;
         list = definition;
+        if (mg_workflow_parse(mg_slice_of(WORKFLOWS[i].text), NULL, &definition->workflow, err) != MG_OK) {
+            mg_definitions_destroy(list);
+            return NULL;
+        }
     }
     return list;
 }

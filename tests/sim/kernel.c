@@ -5,6 +5,7 @@
 #include "kernel.h"
 
 #include <assert.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ static struct {
     uint64_t rates[SIM_FAULT_COUNT];
     sim_fn *periods[SIM_FAULT_COUNT];
     void (*on_crash)(struct sim_node *node);
-    bool is_healed;
+    bool is_healed, is_error_told;
+    jmp_buf escape; /* out of the code of a node that ends its process */
     uint64_t hash;
 } sim;
 
@@ -51,6 +53,7 @@ static const struct {
 } FAULTS[SIM_FAULT_COUNT] = {
 #define SIM_CHANCE(NAME, most)  {#NAME, false},
 #define SIM_PERIOD(NAME, least) {#NAME, true},
+#define SIM_STRUCK(NAME)        {#NAME, false},
 #include "faults.def"
 };
 
@@ -108,6 +111,27 @@ void sim_after(struct sim_node *node, int64_t delay_us, sim_fn *fn, void *arg)
                             .arg = arg});
 }
 
+/* False: a node's code has ended its process; `sim.current` still says which. What it had in hand is left. */
+static bool event_call(const struct event *event)
+{
+    if (setjmp(sim.escape) != 0) {
+        return false;
+    }
+    event->fn(event->arg);
+    return true;
+}
+
+void sim_node_abort(void)
+{
+    if (!sim.is_error_told) {
+        sim_violated("told_why_it_ends", "%s ends its process and says nothing", sim.current->name);
+    }
+    if (!sim_has_happened(SIM_NODE_MEMORY)) {
+        sim_violated("no_exit", "%s ends its process", sim.current->name);
+    }
+    longjmp(sim.escape, 1); /* NOLINT(cert-err52-cpp): what a process leaves behind is left */
+}
+
 static void event_run(struct event event)
 {
     struct sim_node *node = event.node;
@@ -120,7 +144,12 @@ static void event_run(struct event event)
         return;
     }
     sim.current = node;
-    event.fn(event.arg);
+    sim.is_error_told = false;
+    if (!event_call(&event)) {
+        struct sim_node *gone = sim.current;
+        sim.current = NULL;
+        sim.on_crash(gone);
+    }
     sim.current = NULL;
     sim.result->events++;
     if (node != NULL && node->is_alive && sim_happens(SIM_NODE_CRASH)) {
@@ -222,14 +251,57 @@ int64_t sim_draw_delay_us(int64_t typical_us)
     return sim_draw(32) == 0 ? delay_us * 10 : delay_us;
 }
 
+const struct sim_script *sim_script(void)
+{
+    return sim.options->script;
+}
+
+static bool is_at(const struct sim_strike *strike, enum sim_fault fault, uint32_t at)
+{
+    return strike->at == at && strike->fault == fault;
+}
+
+/* Whether the script has this fault at this one of its occasions. */
+static bool is_written(enum sim_fault fault)
+{
+    const struct sim_options *options = sim.options;
+    uint32_t now = ++sim.result->occasions[fault];
+    if (is_at(&options->strike, fault, now)) {
+        if (options->on_struck != NULL) {
+            options->on_struck();
+        }
+        return true;
+    }
+    for (const struct sim_strike *strike = options->script->faults; strike->at != 0; strike++) {
+        if (is_at(strike, fault, now)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool sim_happens(enum sim_fault fault)
 {
     assert(!FAULTS[fault].is_period);
-    if (sim.is_healed || sim.rates[fault] == 0 || sim_draw(1000000) >= sim.rates[fault]) {
+    if (sim.is_healed) {
+        return false;
+    }
+    if (sim.options->script != NULL ? !is_written(fault)
+                                    : sim.rates[fault] == 0 || sim_draw(1000000) >= sim.rates[fault]) {
         return false;
     }
     sim_happened(fault);
     return true;
+}
+
+uint32_t sim_occasions(enum sim_fault fault)
+{
+    return sim.result->occasions[fault];
+}
+
+bool sim_has_memory(void)
+{
+    return !sim_happens(SIM_NODE_MEMORY);
 }
 
 void sim_happened(enum sim_fault fault)
@@ -248,9 +320,25 @@ bool sim_is_time_true(void)
     return !sim_has_happened(SIM_STORE_CLOCK_JUMP);
 }
 
+/* In how long the script has this fault next; -1: never again. */
+static int64_t next_written_us(enum sim_fault fault)
+{
+    int64_t next_us = -1;
+    for (const struct sim_strike *strike = sim.options->script->faults; strike->at != 0; strike++) {
+        int64_t in_us = strike->at * INT64_C(1000) - sim.now_us;
+        if (strike->fault == fault && in_us > 0 && (next_us < 0 || in_us < next_us)) {
+            next_us = in_us;
+        }
+    }
+    return next_us;
+}
+
 int64_t sim_next_us(enum sim_fault fault)
 {
     assert(FAULTS[fault].is_period);
+    if (sim.options->script != NULL) {
+        return next_written_us(fault);
+    }
     int64_t mean_us = (int64_t)sim.rates[fault];
     return mean_us == 0 ? -1 : sim_draw_between(0, 2 * mean_us);
 }
@@ -333,6 +421,7 @@ void sim_violated(const char *name, const char *format, ...)
 void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
 {
     static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
+    sim.is_error_told = sim.is_error_told || level == MG_LOG_ERROR;
     if (!sim.options->is_traced) {
         return;
     }
@@ -358,6 +447,9 @@ void sim_kernel_start(const struct sim_options *options, struct sim_result *resu
     sim.result = result;
     sim.hash = UINT64_C(0xcbf29ce484222325);
     sim.random = options->seed;
+    if (options->script != NULL) {
+        return;
+    }
     sim_swarm_draw(options->faults, sim.rates);
     for (int i = 0; i < SIM_FAULT_COUNT; i++) {
         result->faults |= sim.rates[i] > 0 ? UINT64_C(1) << i : 0;

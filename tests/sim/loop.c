@@ -89,6 +89,9 @@ static void timer_fire(void *arg)
 struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
 {
     (void)loop;
+    if (!sim_has_memory()) {
+        return NULL;
+    }
     struct mg_timer *timer = calloc(1, sizeof(*timer));
     assert(timer != NULL);
     *timer = (struct mg_timer){.fn = fn, .arg = arg, .at_us = -1};
@@ -139,6 +142,9 @@ static void idle_turn(void *arg)
 struct mg_idle *mg_idle_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
 {
     (void)loop;
+    if (!sim_has_memory()) {
+        return NULL;
+    }
     struct mg_idle *idle = calloc(1, sizeof(*idle));
     assert(idle != NULL);
     *idle = (struct mg_idle){.fn = fn, .arg = arg};

@@ -14,7 +14,7 @@ static void on_end(void *arg, int exit_code)
 {
     struct sim_node *node = arg;
     if (exit_code != 0) {
-        sim_violated("no_exit", "%s gave up with exit code %d", node->name, exit_code);
+        sim_node_gave_up(exit_code, "see its last words");
     }
     sim_node_ended(node);
 }
@@ -35,8 +35,10 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                      .limits = MG_JSON_LIMITS_DEFAULT,
                                                      .on_end = on_end,
                                                      .arg = node};
-    return mg_scheduler_create((struct mg_loop *)(void *)node, &service->options, process->metrics,
-                               sim_definitions_create(), &service->scheduler, err);
+    struct mg_definition *definitions = sim_definitions_create(err);
+    return definitions == NULL ? err->class
+                               : mg_scheduler_create((struct mg_loop *)(void *)node, &service->options,
+                                                     process->metrics, definitions, &service->scheduler, err);
 }
 
 static void drain(struct sim_process *process)

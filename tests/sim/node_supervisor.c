@@ -15,7 +15,8 @@ static void on_session(void *arg, bool is_up, const char *reason)
 static void on_refused(void *arg, const char *reason)
 {
     (void)arg;
-    sim_violated("no_exit", "%s: the store must not be used: %s", sim_node()->name, reason);
+    sim_node_gave_up(1, reason);
+    sim_node_ended(sim_node());
 }
 
 static void on_broker(void *arg, bool is_up, const char *reason)
@@ -71,7 +72,9 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     if (class == MG_OK) {
         class = mg_broker_create(loop, &broker, &supervisor->broker, err);
     }
-    assert(class != MG_OK || supervisor_lead_start(supervisor));
+    if (class == MG_OK && !supervisor_lead_start(supervisor)) {
+        class = mg_err_set(err, MG_TRANSIENT, "no memory");
+    }
     return class;
 }
 

@@ -12,6 +12,7 @@
 
 #include "broker.h"
 
+#define EXIT_FOR_GOOD      2        /* RestartPreventExitStatus of deploy/systemd */
 #define DEAD_MAX_US        10000000 /* until the next process; mostly less than a second */
 #define PATIENCE_US        90000000 /* systemd's default TimeoutStopSec */
 #define PAUSE_MAX_US       60000000
@@ -24,12 +25,26 @@ static const struct sim_program *const PROGRAMS[SIM_ROLE_COUNT] = {
     [SIM_SUPERVISOR] = &sim_program_supervisor,
 };
 
+static bool is_closing; /* whoever ends now does not come again */
+
+static void kill_now(struct sim_node *node);
+
 /* ---- a life ---- */
+
+void sim_node_gave_up(int exit_code, const char *why)
+{
+    bool may_give_up = (sim_has_happened(SIM_NODE_MEMORY) && exit_code != EXIT_FOR_GOOD) ||
+                       sim_has_happened(SIM_STORE_DENIED);
+    if (!may_give_up) {
+        sim_violated("no_exit", "%s gave up with exit code %d: %s", sim_node()->name, exit_code, why);
+    }
+    sim_trace("gave up with exit code %d: %s", exit_code, why);
+}
 
 static void start(void *arg)
 {
     struct sim_node *node = arg;
-    if (node->is_alive) {
+    if (node->is_alive || is_closing) {
         return;
     }
     struct sim_process *old = node->service, *process = calloc(1, sizeof(*process));
@@ -44,9 +59,12 @@ static void start(void *arg)
     sim_node_enter(node);
     sim_trace("start %s", process->instance);
     enum mg_class class = PROGRAMS[node->role]->start(process, node, &err);
+    if (class != MG_OK) {
+        sim_node_gave_up(class == MG_BAD_INPUT ? EXIT_FOR_GOOD : 1, err.text);
+    }
     sim_node_leave();
     if (class != MG_OK) {
-        sim_violated("no_exit", "%s cannot start: %s", node->name, err.text);
+        kill_now(node);
     }
 }
 
@@ -62,6 +80,10 @@ static void finish_now(void *arg)
     struct sim_process *process = node->service;
     sim_trace("end %s", process->instance);
     PROGRAMS[node->role]->finish(process);
+    process->has_finished = true;
+    if (is_closing) {
+        mg_metrics_destroy(process->metrics);
+    }
     node->is_alive = false;
     start_later(node);
 }
@@ -159,6 +181,29 @@ static void on_skew(void *arg)
     }
 }
 
+void sim_nodes_end(void)
+{
+    is_closing = true;
+    for (int i = 0; i < sim_node_count(); i++) {
+        struct sim_node *node = sim_node_at(i);
+        if (node->is_alive) {
+            sim_after(node, 0, drain_now, node);
+        } else {
+            mg_metrics_destroy(((struct sim_process *)node->service)->metrics);
+        }
+    }
+}
+
+bool sim_nodes_have_ended(void)
+{
+    for (int i = 0; i < sim_node_count(); i++) {
+        if (sim_node_at(i)->is_alive) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void sim_nodes_heal(void)
 {
     for (int i = 0; i < sim_node_count(); i++) {
@@ -173,8 +218,9 @@ void sim_nodes_heal(void)
 void sim_nodes_start(void)
 {
     const int64_t least[] = {[SIM_SCHEDULER] = 1, [SIM_AGENT] = 1, [SIM_SUPERVISOR] = 2};
+    const int64_t of_script[] = {[SIM_SCHEDULER] = 2, [SIM_AGENT] = 1, [SIM_SUPERVISOR] = 2};
     for (int role = 0; role < SIM_ROLE_COUNT; role++) {
-        int64_t count = sim_draw_between(least[role], 3);
+        int64_t count = sim_script() != NULL ? of_script[role] : sim_draw_between(least[role], 3);
         for (int number = 1; number <= count; number++) {
             struct sim_node *node = sim_node_add((enum sim_role)role, number);
             node->boot_ahead_us = sim_draw_between(60000000, INT64_C(100000000000));

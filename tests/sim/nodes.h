@@ -12,7 +12,7 @@ struct sim_process {
     char instance[64];
     struct mg_metrics *metrics; /* nobody reads them: those of the node's first life */
     void *service;              /* the program's own */
-    bool is_ending;
+    bool is_ending, has_finished;
 };
 
 /* What a service's main.c is to the real one. */
@@ -28,10 +28,16 @@ void sim_nodes_start(void);
 void sim_nodes_heal(void); /* the dead are started at once; who is paused goes on by itself */
 /* The running node's service has ended in good order, and its process goes. */
 void sim_node_ended(struct sim_node *node);
+/* The running node's service gives up. It may if it lacked memory, for then it comes again, unless by its
+ * exit code no service manager starts it again; and if it lacked a privilege. Else this ends the run. */
+void sim_node_gave_up(int exit_code, const char *why);
+/* All is over: every node that runs ends in good order, and none comes again. */
+void sim_nodes_end(void);
+bool sim_nodes_have_ended(void);
 
 /* definitions.c: what the workflows and the services of a run are. */
 struct mg_definition;
-struct mg_definition *sim_definitions_create(void); /* of all workflows, for a scheduler */
+struct mg_definition *sim_definitions_create(struct mg_err *err); /* of all workflows; NULL: no memory */
 int sim_workflow_count(void);
 const char *sim_workflow_name(int index);
 int sim_service_count(void);

@@ -233,7 +233,10 @@ static void on_arrival(void *arg)
 enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
                                     struct mg_http_client **ret_client, struct mg_err *err)
 {
-    (void)loop, (void)options, (void)err;
+    (void)loop, (void)options;
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: no memory");
+    }
     struct mg_http_client *client = calloc(1, sizeof(*client));
     assert(client != NULL);
     client->node = sim_node();
@@ -338,7 +341,9 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
                                   mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
                                   struct mg_err *err)
 {
-    (void)err;
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    }
     struct mg_http_call *call = calloc(1, sizeof(*call));
     assert(call != NULL);
     call->node = client->node;

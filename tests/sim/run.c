@@ -24,6 +24,7 @@
 #define BOUND_US INT64_C(900000000)
 /* After the end: what a remote service does late, and what nobody expects any more. */
 #define LINGER_US    40000000
+#define ENDING_US    15000000 /* a node's, that has nothing in hand */
 #define LOOK_US      500000
 #define SAFETY_SHARE 4   /* one run in so many never heals */
 #define PATIENCE_S   120 /* of the real clock, with sanitizers: a run takes well under a second without */
@@ -39,7 +40,9 @@ static void look(void *arg)
 {
     (void)arg;
     is_over = sim_check_unfinished() == NULL;
-    sim_after(NULL, LOOK_US, look, NULL);
+    if (!is_over) {
+        sim_after(NULL, LOOK_US, look, NULL);
+    }
 }
 
 static void heal(void)
@@ -52,30 +55,76 @@ static void heal(void)
     sim_nodes_heal();
 }
 
-static void run(const struct sim_options *options, struct sim_result *result)
+/* Until everything has ended; once more too long is too long. */
+static void end_wait(int64_t since_us, const char *what)
 {
-    sim_kernel_start(options, result);
-    bool is_safety = sim_draw(SAFETY_SHARE) == 0;
-    int64_t faults_us = sim_draw_between(FAULTS_MIN_US, FAULTS_MAX_US);
+    look(NULL);
+    sim_kernel_run(since_us + BOUND_US, over);
+    const char *unfinished = sim_check_unfinished();
+    if (unfinished != NULL) {
+        sim_violated("liveness", "%lld s after %s %s", (long long)(BOUND_US / 1000000), what, unfinished);
+    }
+    is_over = false;
+}
+
+static void ends_note(const struct sim_script *script, struct sim_result *result)
+{
+    for (int i = 0; script->workflows[i] != NULL; i++) {
+        struct sim_stored stored;
+        bool is_stored = sim_store_find(sim_submitted_at(i)->order_id, &stored);
+        result->ends[i] = is_stored ? stored.record->order.state : MG_ORDER_STATE_COUNT;
+    }
+}
+
+/* No fault goes on by itself here, so there is nothing to heal, but whatever a strike has slowed down. */
+static void script_run(const struct sim_options *options, struct sim_result *result)
+{
+    sim_kernel_run(options->script->least_ms * INT64_C(1000), over);
+    end_wait(sim_now_us(), "the script");
+    ends_note(options->script, result);
+    heal();
+    if (sim_has_happened(SIM_REMOTE_LATE)) {
+        sim_kernel_run(sim_now_us() + LINGER_US, over);
+    }
+    sim_check_end(true);
+    sim_nodes_end();
+    sim_kernel_run(sim_now_us() + ENDING_US, sim_nodes_have_ended);
+    if (!sim_nodes_have_ended()) {
+        sim_violated("liveness", "a node that was told to end has not ended");
+    }
+    if (options->on_finished != NULL) {
+        options->on_finished();
+    }
+}
+
+static void world_start(const struct sim_options *options)
+{
     sim_check_start();
     sim_broker_start();
     sim_store_start();
     sim_remote_start();
     sim_clients_start(options->orders);
     sim_nodes_start();
+}
+
+static void run(const struct sim_options *options, struct sim_result *result)
+{
+    sim_kernel_start(options, result);
+    if (options->script != NULL) {
+        world_start(options);
+        script_run(options, result);
+        sim_kernel_finish();
+        return;
+    }
+    bool is_safety = sim_draw(SAFETY_SHARE) == 0;
+    int64_t faults_us = sim_draw_between(FAULTS_MIN_US, FAULTS_MAX_US);
+    world_start(options);
     sim_kernel_run(faults_us, over);
     if (is_safety) {
         sim_check_end(false);
     } else {
         heal();
-        look(NULL);
-        sim_kernel_run(faults_us + BOUND_US, over);
-        const char *unfinished = sim_check_unfinished();
-        if (unfinished != NULL) {
-            sim_violated("liveness", "%lld s after the last fault %s", (long long)(BOUND_US / 1000000),
-                         unfinished);
-        }
-        is_over = false;
+        end_wait(faults_us, "the last fault");
         int64_t end_us = sim_now_us() + LINGER_US;
         sim_kernel_run(end_us, over);
         sim_check_end(true);

@@ -54,6 +54,7 @@ int64_t sim_true_ms(void); /* the true time, in milliseconds since 1970 */
 enum sim_fault {
 #define SIM_CHANCE(NAME, most)  SIM_##NAME,
 #define SIM_PERIOD(NAME, least) SIM_##NAME,
+#define SIM_STRUCK(NAME)        SIM_##NAME,
 #include "faults.def"
     SIM_FAULT_COUNT
 };
@@ -69,6 +70,11 @@ bool sim_happens(enum sim_fault fault);
  * has come ask sim_is_healed(), tell sim_happened(), and plan the next. */
 int64_t sim_next_us(enum sim_fault fault);
 void sim_happened(enum sim_fault fault);
+uint32_t sim_occasions(enum sim_fault fault); /* how often this chance was asked for, in a script's run */
+/* What an adapter's own allocation does: false once in a while, if a script says so. */
+bool sim_has_memory(void);
+/* The running node calls abort(), having said why; ends the run if it has not, or had no reason to. */
+void sim_node_abort(void) __attribute__((noreturn));
 /* The same, done by the kernel: calls `fn` (with NULL, in the world) each time, until the run is healed. */
 void sim_every(enum sim_fault fault, sim_fn *fn);
 bool sim_has_happened(enum sim_fault fault); /* in this run, at least once */

@@ -227,7 +227,11 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
         }
         mg_pg_params_seal(statements[i].params);
         if (statements[i].params->failed) {
-            mg_pg_refuse(pg, MG_PG_DATA, "the values are too large to be sent to the database", fn, arg);
+            bool is_shortage = statements[i].params->is_out_of_memory;
+            mg_pg_refuse(pg, is_shortage ? MG_PG_BUSY : MG_PG_DATA,
+                         is_shortage ? "there is no memory for the values of a database call"
+                                     : "the values are too large to be sent to the database",
+                         fn, arg);
             return;
         }
     }
@@ -250,14 +254,19 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
 enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *options, struct mg_pg **ret_pg,
                            struct mg_err *err)
 {
-    (void)err;
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare the database's session: no memory");
+    }
     struct mg_pg *pg = calloc(1, sizeof(*pg));
     assert(pg != NULL);
     pg->options = *options;
     pg->reconnect = mg_timer_create(loop, on_reconnect, pg);
     pg->watchdog = mg_timer_create(loop, on_watchdog, pg);
     pg->idle = mg_idle_create(loop, on_idle, pg);
-    assert(pg->reconnect != NULL && pg->watchdog != NULL && pg->idle != NULL);
+    if (pg->reconnect == NULL || pg->watchdog == NULL || pg->idle == NULL) {
+        mg_pg_destroy(pg);
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare the database's session: no memory");
+    }
     mg_timer_start(pg->reconnect, 0, 0);
     *ret_pg = pg;
     return MG_OK;

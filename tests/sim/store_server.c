@@ -23,6 +23,20 @@ struct sim_server sim_server;
 
 /* ---- requests ---- */
 
+/* Its own memory, since what is on its way outlives whoever sent it. */
+static void params_copy(const struct mg_pg_params *from, struct mg_pg_params *ret_params)
+{
+    *ret_params = *from;
+    for (int i = 0; i < from->count; i++) {
+        struct mg_buf *bytes = &ret_params->items[i].bytes;
+        if (bytes->data != NULL) {
+            bytes->data = malloc(bytes->capacity);
+            assert(bytes->data != NULL);
+            memcpy(bytes->data, from->items[i].bytes.data, bytes->len + 1);
+        }
+    }
+}
+
 struct sim_request *sim_request_create(const struct mg_pg_statement *statements, int count)
 {
     struct sim_request *request = calloc(1, sizeof(*request));
@@ -35,8 +49,7 @@ struct sim_request *sim_request_create(const struct mg_pg_statement *statements,
         request->sqls[i] = statements[i].sql;
         request->is_write = request->is_write || sim_statement_of(statements[i].sql)->is_write;
         if (statements[i].params != NULL) {
-            request->params[i] = *statements[i].params;
-            statements[i].params->count = 0;
+            params_copy(statements[i].params, &request->params[i]);
         }
     }
     return request;
@@ -259,6 +272,10 @@ static bool goes_wrong(struct sim_request *request)
         request_fail(request, "57014", "canceling statement due to statement timeout");
     } else if (request->is_write && sim_server.is_read_only) {
         request_fail(request, "25006", "cannot write in a read-only transaction");
+    } else if (sim_happens(SIM_STORE_DENIED)) {
+        request_fail(request, "42501", "permission denied");
+    } else if (request->is_write && sim_happens(SIM_STORE_FULL)) {
+        request_fail(request, "53100", "could not extend file: No space left on device");
     } else if (request->is_write && sim_happens(SIM_STORE_ABORTED)) {
         request_abort(request);
     } else if (request->is_write && sim_happens(SIM_STORE_UNKNOWN_LOST)) {

@@ -215,7 +215,7 @@ struct sim_request {
     const char *what;
 };
 
-/* Takes the values out of `statements`; the answer frees it. */
+/* Copies the values; the answer frees it. */
 struct sim_request *sim_request_create(const struct mg_pg_statement *statements, int count);
 void sim_request_hold(struct sim_request *request);
 void sim_request_release(struct sim_request *request);

@@ -13,6 +13,7 @@ static const struct {
 } FAULTS[SIM_FAULT_COUNT] = {
 #define SIM_CHANCE(NAME, most)  {false, (most)},
 #define SIM_PERIOD(NAME, least) {true, (least)*UINT64_C(1000000)},
+#define SIM_STRUCK(NAME)        {false, 0},
 #include "faults.def"
 };
 
@@ -21,6 +22,10 @@ void sim_swarm_draw(uint64_t faults, uint64_t ret_rates[SIM_FAULT_COUNT])
     static_assert(SIM_FAULT_COUNT <= 64, "faults are bits of one word");
     uint64_t share = 5 + sim_draw(46); /* of a hundred: how many faults this run has */
     for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        ret_rates[i] = 0;
+        if (FAULTS[i].worst == 0) {
+            continue;
+        }
         /* Drawn for every fault, so that dropping one leaves the rates of the others as they are. */
         bool is_chosen = sim_draw(100) < share;
         uint64_t mildness = UINT64_C(1) << sim_draw(4);

@@ -1,0 +1,366 @@
+/*
+ * makegood-torture: plays each scenario once to count its occasions for a fault, and then once for each of
+ * them, with that one fault there: the n-th allocation fails, a process dies after its n-th event, the n-th
+ * publish is refused, the n-th commit is done and nobody hears of it. Each run is judged as all of the
+ * simulator's are; beyond that, nothing may be left in memory, and the orders must end as they do without the
+ * fault.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "run.h"
+#include "scenarios.h"
+
+#define SCENARIOS_MAX 32
+#define JOBS_MAX      64
+#define TOLD_MAX      20 /* violations that one job tells */
+
+static const char USAGE[] =
+    "usage: tests/sim/torture/run [--scenario NAME] [--fault NAME] [--every N] [--seed SEED] [--jobs N]\n"
+    "       tests/sim/torture/run --scenario NAME [--strike FAULT@N] [--seed SEED] [--trace]\n"
+    "  --scenario NAME   this one alone; scenarios.c has them all\n"
+    "  --fault NAME      strike with this one alone, as faults.def names it; NODE_MEMORY: an allocation fails\n"
+    "  --every N         only each N-th occasion of each fault (1)\n"
+    "  --seed SEED       of delays and the like (1)\n"
+    "  --strike FAULT@N  one run, with the fault at its N-th occasion; FAULT@0: undisturbed\n"
+    "  --trace           print everything that happens, and who called where it struck\n"
+    "  --jobs N          processes at a time (as many as there are processors)\n";
+
+enum kind { ALLOCATIONS, DEATHS, BROKER, STORE, REMOTE, CLIENT, KIND_COUNT };
+static const char *const HEADS[KIND_COUNT] = {"memory", "deaths", "broker", "store", "remote", "client"};
+
+struct tally {
+    uint64_t runs[SCENARIOS_MAX][KIND_COUNT];
+    uint64_t violations[SCENARIOS_MAX];
+    uint64_t told;
+};
+
+struct plan {
+    struct sim_options options;
+    int scenario, fault; /* -1: all */
+    int jobs;
+    uint32_t every;
+    bool is_one;
+};
+
+static enum kind kind_of(enum sim_fault fault)
+{
+    static const char *const PREFIXES[KIND_COUNT] = {"NODE_MEMORY", "NODE_",   "BROKER_",
+                                                     "STORE_",      "REMOTE_", "CLIENT_"};
+    int kind = 0;
+    while (strncmp(sim_fault_name(fault), PREFIXES[kind], strlen(PREFIXES[kind])) != 0) {
+        kind++;
+    }
+    return (enum kind)kind;
+}
+
+/* Those after which an order may rightly end in another way: its service said no, or nothing that the next
+ * step can use; or its client did. */
+static bool may_end_otherwise(enum sim_fault fault)
+{
+    return fault == SIM_REMOTE_REFUSES || fault == SIM_REMOTE_GARBAGE || kind_of(fault) == CLIENT;
+}
+
+static void ends_compare(const struct sim_result *calm, const struct sim_options *options,
+                         struct sim_result *result)
+{
+    if (result->violated[0] != '\0') {
+        return;
+    }
+    if (result->happened[options->strike.fault] == 0) {
+        (void)snprintf(result->violated, sizeof(result->violated), "same_seed_same_trace");
+        (void)snprintf(result->what, sizeof(result->what),
+                       "the run has not come to where it was to be struck");
+    }
+    /* An operator's word may come too late, or once the service has refused for good. */
+    bool is_other = may_end_otherwise(options->strike.fault) || options->script->turn_count > 0;
+    for (int i = 0; options->script->workflows[i] != NULL && !is_other; i++) {
+        if (result->ends[i] != calm->ends[i]) {
+            (void)snprintf(result->violated, sizeof(result->violated), "same_end");
+            (void)snprintf(result->what, sizeof(result->what), "order %d ends as %s instead of %s", i,
+                           mg_order_state_name(result->ends[i]), mg_order_state_name(calm->ends[i]));
+        }
+    }
+}
+
+static void strike(const struct plan *plan, int scenario, struct sim_strike strike,
+                   const struct sim_result *calm, struct tally *tally)
+{
+    struct sim_options options = plan->options;
+    struct sim_result result;
+    options.script = sim_scenario_at(scenario);
+    options.strike = strike;
+    sim_run(&options, &result);
+    ends_compare(calm, &options, &result);
+    tally->runs[scenario][kind_of(strike.fault)]++;
+    if (result.violated[0] != '\0') {
+        tally->violations[scenario]++;
+        if (tally->told++ < TOLD_MAX) {
+            (void)printf(
+                "VIOLATED %s: %s\n    tests/sim/torture/run --seed %llu --scenario %s --strike %s@%u --trace\n",
+                result.violated, result.what, (unsigned long long)options.seed, options.script->name,
+                sim_fault_name(strike.fault), strike.at);
+            (void)fflush(stdout);
+        }
+    }
+}
+
+/* The run without a strike; ends everything if it is not right by itself. */
+static void calm_run(const struct plan *plan, int scenario, struct sim_result *ret_result)
+{
+    struct sim_options options = plan->options;
+    options.script = sim_scenario_at(scenario);
+    options.strike.at = 0;
+    sim_run(&options, ret_result);
+    if (ret_result->violated[0] != '\0') {
+        (void)printf("VIOLATED undisturbed, %s: %s: %s\n", options.script->name, ret_result->violated,
+                     ret_result->what);
+        (void)fflush(stdout);
+        exit(1);
+    }
+}
+
+static bool is_wanted(int wanted, int one)
+{
+    return wanted < 0 || wanted == one;
+}
+
+static void job_run(const struct plan *plan, int job, struct tally *tally)
+{
+    uint64_t number = 0;
+    for (int scenario = 0; scenario < sim_scenario_count(); scenario++) {
+        struct sim_result calm;
+        if (!is_wanted(plan->scenario, scenario)) {
+            continue;
+        }
+        calm_run(plan, scenario, &calm);
+        for (int fault = 0; fault < SIM_FAULT_COUNT; fault++) {
+            uint32_t last = is_wanted(plan->fault, fault) ? calm.occasions[fault] : 0;
+            for (uint32_t at = 1; at <= last; at += plan->every) {
+                if (number++ % (uint64_t)plan->jobs == (uint64_t)job) {
+                    strike(plan, scenario, (struct sim_strike){(enum sim_fault)fault, at}, &calm, tally);
+                }
+            }
+        }
+    }
+}
+
+/* False: a job did not come to its end. */
+static bool jobs_run(const struct plan *plan, struct tally *tallies)
+{
+    bool is_whole = true;
+    for (int job = 0; job < plan->jobs; job++) {
+        (void)fflush(stdout);
+        pid_t child = fork();
+        assert(child >= 0);
+        if (child == 0) {
+            job_run(plan, job, &tallies[job]);
+            (void)fflush(stdout);
+            _exit(0);
+        }
+    }
+    int status = 0;
+    while (wait(&status) > 0 || errno == EINTR) {
+        is_whole = is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    return is_whole;
+}
+
+static uint64_t report(const struct plan *plan, const struct tally *tallies, double seconds)
+{
+    uint64_t runs = 0, violations = 0;
+    (void)printf("%-14s", "scenario");
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        (void)printf(" %7s", HEADS[kind]);
+    }
+    (void)printf(" violations\n");
+    for (int i = 0; i < sim_scenario_count(); i++) {
+        uint64_t here = 0;
+        (void)printf("%-14s", sim_scenario_at(i)->name);
+        for (int kind = 0; kind < KIND_COUNT; kind++) {
+            uint64_t count = 0;
+            for (int job = 0; job < plan->jobs; job++) {
+                count += tallies[job].runs[i][kind];
+            }
+            (void)printf(" %7llu", (unsigned long long)count);
+            runs += count;
+        }
+        for (int job = 0; job < plan->jobs; job++) {
+            here += tallies[job].violations[i];
+        }
+        violations += here;
+        (void)printf(" %10llu\n", (unsigned long long)here);
+    }
+    (void)printf("%llu runs in %.1f s, %llu violations\n", (unsigned long long)runs, seconds,
+                 (unsigned long long)violations);
+    return violations;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int all_run(const struct plan *plan)
+{
+    size_t size = JOBS_MAX * sizeof(struct tally);
+    struct tally *tallies = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert(tallies != MAP_FAILED && sim_scenario_count() <= SCENARIOS_MAX);
+    double began_s = seconds_now();
+    bool is_whole = jobs_run(plan, tallies);
+    return report(plan, tallies, seconds_now() - began_s) == 0 && is_whole ? 0 : 1;
+}
+
+/* ---- one ---- */
+
+static void on_struck(void)
+{
+    void *frames[24];
+    (void)fflush(stdout);
+    backtrace_symbols_fd(frames, backtrace(frames, 24), STDOUT_FILENO);
+}
+
+static int one_run(struct plan *plan)
+{
+    struct sim_result calm, result;
+    calm_run(plan, plan->scenario, &calm);
+    plan->options.script = sim_scenario_at(plan->scenario);
+    plan->options.on_struck = plan->options.is_traced ? on_struck : NULL;
+    sim_run(&plan->options, &result);
+    if (plan->options.strike.at > 0) {
+        ends_compare(&calm, &plan->options, &result);
+    }
+    (void)printf("%s, %.1f simulated seconds, %llu events, trace %016llx\n", plan->options.script->name,
+                 (double)result.simulated_us / 1e6, (unsigned long long)result.events,
+                 (unsigned long long)result.trace_hash);
+    for (int i = 0; plan->options.script->workflows[i] != NULL; i++) {
+        (void)printf("order %d: %s\n", i, mg_order_state_name(result.ends[i]));
+    }
+    if (result.violated[0] == '\0') {
+        (void)printf("no violation\n");
+        return 0;
+    }
+    (void)printf("VIOLATED %s: %s\n", result.violated, result.what);
+    return 1;
+}
+
+/* ---- options ---- */
+
+static void usage_fail(const char *what, const char *word)
+{
+    (void)fprintf(stderr, "%s: %s\n%s", word, what, USAGE);
+    exit(2);
+}
+
+static uint64_t number_parse(const char *text, uint64_t least)
+{
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (end == text || *end != '\0' || number < least) {
+        usage_fail("no such number is possible", text);
+    }
+    return number;
+}
+
+static int scenario_parse(const char *name)
+{
+    for (int i = 0; i < sim_scenario_count(); i++) {
+        if (strcmp(sim_scenario_at(i)->name, name) == 0) {
+            return i;
+        }
+    }
+    usage_fail("no scenario is called so; scenarios.c names them", name);
+    return -1;
+}
+
+static int fault_parse(const char *name, size_t len)
+{
+    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
+        const char *known = sim_fault_name((enum sim_fault)i);
+        if (strlen(known) == len && memcmp(known, name, len) == 0) {
+            return i;
+        }
+    }
+    usage_fail("no fault is called so; faults.def names them", name);
+    return -1;
+}
+
+static struct sim_strike strike_parse(const char *text)
+{
+    size_t len = strcspn(text, "@");
+    if (text[len] == '\0') {
+        usage_fail("a strike is FAULT@N", text);
+    }
+    enum sim_fault fault = (enum sim_fault)fault_parse(text, len);
+    return (struct sim_strike){fault, (uint32_t)number_parse(text + len + 1, 0)};
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {
+        {"scenario", required_argument, NULL, 'n'},
+        {"fault", required_argument, NULL, 'f'},
+        {"every", required_argument, NULL, 'e'},
+        {"seed", required_argument, NULL, 's'},
+        {"strike", required_argument, NULL, 'x'},
+        {"trace", no_argument, NULL, 't'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct plan plan = {.options = {.seed = 1, .on_finished = sim_memory_check},
+                        .scenario = -1,
+                        .fault = -1,
+                        .every = 1,
+                        .jobs = processors > 0 && processors < JOBS_MAX ? (int)processors : 1};
+    for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
+        switch (option) {
+        case 'n':
+            plan.scenario = scenario_parse(optarg);
+            break;
+        case 'f':
+            plan.fault = fault_parse(optarg, strlen(optarg));
+            break;
+        case 'e':
+            plan.every = (uint32_t)number_parse(optarg, 1);
+            break;
+        case 's':
+            plan.options.seed = number_parse(optarg, 1);
+            break;
+        case 'x':
+            plan.options.strike = strike_parse(optarg);
+            plan.is_one = true;
+            break;
+        case 't':
+            plan.options.is_traced = true;
+            plan.is_one = true;
+            break;
+        case 'j':
+            plan.jobs = (int)number_parse(optarg, 1) < JOBS_MAX ? (int)number_parse(optarg, 1) : JOBS_MAX;
+            break;
+        case 'h':
+            (void)fputs(USAGE, stdout);
+            return 0;
+        default:
+            (void)fputs(USAGE, stderr);
+            return 2;
+        }
+    }
+    if (plan.is_one && plan.scenario < 0) {
+        usage_fail("one run is of one --scenario", "--strike, --trace");
+    }
+    return plan.is_one ? one_run(&plan) : all_run(&plan);
+}
