@@ -230,11 +230,17 @@ static enum mg_verdict order_expire(struct mg_decider *decider)
  * written. */
 static enum mg_verdict step_due(struct mg_decider *decider)
 {
-    const struct mg_step *step = &decider->order.steps[decider->cause->step];
+    struct mg_step *step = &decider->order.steps[decider->cause->step];
     bool is_waiting = step->state == MG_STEP_WAITING || step->state == MG_STEP_UNKNOWN ||
                       step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING;
     if (!is_waiting || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the step no longer waits after this attempt");
+    }
+    if (step->due_at_ms > decider->context->now_ms &&
+        mg_judge_is_wait_too_long(decider, decider->cause->step)) {
+        step->due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+        decider->is_changed = true;
+        return mg_decider_end(decider, MG_GO, "a clock that was ahead had it wait for too long");
     }
     if (step->due_at_ms == 0 || step->due_at_ms > decider->context->now_ms) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the step's wait is not over");

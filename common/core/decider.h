@@ -63,6 +63,8 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
 enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
+/* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it. */
+bool mg_judge_is_wait_too_long(const struct mg_decider *decider, int step);
 
 /* operator.c */
 enum mg_verdict mg_operator_decide(struct mg_decider *decider);

@@ -26,6 +26,30 @@ static int64_t park_until_ms(const struct mg_decider *decider)
     return decider->context->now_ms + decider->context->park_ms;
 }
 
+/* The longest that a wait of this step for this reason can be. */
+static int64_t wait_max_ms(const struct mg_decider *decider, int index)
+{
+    const struct mg_retry_plan *retry = retry_of(decider, index);
+    enum mg_reason reason = decider->order.steps[index].reason;
+    if (reason == MG_REASON_COOLING_DOWN) {
+        return retry->cool_down_ms;
+    }
+    if (reason == MG_REASON_REMOTE_WORKING) {
+        return decider->plan->steps[index].poll_ms;
+    }
+    bool is_answered = reason == MG_REASON_REPLY_TRANSIENT || reason == MG_REASON_REPLY_PERMANENT ||
+                       reason == MG_REASON_REPLY_UNKNOWN || reason == MG_REASON_VERIFIED_ABSENT;
+    return mg_later(retry->max_backoff_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
+}
+
+/* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. */
+bool mg_judge_is_wait_too_long(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    return step->due_at_ms > step->quiet_at_ms &&
+           step->due_at_ms - decider->context->now_ms > wait_max_ms(decider, index);
+}
+
 /* A service that cannot be reached at all: waiting for it is no failure (law 7). A full window is about
  * requests that have not gone out, and says nothing about one that has. */
 static bool is_service_away(const struct mg_decider *decider, int index)

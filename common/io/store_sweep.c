@@ -18,6 +18,8 @@
 /* A status is owed by its event from the commit on in the worst case; its scheduler gets this long to send
  * it. */
 #define OWED_REST "interval '1 second'"
+/* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
+#define WOKEN MG_SQL_TIME("1")
 
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
  */
@@ -30,23 +32,25 @@ static const struct mg_sql SWEEP = {
     "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = c.now FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
     " locked AS MATERIALIZED ("
-    "  SELECT order_id, version FROM order_process"
+    "  SELECT order_id, version, wake_at = " WOKEN " AS is_woken FROM order_process"
     "  WHERE wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
     /* The same version in the statement's snapshot, from which the steps are read, too. */
     " candidate AS MATERIALIZED ("
-    "  SELECT p.order_id, p.version, p.seq, p.process_state, CASE WHEN p.goal = 'processed'"
+    "  SELECT p.order_id, p.version, p.seq, p.process_state, l.is_woken, CASE WHEN p.goal = 'processed'"
     "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
     "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
     " open_step AS MATERIALIZED ("
     "  SELECT s.order_id, s.step, s.attempt, s.state, s.state IN ('running', 'undo_running') AS is_running,"
-    "   CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline"
+    "   CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline,"
+    "   c.is_woken"
     "  FROM candidate c JOIN order_step s ON s.order_id = c.order_id"
     "  WHERE s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone',"
     "   'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating'))),"
     " found AS MATERIALIZED ("
     "  SELECT order_id, CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, deadline"
     "  FROM open_step WHERE deadline <= (SELECT now FROM clock)"
+    "   OR (is_woken AND NOT is_running AND deadline IS NOT NULL)"
     "  UNION ALL"
     "  SELECT order_id, 'expired', '', 0, complete_by FROM candidate"
     "  WHERE complete_by <= (SELECT now FROM clock)"
@@ -76,8 +80,11 @@ static const struct mg_sql SWEEP = {
     "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = n.order_id),"
     " owing AS MATERIALIZED ("
     "  SELECT e.order_id, min(e.version) AS version FROM order_event e CROSS JOIN clock k"
-    "  WHERE e.owed AND e.at <= k.now - " OWED_REST " AND EXISTS (SELECT FROM leader)"
-    "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at <= k.now - $4::bigint * interval '1 millisecond')"
+    "  WHERE e.owed AND EXISTS (SELECT FROM leader)"
+    /* What is of the future was written by a clock that was ahead. */
+    "   AND (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ")"
+    "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at > k.now"
+    "    OR e.owed_asked_at <= k.now - $4::bigint * interval '1 millisecond')"
     "  GROUP BY e.order_id ORDER BY e.order_id LIMIT $3::bigint),"
     " remembered AS ("
     "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"
@@ -184,4 +191,54 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
     mg_pg_add_int(&params, options->grace_before_ms);
     mg_pg_add_int(&params, options->overdue_limit);
     mg_store_send_one(store, &SWEEP, &params, on_swept, job);
+}
+
+/* ---- waking ---- */
+
+/* $1 epoch, $2 holder, $3 limit */
+/* clang-format off */
+static const struct mg_sql WAKE = {
+    "wake",
+    "WITH leader AS ("
+    "  UPDATE supervisor_leader SET seen_at = " MG_SQL_NOW
+    "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
+    " asleep AS MATERIALIZED ("
+    "  SELECT order_id FROM order_process WHERE wake_at > " WOKEN " AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY wake_at DESC LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
+    " woken AS ("
+    "  UPDATE order_process p SET wake_at = " WOKEN " FROM asleep a WHERE p.order_id = a.order_id RETURNING 1)"
+    " SELECT EXISTS (SELECT FROM leader), (SELECT count(*) FROM woken) >= $3::bigint"};
+/* clang-format on */
+
+struct wake_job {
+    struct mg_store_job base;
+    mg_store_wake_fn *done;
+    void *arg;
+};
+
+static void on_woken(void *arg, const struct mg_pg_answer *reply)
+{
+    struct wake_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err == NULL) {
+        job->done(job->arg, mg_rows_bool(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1), NULL);
+    } else {
+        job->done(job->arg, false, false, mg_store_error(reply, "wake the open orders", &err));
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
+                   mg_store_wake_fn *done, void *arg)
+{
+    struct wake_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)epoch);
+    mg_pg_add_text(&params, mg_slice_of(holder));
+    mg_pg_add_int(&params, limit);
+    mg_store_send_one(store, &WAKE, &params, on_woken, job);
 }

@@ -56,6 +56,7 @@ struct supervisor {
     int64_t swept_at_boot_ms; /* the same moment by the boot clock */
     int64_t grace_after_ms, grace_before_ms;
     int64_t grace_until_boot_ms;   /* 0: no grace is running */
+    int64_t wake_at_boot_ms;       /* from when on all open orders are to be woken; 0: they need not be */
     int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
     int64_t commands_ready, commands_consumers;

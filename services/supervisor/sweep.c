@@ -21,6 +21,14 @@
  * well under the ask-again time; asking more would fill the queue and help nobody. */
 #define COMMANDS_BACKLOG_SWEEPS 2
 
+/* After the database's clock went back, waits that it set while it was ahead, and with them wake_at, end too
+ * far in the future. So all open orders are woken and asked about. This long after: by then every scheduler
+ * has seen the clock again, and what it had in hand is written. A leader that dies within it wakes nobody.
+ * Not asked about is what a request carries: until its complete-by an attempt may act. */
+#define WAKE_REST_MS 2000
+/* Woken by one statement: some 50 ms of an index's work. */
+#define WAKE_BATCH 2000
+
 static bool is_gap(const struct supervisor *supervisor, int64_t passed_ms)
 {
     return supervisor->options.grace_ms > 0 && passed_ms > supervisor->options.gap_ms;
@@ -57,6 +65,8 @@ static bool clock_follow(struct supervisor *supervisor, int64_t now_ms)
         grace_begin(supervisor, now_ms);
     } else if (passed_ms < 0) {
         mg_log(MG_LOG_WARN, "the database's clock went back", MG_LOG_NUMBER("by_ms", -passed_ms));
+        supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
+        supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
     }
     supervisor->swept_at_ms = now_ms;
     supervisor->swept_at_boot_ms = mg_clock_boot_ms();
@@ -108,7 +118,18 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
     supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, text);
 }
 
-/* False: the broker has no room for all of them; what was not asked is due again after ask-again. */
+/* What was not asked is due again after ask-again; not so what is asked about only because its order was
+ * woken. */
+static void dues_leave(struct supervisor *supervisor, const struct mg_sweep_answer *answer, int first)
+{
+    for (int i = first; i < answer->due_count; i++) {
+        if (answer->dues[i].due_at_ms > answer->now_ms) {
+            supervisor->wake_at_boot_ms = mg_clock_boot_ms();
+        }
+    }
+}
+
+/* False: the broker has no room for all of them. */
 static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     if (answer->due_count > 0) {
@@ -116,6 +137,7 @@ static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer
     }
     for (int i = 0; i < answer->due_count; i++) {
         if (!is_in_grace(supervisor, &answer->dues[i]) && !supervisor_ask(supervisor, &answer->dues[i])) {
+            dues_leave(supervisor, answer, i);
             return false;
         }
     }
@@ -197,11 +219,42 @@ static void commands_seen(void *arg, const char *queue, int64_t ready_messages, 
     supervisor->commands_consumers = consumers;
 }
 
+static void wake_answered(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    supervisor->is_sweeping = false;
+    if (!supervisor->is_leader || supervisor->is_stopping || err != NULL) {
+        return; /* the next period wakes them */
+    }
+    if (!is_leader) {
+        supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
+        return;
+    }
+    if (!is_full) {
+        supervisor->wake_at_boot_ms = 0;
+        mg_log(MG_LOG_INFO, "all open orders are asked about, since the database's clock went back",
+               MG_LOG_NONE);
+    }
+    mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
+}
+
+/* No sweep comes between: it would put those woken first to sleep again. */
+static bool is_waking(struct supervisor *supervisor)
+{
+    if (supervisor->wake_at_boot_ms == 0 || mg_clock_boot_ms() < supervisor->wake_at_boot_ms) {
+        return false;
+    }
+    supervisor->is_sweeping = true;
+    mg_store_wake(supervisor->store, supervisor->epoch, supervisor->holder, WAKE_BATCH, wake_answered,
+                  supervisor);
+    return true;
+}
+
 static void sweep_run(void *arg)
 {
     struct supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_sweeping || !can_publish(supervisor) ||
-        !are_commands_taken(supervisor)) {
+        !are_commands_taken(supervisor) || is_waking(supervisor)) {
         return;
     }
     grace_end(supervisor);

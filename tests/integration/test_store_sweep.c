@@ -186,6 +186,68 @@ START_TEST(owed_statuses_are_asked_for_and_remembered)
 }
 END_TEST
 
+/* Catches a status that is owed for as long as the database's clock was ahead. */
+START_TEST(what_is_owed_since_a_moment_to_come_is_asked_for)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    record.order.state = MG_ORDER_PROCESSED;
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "UPDATE order_event SET owed = true, at = at + interval '1 hour',"
+                    " owed_asked_at = clock_timestamp() + interval '1 hour'");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_OWED);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+}
+END_TEST
+
+static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->sweep.is_leader = is_leader;
+    at->sweep.is_full = is_full;
+    rig_done(at, err);
+}
+
+static void wake(uint64_t epoch, int limit)
+{
+    mg_store_wake(rig.store, epoch, "me", limit, on_woken, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+/* Catches orders that nobody looks at for as long as the database's clock was ahead, whoever set the moment
+ * that they sleep until; and a verdict on an attempt that still has time. */
+START_TEST(the_woken_are_asked_about_all_their_waits)
+{
+    struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms + 3600000};
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
+    struct mg_step doubted = {.state = MG_STEP_UNKNOWN};
+    store_order("o-running", MG_ORDER_PROCESSING, &running, now_ms + 7200000);
+    store_order("o-waiting", MG_ORDER_PROCESSING, &waiting, 0);
+    store_order("o-doubted", MG_ORDER_PROCESSING, &doubted, 0);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    wake(6, 100);
+    ck_assert(!rig.sweep.is_leader);
+    ck_assert_int_eq(wake_at_ms("o-running"), now_ms + 3600000);
+    wake(7, 2);
+    ck_assert(rig.sweep.is_leader && rig.sweep.is_full);
+    wake(7, 2);
+    ck_assert(!rig.sweep.is_full);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_int_eq(find_due("o-waiting")->ask, MG_CAUSE_DUE);
+    assert_near(wake_at_ms("o-waiting"), rig.sweep.now_ms + ASK_AGAIN_MS);
+    ck_assert_int_eq(wake_at_ms("o-running"), now_ms + 3600000);
+    assert_near(wake_at_ms("o-doubted"), rig.sweep.now_ms + 60000);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+}
+END_TEST
+
 /* Law 7. Catches a storm of expiries after an outage. */
 START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
 {
@@ -331,6 +393,8 @@ int main(void)
     tcase_add_test(test, an_order_past_its_complete_by_has_expired_while_it_goes_forward);
     tcase_add_test(test, an_open_order_in_which_nothing_moves_is_nudged);
     tcase_add_test(test, owed_statuses_are_asked_for_and_remembered);
+    tcase_add_test(test, what_is_owed_since_a_moment_to_come_is_asked_for);
+    tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
     tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
     tcase_add_test(test, a_full_sweep_says_so_and_the_next_takes_the_rest);

@@ -10,8 +10,10 @@
 #define KEEPALIVE_US                                                                                         \
     (11 * SIM_SECOND_US) /* how long the server keeps a session whose client is                              \
                             silent */
-#define CLOCK_JUMP_MS  10000
-#define CLOCK_AHEAD_MS 60000 /* however often it jumps */
+#define CLOCK_JUMP_MS     10000
+#define CLOCK_FAR_JUMP_MS 3600000 /* longer than anything may take once all is right again */
+#define CLOCK_FAR_SHARE   4       /* one jump in so many */
+#define CLOCK_AHEAD_MS    3600000 /* however often it jumps */
 
 /* ---- the standby ---- */
 
@@ -203,7 +205,8 @@ static void on_clock_jump(void *arg)
     if (sim_is_healed()) {
         return;
     }
-    int64_t ahead_ms = sim_server.ahead_ms + sim_draw_between(-CLOCK_JUMP_MS, CLOCK_JUMP_MS);
+    int64_t jump_ms = sim_draw(CLOCK_FAR_SHARE) == 0 ? CLOCK_FAR_JUMP_MS : CLOCK_JUMP_MS;
+    int64_t ahead_ms = sim_server.ahead_ms + sim_draw_between(-jump_ms, jump_ms);
     sim_happened(SIM_STORE_CLOCK_JUMP);
     sim_server.ahead_ms = ahead_ms > CLOCK_AHEAD_MS    ? CLOCK_AHEAD_MS
                           : ahead_ms < -CLOCK_AHEAD_MS ? -CLOCK_AHEAD_MS

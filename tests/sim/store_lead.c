@@ -90,6 +90,7 @@ const struct sim_statement SIM_LEAD_STATEMENTS[] = {
     SIM_SCALARS("take_epoch", take_epoch, true),
     SIM_SCALARS("stop_leading", stop_leading, true),
     SIM_SCALARS("sweep", sim_sweep, true),
+    SIM_SCALARS("wake", sim_wake, true),
     SIM_SCALARS("set_config('statement_timeout'", set_up_session, false),
     SIM_SCALARS("current_setting('fsync')", check_server, false),
     SIM_SCALARS("FROM makegood_migration", check_schema, false),

@@ -1,6 +1,6 @@
 /*
- * The statement of common/io/store_sweep.c, part by part as its SQL names them: locked, found, graced,
- * judged, next, pushed, owing, remembered, asked.
+ * The statements of common/io/store_sweep.c. That of the sweep part by part as its SQL names them: locked,
+ * found, graced, judged, next, pushed, owing, remembered, asked.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #define LOOK_AGAIN_MS 60000
 #define HELD_BACK_MS  1000
 #define OWED_REST_MS  1000
+#define WOKEN_MS      1
 
 struct found {
     struct sim_order *order;
@@ -123,14 +124,15 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
 {
     const struct mg_order_record *record = &order->record;
     int64_t complete_by_ms = complete_by_of(&record->order), deadline_ms;
-    bool is_moving = false;
+    bool is_woken = record->order.wake_at_ms == WOKEN_MS, is_moving = false;
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         const struct mg_step *step = &record->order.steps[i];
         if (!is_open_step(record, i, &deadline_ms)) {
             continue;
         }
         is_moving = is_moving || is_running(step) || deadline_ms != 0 || step->state == MG_STEP_UNKNOWN;
-        if (deadline_ms != 0 && deadline_ms <= sweep->now_ms) {
+        bool is_asked = deadline_ms <= sweep->now_ms || (is_woken && !is_running(step));
+        if (deadline_ms != 0 && is_asked) {
             found_add(sweep, (struct found){.order = order,
                                             .ask = is_running(step) ? MG_CAUSE_OVERDUE : MG_CAUSE_DUE,
                                             .step = step,
@@ -264,8 +266,11 @@ static uint64_t owing_version(const struct sweep *sweep, const struct sim_order 
     uint64_t version = 0;
     for (int i = 0; i < order->event_count; i++) {
         const struct sim_event_times *times = &order->times[i];
-        if (order->events[i].is_owed && times->at_ms <= sweep->now_ms - OWED_REST_MS &&
-            (times->asked_at_ms == 0 || times->asked_at_ms <= sweep->now_ms - sweep->ask_again_ms) &&
+        bool is_resting =
+            times->at_ms > sweep->now_ms - OWED_REST_MS && times->at_ms <= sweep->now_ms + OWED_REST_MS;
+        bool is_asked = times->asked_at_ms != 0 && times->asked_at_ms <= sweep->now_ms &&
+                        times->asked_at_ms > sweep->now_ms - sweep->ask_again_ms;
+        if (order->events[i].is_owed && !is_resting && !is_asked &&
             (version == 0 || order->events[i].version < version)) {
             version = order->events[i].version;
         }
@@ -313,7 +318,7 @@ static void owing_ask(const struct sweep *sweep, struct sim_output *output, int6
 /* ---- the statement ---- */
 
 /* $1 epoch, $2 holder: the row's, or nothing is looked at. */
-static bool is_leader(const struct sim_input *input)
+static bool is_leader(const struct sim_input *input, bool is_sweep)
 {
     struct sim_transaction *transaction = input->transaction;
     struct sim_tables *tables = transaction->tables;
@@ -322,7 +327,10 @@ static bool is_leader(const struct sim_input *input)
     if (tables->leader.epoch != epoch || !mg_slice_equal(tables->leader.holder, holder)) {
         return false;
     }
-    tables->leader.seen_at_ms = tables->leader.swept_at_ms = transaction->now_ms;
+    tables->leader.seen_at_ms = transaction->now_ms;
+    if (is_sweep) {
+        tables->leader.swept_at_ms = transaction->now_ms;
+    }
     if (transaction->session != NULL) {
         sim_check_led(epoch, sim_text(holder).data);
     }
@@ -339,7 +347,7 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
                           .grace_before_ms = sim_int(sim_scalar(input, 6)),
                           .overdue_limit = sim_int(sim_scalar(input, 7))};
     sim_output_begin(output, COUNT);
-    if (!is_leader(input)) {
+    if (!is_leader(input, true)) {
         sim_output_row(output);
         sim_output_bool(output, IS_LEADER, false);
         sim_output_int(output, NOW, sweep.now_ms);
@@ -362,4 +370,29 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
     }
     free(sweep.locked);
     free(sweep.founds);
+}
+
+void sim_wake(struct sim_input *input, struct sim_output *output)
+{
+    const struct sim_tables *tables = input->transaction->tables;
+    struct sweep sweep = {.input = input, .limit = sim_int(sim_scalar(input, 3))};
+    bool is_leading = is_leader(input, false);
+    struct sim_order **asleep = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
+    int64_t count = 0;
+    assert(asleep != NULL);
+    for (int i = 0; i < tables->order_count && is_leading; i++) {
+        if (tables->orders[i]->record.order.wake_at_ms > WOKEN_MS && !is_skipped(&sweep, tables->orders[i])) {
+            asleep[count++] = tables->orders[i];
+        }
+    }
+    qsort(asleep, (size_t)count, sizeof(struct sim_order *), compare_wake);
+    int64_t woken = count < sweep.limit ? count : sweep.limit;
+    for (int64_t i = 0; i < woken; i++) {
+        asleep[count - 1 - i]->record.order.wake_at_ms = WOKEN_MS; /* those that sleep longest */
+    }
+    sim_output_begin(output, 2);
+    sim_output_row(output);
+    sim_output_bool(output, 0, is_leading);
+    sim_output_bool(output, 1, woken >= sweep.limit);
+    free(asleep);
 }

@@ -179,7 +179,9 @@ const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
 void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql *sql,
                        const struct mg_pg_params *params, struct sim_output *output);
 
-void sim_sweep(struct sim_input *input, struct sim_output *output); /* store_sweep.c */
+/* store_sweep.c */
+void sim_sweep(struct sim_input *input, struct sim_output *output);
+void sim_wake(struct sim_input *input, struct sim_output *output);
 
 /* ---- alerts, for more than one file ---- */
 

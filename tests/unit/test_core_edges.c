@@ -268,6 +268,64 @@ START_TEST(undone_step_that_turned_up_again_can_be_found_absent)
 }
 END_TEST
 
+/* ---- the database's clock was ahead when it set what lies in the future ---- */
+
+#define HOUR_MS INT64_C(3600000)
+
+static const struct {
+    enum mg_reason reason;
+    int64_t longest_ms; /* by the fixture's plan */
+} WAITS[] = {
+    {MG_REASON_SERVICE_PAUSED, 30000},
+    {MG_REASON_EXPIRED, 30000},
+    {MG_REASON_REMOTE_WORKING, 1000},
+    {MG_REASON_COOLING_DOWN, 600000},
+    {MG_REASON_REPLY_TRANSIENT, MG_RETRY_AFTER_MAX_MS},
+    {MG_REASON_REPLY_PERMANENT, MG_RETRY_AFTER_MAX_MS},
+    {MG_REASON_REPLY_UNKNOWN, MG_RETRY_AFTER_MAX_MS},
+    {MG_REASON_VERIFIED_ABSENT, MG_RETRY_AFTER_MAX_MS},
+};
+
+/* A step that waits until so long after the next cause. */
+static struct mg_step *wait_for(enum mg_reason reason, int64_t wait_ms)
+{
+    submit();
+    reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+    struct mg_step *step = &order.steps[0];
+    ck_assert_int_eq(step->state, MG_STEP_WAITING);
+    step->reason = reason;
+    step->due_at_ms = context.now_ms + 1000 + wait_ms;
+    return step;
+}
+
+/* Catches: an order that waits for an hour because the database's clock was ahead by one for a moment; and a
+ * wait that is cut short although its policy wants it. */
+START_TEST(no_wait_is_longer_than_its_policy_allows)
+{
+    struct mg_step *step = wait_for(WAITS[_i].reason, WAITS[_i].longest_ms);
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_STALE_CAUSE);
+    step = wait_for(WAITS[_i].reason, WAITS[_i].longest_ms + 1);
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert_int_eq(step->state, MG_STEP_RUNNING);
+    ck_assert_int_eq(step->complete_by_ms, context.now_ms + 10000);
+}
+END_TEST
+
+/* Catches: an undo or a verify that overtakes the attempt whose request carries a moment of that clock. */
+START_TEST(quiet_is_kept_however_far_it_lies)
+{
+    struct mg_step *step = wait_for(MG_REASON_EXPIRED, HOUR_MS);
+    step->quiet_at_ms = step->due_at_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_STALE_CAUSE);
+    step = wait_for(MG_REASON_EXPIRED, HOUR_MS);
+    step->quiet_at_ms = context.now_ms + 3000;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert_int_eq(step->state, MG_STEP_WAITING);
+    ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
+    ck_assert_int_eq(order.wake_at_ms, step->quiet_at_ms);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("core_edges");
@@ -291,6 +349,8 @@ int main(void)
     tcase_add_test(tcase, lost_state_waits_for_a_person_whatever_is_settled);
     tcase_add_loop_test(tcase, pivot_is_not_found_done_once_something_is_undone, 0, 2);
     tcase_add_test(tcase, undone_step_that_turned_up_again_can_be_found_absent);
+    tcase_add_loop_test(tcase, no_wait_is_longer_than_its_policy_allows, 0, sizeof(WAITS) / sizeof(WAITS[0]));
+    tcase_add_test(tcase, quiet_is_kept_however_far_it_lies);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -407,6 +407,26 @@ static void play_sweep(void)
     load_all();
 }
 
+static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        (void)fprintf(out, " leader%d full%d", is_leader, is_full);
+    }
+    answered(arg);
+}
+
+/* All or none: a limit would take whichever it likes of those that wake at one moment. */
+static void play_wake(void)
+{
+    int index = 2 + (int)fidelity_draw(2);
+    struct fidelity_peer *peer = fidelity_peer(index);
+    (void)fprintf(out, "wake %d", index);
+    mg_store_wake(peer->store, epochs[index] + (fidelity_is_rare() ? 1 : 0), holder_of(index),
+                  FIDELITY_ORDERS + 1, on_woken, peer);
+    wait_for(peer);
+    load_all();
+}
+
 /* ---- the sequence ---- */
 
 static void play_clock(void)
@@ -420,9 +440,9 @@ static void play_clock(void)
 
 void fidelity_play(uint64_t seed, FILE *to)
 {
-    static void (*const PLAYS[])(void) = {play_commit,   play_commit,   play_commit, play_load, play_owed,
-                                          play_services, play_workflow, play_alerts, play_lead, play_lead,
-                                          play_sweep,    play_sweep,    play_clock,  play_clock};
+    static void (*const PLAYS[])(void) = {play_commit,   play_commit,   play_commit, play_load,  play_owed,
+                                          play_services, play_workflow, play_alerts, play_lead,  play_lead,
+                                          play_sweep,    play_sweep,    play_wake,   play_clock, play_clock};
     out = to;
     fidelity_draw_begin(seed);
     now_ms = FIDELITY_START_MS;

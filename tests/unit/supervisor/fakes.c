@@ -108,6 +108,7 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 
 static mg_store_lead_fn *lead_done;
 static mg_store_sweep_fn *sweep_done;
+static mg_store_wake_fn *wake_done;
 static mg_store_alerts_fn *write_done;
 static mg_store_done_fn *resign_done;
 
@@ -183,7 +184,7 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
                     void *arg)
 {
     (void)store;
-    assert(!fake.is_sweep_open && arg == supervisor);
+    assert(!fake.is_sweep_open && !fake.is_wake_open && arg == supervisor);
     fake.is_sweep_open = true;
     fake.sweeps++;
     fake.asked = *options;
@@ -225,6 +226,33 @@ void fake_answer_sweep_failed(void)
     assert(fake.is_sweep_open);
     fake.is_sweep_open = false;
     sweep_done(supervisor, NULL, &err);
+}
+
+void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
+                   mg_store_wake_fn *done, void *arg)
+{
+    (void)store;
+    assert(!fake.is_sweep_open && !fake.is_wake_open && arg == supervisor);
+    assert(epoch == 7 && strcmp(holder, "me") == 0 && limit > 0);
+    fake.is_wake_open = true;
+    fake.wakes++;
+    wake_done = done;
+}
+
+void fake_answer_wake(bool is_leader, bool is_full)
+{
+    assert(fake.is_wake_open);
+    fake.is_wake_open = false;
+    wake_done(supervisor, is_leader, is_full, NULL);
+}
+
+void fake_answer_wake_failed(void)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+    assert(fake.is_wake_open);
+    fake.is_wake_open = false;
+    wake_done(supervisor, false, false, &err);
 }
 
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,

@@ -19,8 +19,8 @@ struct fake_world {
     int loops_stopped;
 
     bool is_store_up;
-    bool is_trying, is_sweep_open, is_write_open, is_resigning; /* questions that lie open */
-    int tries, sweeps, writes, resigned, kept;
+    bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
+    int tries, sweeps, wakes, writes, resigned, kept;
     struct mg_sweep_options asked; /* by the last sweep */
     struct mg_alert_write alerts[WATCHED_COUNT];
     char alert_texts[WATCHED_COUNT][256];
@@ -53,6 +53,8 @@ void fake_answer_sweep(const struct mg_due *dues, int count);
 void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total);
 void fake_answer_sweep_fenced(void);
 void fake_answer_sweep_failed(void);
+void fake_answer_wake(bool is_leader, bool is_full);
+void fake_answer_wake_failed(void);
 void fake_answer_write(void);
 void fake_answer_resigned(void);
 /* Passes time; every question that comes up is answered with nothing due. */

@@ -310,6 +310,64 @@ START_TEST(a_clock_that_goes_back_makes_no_gap)
 }
 END_TEST
 
+/* The leader, some time after the database's clock went back by an hour, about to wake the open orders. */
+static void go_back(void)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake.database_ahead_ms -= 3600000;
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.wakes, 0); /* not yet: a scheduler may still go by the old clock */
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.wakes, 1);
+}
+
+/* Catches: orders that sleep for as long as the clock was ahead; and a sweep between, which would put those
+ * woken first to sleep again before all are. */
+START_TEST(after_a_clock_that_went_back_all_open_orders_are_woken_once)
+{
+    go_back();
+    int sweeps = fake.sweeps;
+    fake_answer_wake(true, true);
+    fake_pass(50);
+    ck_assert_int_eq(fake.wakes, 2);
+    fake_answer_wake_failed();
+    fake_pass(250);
+    ck_assert_int_eq(fake.wakes, 3);
+    ck_assert_int_eq(fake.sweeps, sweeps);
+    fake_answer_wake(true, false);
+    fake_pass(50);
+    ck_assert_int_eq(fake.sweeps, sweeps + 1);
+    fake_pass_quietly(10000);
+    ck_assert_int_eq(fake.wakes, 3);
+}
+END_TEST
+
+/* Catches: orders that were woken, could not be asked about, and sleep on. */
+START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
+{
+    go_back();
+    fake_answer_wake(true, false);
+    fake_pass(50);
+    const struct mg_due dues[] = {overdue("o-1", fake_database_ms() - 1),
+                                  other(MG_CAUSE_DUE, "o-2", fake_database_ms() + 3600000)};
+    fake.room = 1;
+    fake_answer_sweep(dues, 2);
+    ck_assert_int_eq(fake.command_count, 1);
+    fake.room = 4096;
+    fake_pass(250);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+START_TEST(a_leader_of_an_earlier_epoch_wakes_nobody)
+{
+    go_back();
+    fake_answer_wake(false, false);
+    ck_assert(!supervisor->is_leader);
+}
+END_TEST
+
 START_TEST(a_leader_from_the_future_makes_no_gap)
 {
     fake_pass(50);
@@ -348,6 +406,9 @@ int main(void)
     tcase_add_test(tcase, a_gap_in_a_grace_keeps_the_deadlines_of_the_first);
     tcase_add_test(tcase, a_grace_of_nothing_is_none);
     tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
+    tcase_add_test(tcase, after_a_clock_that_went_back_all_open_orders_are_woken_once);
+    tcase_add_test(tcase, the_woken_are_woken_again_when_there_was_no_room_to_ask);
+    tcase_add_test(tcase, a_leader_of_an_earlier_epoch_wakes_nobody);
     tcase_add_test(tcase, a_leader_from_the_future_makes_no_gap);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
