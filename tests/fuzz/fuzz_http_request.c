@@ -102,9 +102,9 @@ static void answer_is_sound(void)
     struct mg_slice all = {answers, answers_len};
     bool is_known = answers_len == 0;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0] && !is_known; i++) {
-        for (char minor = '0'; minor <= '1'; minor++) {
+        for (int minor = 0; minor <= 1; minor++) {
             char line[32];
-            (void)snprintf(line, sizeof line, "HTTP/1.%c %s ", minor, statuses[i]);
+            (void)snprintf(line, sizeof line, "HTTP/1.%d %s ", minor, statuses[i]);
             is_known = is_known || (all.len >= strlen(line) && memcmp(all.data, line, strlen(line)) == 0);
         }
     }
