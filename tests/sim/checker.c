@@ -261,9 +261,11 @@ static void waiting_check(const struct mg_order_record *before, const struct mg_
     }
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
     int step = mg_workflow_step_index(workflow, event->step);
+    const struct mg_step_record *more = &record->steps[step];
+    bool is_its_error = mg_slice_equal(event->reason, more->error_text); /* and none of an earlier reply */
     bool is_waiting = event->cause_kind == MG_CAUSE_UNPUBLISHABLE || event->cause_kind == MG_CAUSE_DUE ||
-                      (event->cause_kind == MG_CAUSE_REPLY &&
-                       mg_slice_is(record->steps[step].error_code, MG_ERROR_CODE_BREAKER_OPEN));
+                      (event->cause_kind == MG_CAUSE_REPLY && is_its_error &&
+                       mg_slice_is(more->error_code, MG_ERROR_CODE_BREAKER_OPEN));
     if (is_waiting && !workflow->plan.steps[step].is_at_most_once &&
         record->order.failure_count > before->order.failure_count) {
         sim_violated("waiting_is_not_failing", "order %s: %.*s counts as a failure of %s", record->order_id,
