@@ -164,12 +164,22 @@ static void on_read_only(void *arg)
     plan(SIM_STORE_READ_ONLY, on_read_only);
 }
 
+/* What is owed is marked without a new version. */
+static bool has_lost(const struct sim_order *before, const struct sim_order *now)
+{
+    bool has = now == NULL || now->event_count < before->event_count;
+    for (int i = 0; !has && i < before->event_count; i++) {
+        has = now->events[i].is_owed != before->events[i].is_owed;
+    }
+    return has;
+}
+
 static void tails_tell(const struct sim_tables *before)
 {
     for (int i = 0; i < before->order_count; i++) {
         const struct mg_order_record *record = &before->orders[i]->record;
         const struct sim_order *now = sim_tables_find(sim_server.tables, mg_slice_of(record->order_id));
-        if (now == NULL || now->record.order.version < record->order.version) {
+        if (has_lost(before->orders[i], now)) {
             sim_trace("db lost %s after version %d", record->order_id,
                       now == NULL ? 0 : (int)now->record.order.version);
             sim_check_tail_lost(record->order_id, now == NULL);

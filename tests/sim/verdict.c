@@ -97,7 +97,11 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
             sim_violated("processed_is_done", "order %s is processed, and %s stands %d times",
                          record->order_id, workflow->steps[i].name, sums.effective);
         }
-        if (is_undone && workflow->plan.steps[i].has_undo && sums.effective != 0) {
+        /* Law 10 believes an agent that no byte was sent. Where the broker gives that request out once more,
+         * its ack being lost, it may act after all. */
+        bool is_said_not_sent = step->state != MG_STEP_UNDONE && !step->is_maybe &&
+                                sim_check_has_copies(record->order_id, workflow->steps[i].name);
+        if (is_undone && workflow->plan.steps[i].has_undo && sums.effective != 0 && !is_said_not_sent) {
             sim_violated("compensated_is_undone", "order %s is %s, and %s still stands (it is %s%s)",
                          record->order_id, mg_order_state_name(state), workflow->steps[i].name,
                          mg_step_state_name(step->state), step->is_maybe ? ", maybe" : "");
