@@ -194,6 +194,16 @@ void sim_nodes_end(void)
     }
 }
 
+bool sim_nodes_are_awake(void)
+{
+    for (int i = 0; i < sim_node_count(); i++) {
+        if (sim_node_at(i)->paused_until_us > sim_now_us()) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool sim_nodes_have_ended(void)
 {
     for (int i = 0; i < sim_node_count(); i++) {

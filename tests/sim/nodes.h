@@ -33,6 +33,7 @@ void sim_node_ended(struct sim_node *node);
 void sim_node_gave_up(int exit_code, const char *why);
 /* All is over: every node that runs ends in good order, and none comes again. */
 void sim_nodes_end(void);
+bool sim_nodes_are_awake(void); /* nobody is paused */
 bool sim_nodes_have_ended(void);
 
 /* definitions.c: what the workflows and the services of a run are. */

@@ -24,7 +24,8 @@
 #define BOUND_US INT64_C(900000000)
 /* After the end: what a remote service does late, and what nobody expects any more. */
 #define LINGER_US    40000000
-#define ENDING_US    15000000 /* a node's, that has nothing in hand */
+#define ENDING_US    15000000  /* a node's, that has nothing in hand */
+#define WAKING_US    120000000 /* twice the longest pause */
 #define LOOK_US      500000
 #define SAFETY_SHARE 4   /* one run in so many never heals */
 #define PATIENCE_S   120 /* of the real clock, with sanitizers: a run takes well under a second without */
@@ -86,6 +87,7 @@ static void script_run(const struct sim_options *options, struct sim_result *res
     if (sim_has_happened(SIM_REMOTE_LATE)) {
         sim_kernel_run(sim_now_us() + LINGER_US, over);
     }
+    sim_kernel_run(sim_now_us() + WAKING_US, sim_nodes_are_awake);
     sim_check_end(true);
     sim_nodes_end();
     sim_kernel_run(sim_now_us() + ENDING_US, sim_nodes_have_ended);

@@ -98,6 +98,7 @@ void sim_violated(const char *name, const char *format, ...) MG_PRINTF(2, 3) __a
 void sim_store_start(void);     /* plans its faults; before any node starts */
 void sim_store_heal(void);      /* faults have stopped: up, writable, its clock right, from this moment on */
 int64_t sim_store_now_ms(void); /* the database's clock */
+bool sim_store_went_back_unseen(void); /* its clock was ahead, and no sweep of the leader saw it so */
 /* The node is gone without a word: the server notices at once and ends its sessions; what was sent to it
  * before may still be done or not. A paused node's sessions stay, but for the idle session time-out of a
  * leader's. */

@@ -209,6 +209,15 @@ static void on_failover(void *arg)
     plan(SIM_STORE_FAILOVER, on_failover);
 }
 
+/* The leader learns that the clock went back from two sweeps, of which one saw it ahead. */
+static void clock_set(int64_t ahead_ms)
+{
+    if (ahead_ms < sim_server.ahead_ms && sim_server.tables->leader.swept_at_ms <= sim_true_ms() + ahead_ms) {
+        sim_server.went_back_unseen = true;
+    }
+    sim_server.ahead_ms = ahead_ms;
+}
+
 static void on_clock_jump(void *arg)
 {
     (void)arg;
@@ -218,9 +227,9 @@ static void on_clock_jump(void *arg)
     int64_t jump_ms = sim_draw(CLOCK_FAR_SHARE) == 0 ? CLOCK_FAR_JUMP_MS : CLOCK_JUMP_MS;
     int64_t ahead_ms = sim_server.ahead_ms + sim_draw_between(-jump_ms, jump_ms);
     sim_happened(SIM_STORE_CLOCK_JUMP);
-    sim_server.ahead_ms = ahead_ms > CLOCK_AHEAD_MS    ? CLOCK_AHEAD_MS
-                          : ahead_ms < -CLOCK_AHEAD_MS ? -CLOCK_AHEAD_MS
-                                                       : ahead_ms;
+    clock_set(ahead_ms > CLOCK_AHEAD_MS    ? CLOCK_AHEAD_MS
+              : ahead_ms < -CLOCK_AHEAD_MS ? -CLOCK_AHEAD_MS
+                                           : ahead_ms);
     plan(SIM_STORE_CLOCK_JUMP, on_clock_jump);
 }
 
@@ -242,7 +251,7 @@ void sim_store_start(void)
 void sim_store_heal(void)
 {
     sim_server.is_down = sim_server.is_read_only = false;
-    sim_server.ahead_ms = 0;
+    clock_set(0);
     for (struct sim_session *session = sim_server.sessions; session != NULL; session = session->next) {
         if (session->is_silent) {
             sim_session_break_silence(session);
@@ -257,6 +266,11 @@ void sim_store_heal(void)
 int64_t sim_store_now_ms(void)
 {
     return sim_server.stopped_at_ms != 0 ? sim_server.stopped_at_ms : sim_true_ms() + sim_server.ahead_ms;
+}
+
+bool sim_store_went_back_unseen(void)
+{
+    return sim_server.went_back_unseen;
 }
 
 void sim_store_stop_clock(int64_t now_ms)

@@ -33,7 +33,7 @@ struct sim_server {
     struct sim_session *sessions;             /* the newest first; those that have ended are left */
     struct sim_session *locked_by;            /* the leaders' lock */
     int session_count;
-    bool is_down, is_read_only;
+    bool is_down, is_read_only, went_back_unseen;
     int64_t ahead_ms, stopped_at_ms; /* of its clock; stopped_at_ms 0: it runs */
 };
 extern struct sim_server sim_server;

@@ -12,13 +12,15 @@
 
 /* ---- is it over? ---- */
 
-/* Law 11 outweighs liveness: as long as a request says, its attempt may act, also if a clock that was ahead
- * has said so. */
-static bool waits_for_an_attempt(const struct mg_order *order)
+/* What a clock that was ahead has said stands in two cases. Law 11 outweighs liveness: as long as a request
+ * says, its attempt may act. And if no sweep saw the clock ahead, nobody knows that a wait is too long. */
+static bool is_held_by_a_clock(const struct mg_order *order)
 {
+    int64_t now_ms = sim_store_now_ms();
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
-        if (step->complete_by_ms > sim_store_now_ms() || step->quiet_at_ms > sim_store_now_ms()) {
+        if (step->complete_by_ms > now_ms || step->quiet_at_ms > now_ms ||
+            (sim_store_went_back_unseen() && step->due_at_ms > now_ms)) {
             return true;
         }
     }
@@ -34,7 +36,7 @@ static bool is_at_rest(const struct sim_stored *stored)
     }
     const struct mg_order *order = &stored->record->order;
     return mg_order_state_is_terminal(order->state) ||
-           (sim_has_happened(SIM_STORE_CLOCK_JUMP) && waits_for_an_attempt(order));
+           (sim_has_happened(SIM_STORE_CLOCK_JUMP) && is_held_by_a_clock(order));
 }
 
 const char *sim_check_unfinished(void)
