@@ -12,11 +12,15 @@
 
 /* ---- is it over? ---- */
 
-/* What a clock that was ahead has said stands in two cases. Law 11 outweighs liveness: as long as a request
- * says, its attempt may act. And if no sweep saw the clock ahead, nobody knows that a wait is too long. */
+/* What a clock that was ahead has said stands in three cases. Law 11 outweighs liveness: as long as a request
+ * says, its attempt may act. If no sweep saw the clock ahead, nobody knows that a wait is too long. And an
+ * order may wait for a person until its own complete-by, which in time is over long before. */
 static bool is_held_by_a_clock(const struct mg_order *order)
 {
     int64_t now_ms = sim_store_now_ms();
+    if (order->complete_by_ms > now_ms) {
+        return true;
+    }
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         if (step->complete_by_ms > now_ms || step->quiet_at_ms > now_ms ||
