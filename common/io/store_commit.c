@@ -7,6 +7,13 @@
  * without a guard to ask about, so a refused batch is halved until it stands alone. A deadlock or a lost race
  * for a lock is run again a few times. A lost session is not: nobody knows what was committed, so the caller
  * must load and decide anew, which the version makes safe.
+ *
+ * A lock may also be held by a writer that was stopped in the midst of a write (SIGSTOP, a paused container):
+ * libpq hands a long write to the kernel in pieces, and its first statements have run when the last ones have
+ * not yet left. Such a transaction stays open for as long as its client sleeps: to the server the session is
+ * active, so that idle_in_transaction_session_timeout does not count, statement_timeout ends with each
+ * Execute (PostgreSQL 15, 20.11), and the sleeper's kernel goes on answering keepalives. So whoever waits in
+ * vain ends such sessions before it tries again; to their clients that is a lost session.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -14,6 +21,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/log.h"
 #include "core/backoff.h"
 #include "io/store_private.h"
 
@@ -28,11 +36,27 @@
  * a new order that another has made. */
 #define NOT_ALL_ROWS "22012"
 #define ROW_EXISTS   "23505"
+/* lock_timeout is over. */
+#define LOCK_NOT_AVAILABLE "55P03"
 
 static const struct mg_sql FIND_CONFLICTS = {
     "find_conflicts",
     "SELECT i.n FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS i(n, order_id, expected)"
     " LEFT JOIN order_process p ON p.order_id = i.order_id WHERE coalesce(p.version, 0) <> i.expected"};
+
+/*
+ * Sessions of other processes of this program whose next message has been due for 5 s, as long as
+ * idle_in_transaction_session_timeout gives those that it counts for. A session whose role this one does not
+ * have cannot be seen and could not be ended. Messages of one call leave together, but for what libpq and the
+ * kernel cut.
+ */
+static const struct mg_sql END_STALLED = {
+    "end_stalled",
+    "SELECT pid::bigint, coalesce(host(client_addr) || ':' || client_port, 'local'), pg_terminate_backend(pid)"
+    " FROM pg_stat_activity"
+    " WHERE datname = current_database() AND application_name = current_setting('application_name')"
+    " AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE') AND state = 'active'"
+    " AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '5 s'"};
 
 struct range {
     int from, to; /* of `sorted`, half open */
@@ -46,6 +70,7 @@ struct commit_job {
     int range_count;
     char refusal[sizeof((struct mg_order_write *)0)->text]; /* why the range in hand was last refused */
     uint32_t tries;
+    bool is_locked_out; /* another's lock was not let go in time */
     struct mg_timer *retry;
     mg_store_done_fn *done;
     void *arg;
@@ -146,6 +171,7 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     struct commit_job *job = arg;
     struct range range = job->ranges[job->range_count - 1];
     struct mg_err err;
+    job->is_locked_out = strcmp(reply->sqlstate, LOCK_NOT_AVAILABLE) == 0;
     if (reply->fault == MG_PG_RETRY && retry_later(job)) return;
     if (reply->fault != MG_PG_NONE && reply->fault != MG_PG_DATA) {
         answer(job, mg_store_error(reply, "write orders", &err));
@@ -183,9 +209,23 @@ static void run_next(struct commit_job *job)
     mg_store_write_send(job->base.store, &write, on_written, job);
 }
 
+static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
+{
+    (void)arg;
+    if (reply->fault != MG_PG_NONE) return; /* the write behind it tells what is wrong */
+    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
+        char client[64]; /* an address and a port */
+        mg_rows_copy(reply->rows[0], row, 1, client, sizeof client);
+        mg_log(MG_LOG_WARN, "ended a database session that stood still in the midst of a write",
+               MG_LOG_NUMBER("backend", mg_rows_int(reply->rows[0], row, 0)), MG_LOG_TEXT("client", client));
+    }
+}
+
 static void on_retry(void *arg)
 {
-    run_next(arg);
+    struct commit_job *job = arg;
+    if (job->is_locked_out) mg_store_send_one(job->base.store, &END_STALLED, NULL, on_stalled_ended, NULL);
+    run_next(job);
 }
 
 static int compare_by_order_id(const void *a, const void *b, void *arg)

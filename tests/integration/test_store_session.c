@@ -178,6 +178,56 @@ START_TEST(a_commit_that_waits_too_long_for_a_lock_is_run_again)
 }
 END_TEST
 
+/* A client called `name` that has sent `sql` and not the Sync behind it, as one that was stopped in the
+ * midst. */
+static PGconn *stall(const char *name, const char *sql)
+{
+    char dsn[2304]; /* one of the rig, and a name */
+    snprintf(dsn, sizeof dsn, "%s application_name=%s", store_dsn(), name);
+    PGconn *conn = PQconnectdb(dsn);
+    ck_assert_msg(PQstatus(conn) == CONNECTION_OK, "%s", PQerrorMessage(conn));
+    ck_assert_int_eq(PQenterPipelineMode(conn), 1);
+    ck_assert_int_eq(PQsendQueryParams(conn, sql, 0, NULL, NULL, NULL, NULL, 0), 1);
+    ck_assert_int_eq(PQflush(conn), 0);
+    char waits[128];
+    snprintf(waits, sizeof waits,
+             "SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event = 'ClientRead' AND"
+             " query <> ''",
+             PQbackendPID(conn));
+    while (strcmp(rig_value(&rig, waits), "1") != 0)
+        (void)0; /* until the server has run what came */
+    return conn;
+}
+
+static bool is_connected(PGconn *conn)
+{
+    char there[96];
+    snprintf(there, sizeof there, "SELECT count(*) FROM pg_stat_activity WHERE pid = %d", PQbackendPID(conn));
+    return strcmp(rig_value(&rig, there), "1") == 0;
+}
+
+/* A writer is stopped between the pieces of its write. Catches orders that stand until it wakes; and an end
+ * to sessions of others. */
+START_TEST(a_writer_that_was_stopped_in_the_midst_does_not_keep_its_locks)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    PGconn *writer = stall("store-test", "UPDATE order_process SET version = version");
+    PGconn *stranger = stall("stranger", "SELECT 1");
+    record.order.version = 2;
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+    rig_commit(&rig, &write, 1);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+    ck_assert(!is_connected(writer));
+    ck_assert(is_connected(stranger));
+    PQfinish(writer);
+    PQfinish(stranger);
+}
+END_TEST
+
 /* Catches a queue without end. */
 START_TEST(too_many_calls_are_refused_and_all_are_answered)
 {
@@ -297,6 +347,7 @@ int main(void)
     tcase_add_test(up, a_call_that_hangs_in_the_killed_backend_is_transient);
     tcase_add_test(up, a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_what_it_did);
     tcase_add_test(up, a_commit_that_waits_too_long_for_a_lock_is_run_again);
+    tcase_add_test(up, a_writer_that_was_stopped_in_the_midst_does_not_keep_its_locks);
     tcase_add_test(up, too_many_calls_are_refused_and_all_are_answered);
     tcase_add_test(down, a_server_that_is_not_there_is_said_once_and_calls_are_transient);
     tcase_add_test(down, a_connection_string_that_cannot_be_read_is_bad_input);
