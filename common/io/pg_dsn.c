@@ -35,8 +35,10 @@ static const char *option_value(const PQconninfoOption *options, const char *key
 
 /* A password with a character that should have been percent-encoded runs over into what follows it in a URI,
  * from where it would reach messages and name servers. */
-static bool is_password_spilt(const PQconninfoOption *options)
+static bool is_password_spilt(const char *uri, const PQconninfoOption *options)
 {
+    const char *first_at = uri + strcspn(uri, "@"), *query = strchr(first_at, '?');
+    if (query != NULL && strchr(query, '@') != NULL) return true;
     const char *host = option_value(options, "host"), *port = option_value(options, "port"),
                *name = option_value(options, "dbname");
     return (host != NULL && host[0] != '\0' && strchr(host + 1, '@') != NULL) ||
@@ -86,14 +88,14 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
         *ret_options = NULL;
         return MG_BAD_INPUT;
     }
-    if (*ret_options != NULL && !(is_uri(dsn) && is_password_spilt(*ret_options))) return MG_OK;
+    if (*ret_options != NULL && !(is_uri(dsn) && is_password_spilt(dsn, *ret_options))) return MG_OK;
     if (*ret_options != NULL) {
         options_free(*ret_options);
         *ret_options = NULL;
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "cannot read the database's connection string: host, port or name hold what cannot be "
-            "meant; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
+            "cannot read the database's connection string: host, port, name or what follows them hold what "
+            "cannot be meant; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
     }
     char text[256] = "no memory";
     if (mg_url_has_password(dsn)) /* libpq quotes what it cannot read */

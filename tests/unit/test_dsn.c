@@ -45,6 +45,7 @@ static const struct {
     {"postgresql:///orders?host=db", false},
     {"postgresql://localhost,db/orders", false},
     {"postgresql://u:s3@cret@localhost/orders", false},
+    {"postgresql://u:p@db?sslmode=s3cret@localhost/orders", false},
     {"postgresql://u:s3cret@localhost/orders password=s3cret", false},
     {"postgresql://u:s3cret@localhost/orders\n", false},
     {"password=s3cret host", false},
