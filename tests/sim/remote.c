@@ -189,11 +189,13 @@ static void on_act(void *arg)
 }
 
 /* A refusal means that this call did nothing. Stock refuses also what stands already: that says nothing about
- * the calls before. */
+ * the calls before. In a script it does not: there the occasions are counted, and a do that comes again
+ * would take another step's. */
 static bool is_refused(const struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
-    if (call->verb != VERB_DO || work->pending > 0 || (work->is_effective && call->service != SIM_STOCK)) {
+    bool may_refuse_again = call->service == SIM_STOCK && sim_script() == NULL;
+    if (call->verb != VERB_DO || work->pending > 0 || (work->is_effective && !may_refuse_again)) {
         return false;
     }
     if (!work->is_refused && sim_happens(SIM_REMOTE_REFUSES)) {
