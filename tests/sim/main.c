@@ -2,22 +2,15 @@
  * makegood-sim: runs seeds, on all processors, and says what they found. Each run is a process of its own; a
  * sample of the seeds is run twice and must leave the same trace.
  */
-#include <assert.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "program.h"
 #include "run.h"
 
 #define ORDERS_DEFAULT 40
-#define JOBS_MAX       64
 #define TWICE_EVERY    16 /* one seed in so many is run twice */
 
 static const char USAGE[] =
@@ -46,6 +39,7 @@ struct plan {
     struct sim_options options;
     uint64_t first, count;
     int jobs;
+    struct tally *tallies; /* one for each job */
     bool is_survey, is_shrunk;
 };
 
@@ -71,18 +65,6 @@ void sim_print_command(const struct sim_options *options)
     (void)printf("\n");
 }
 
-static int fault_of(const char *name, size_t len)
-{
-    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
-        const char *known = sim_fault_name((enum sim_fault)i);
-        if (strlen(known) == len && memcmp(known, name, len) == 0) {
-            return i;
-        }
-    }
-    (void)fprintf(stderr, "no fault is called %.*s; faults.def names them\n", (int)len, name);
-    exit(2);
-}
-
 static uint64_t faults_parse(const char *list)
 {
     uint64_t faults = list[0] == '-' ? SIM_FAULTS_ALL : 0;
@@ -92,9 +74,9 @@ static uint64_t faults_parse(const char *list)
     while (*list != '\0' && strcmp(list, "none") != 0) {
         size_t len = strcspn(list, ",");
         if (list[0] == '-') {
-            faults &= ~(UINT64_C(1) << fault_of(list + 1, len - 1));
+            faults &= ~(UINT64_C(1) << sim_fault_parse(USAGE, list + 1, len - 1));
         } else {
-            faults |= UINT64_C(1) << fault_of(list, len);
+            faults |= UINT64_C(1) << sim_fault_parse(USAGE, list, len);
         }
         list += len + (list[len] == ',' ? 1 : 0);
     }
@@ -114,13 +96,6 @@ static double cpu_seconds(void)
                    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
     }
     return seconds;
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static void seed_run(const struct plan *plan, uint64_t seed, struct tally *tally)
@@ -158,36 +133,25 @@ static void seed_run(const struct plan *plan, uint64_t seed, struct tally *tally
     }
 }
 
-static bool has_failed(const struct tally *tallies, int jobs)
+static bool has_failed(const struct plan *plan)
 {
-    for (int i = 0; i < jobs; i++) {
-        if (tallies[i].failed_seed != 0) {
+    for (int i = 0; i < plan->jobs; i++) {
+        if (plan->tallies[i].failed_seed != 0) {
             return true;
         }
     }
     return false;
 }
 
-static void jobs_run(const struct plan *plan, struct tally *tallies)
+static void job_run(int job, void *arg)
 {
-    for (int job = 0; job < plan->jobs; job++) {
-        (void)fflush(stdout);
-        pid_t child = fork();
-        assert(child >= 0);
-        if (child != 0) {
-            continue;
+    const struct plan *plan = arg;
+    for (uint64_t i = (uint64_t)job; i < plan->count; i += (uint64_t)plan->jobs) {
+        if (!plan->is_survey && has_failed(plan)) {
+            break;
         }
-        for (uint64_t i = (uint64_t)job; i < plan->count; i += (uint64_t)plan->jobs) {
-            if (!plan->is_survey && has_failed(tallies, plan->jobs)) {
-                break;
-            }
-            seed_run(plan, plan->first + i, &tallies[job]);
-            tallies[job].cpu_s = cpu_seconds();
-        }
-        (void)fflush(stdout);
-        _exit(0);
-    }
-    while (wait(NULL) > 0 || errno == EINTR) {
+        seed_run(plan, plan->first + i, &plan->tallies[job]);
+        plan->tallies[job].cpu_s = cpu_seconds();
     }
 }
 
@@ -205,33 +169,44 @@ static void report(const struct tally *sum, double seconds)
     }
 }
 
-static int seeds_run(const struct plan *plan)
+/* All jobs' together; returns the one with the first seed that failed, or NULL. */
+static const struct tally *tallies_sum(const struct plan *plan, struct tally *ret_sum)
 {
-    size_t size = JOBS_MAX * sizeof(struct tally);
-    struct tally *tallies = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert(tallies != MAP_FAILED);
-    double began_s = seconds_now();
-    jobs_run(plan, tallies);
-    struct tally sum = {.seeds = 0};
     const struct tally *failed = NULL;
+    *ret_sum = (struct tally){.seeds = 0};
     for (int i = 0; i < plan->jobs; i++) {
-        sum.seeds += tallies[i].seeds;
-        sum.orders += tallies[i].orders;
-        sum.events += tallies[i].events;
-        sum.simulated_s += tallies[i].simulated_s;
-        sum.cpu_s += tallies[i].cpu_s;
-        sum.failures += tallies[i].failures;
+        const struct tally *tally = &plan->tallies[i];
+        ret_sum->seeds += tally->seeds;
+        ret_sum->orders += tally->orders;
+        ret_sum->events += tally->events;
+        ret_sum->simulated_s += tally->simulated_s;
+        ret_sum->cpu_s += tally->cpu_s;
+        ret_sum->failures += tally->failures;
         for (int k = 0; k < SIM_FAULT_COUNT; k++) {
-            sum.happened[k] += tallies[i].happened[k];
+            ret_sum->happened[k] += tally->happened[k];
         }
-        if (tallies[i].failed_seed != 0 && (failed == NULL || tallies[i].failed_seed < failed->failed_seed)) {
-            failed = &tallies[i];
+        if (tally->failed_seed != 0 && (failed == NULL || tally->failed_seed < failed->failed_seed)) {
+            failed = tally;
         }
     }
-    report(&sum, seconds_now() - began_s);
+    return failed;
+}
+
+static int seeds_run(struct plan *plan)
+{
+    plan->tallies = sim_shared_map((size_t)plan->jobs * sizeof(struct tally));
+    double began_s = sim_seconds_now();
+    bool is_whole = sim_jobs_run(plan->jobs, job_run, plan);
+    struct tally sum;
+    const struct tally *failed = tallies_sum(plan, &sum);
+    report(&sum, sim_seconds_now() - began_s);
+    if (!is_whole) {
+        (void)printf("NOT PLAYED: %llu of %llu seeds, for a job did not come to its end\n",
+                     (unsigned long long)(plan->count - sum.seeds), (unsigned long long)plan->count);
+    }
     if (failed == NULL) {
-        (void)printf("no violation\n");
-        return 0;
+        (void)printf("no violation%s\n", is_whole ? "" : " in those that were played");
+        return is_whole ? 0 : 1;
     }
     struct sim_options options = plan->options;
     options.seed = failed->failed_seed;
@@ -264,17 +239,6 @@ static int one_run(const struct plan *plan)
     return result.violated[0] != '\0' ? 1 : 0;
 }
 
-static uint64_t number_parse(const char *text)
-{
-    char *end;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (end == text || *end != '\0' || number == 0) {
-        (void)fprintf(stderr, "%s is no number above 0\n%s", text, USAGE);
-        exit(2);
-    }
-    return number;
-}
-
 int main(int argc, char **argv)
 {
     static const struct option OPTIONS[] = {
@@ -290,25 +254,24 @@ int main(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct plan plan = {.options = {.faults = SIM_FAULTS_ALL, .orders = ORDERS_DEFAULT, .is_hashed = true},
                         .is_shrunk = true,
                         .first = 1,
                         .count = 1000,
-                        .jobs = processors > 0 && processors < JOBS_MAX ? (int)processors : 1};
+                        .jobs = sim_jobs_default()};
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
         switch (option) {
         case 'n':
-            plan.count = number_parse(optarg);
+            plan.count = sim_number_parse(USAGE, optarg, 1);
             break;
         case 'b':
-            plan.first = number_parse(optarg);
+            plan.first = sim_number_parse(USAGE, optarg, 1);
             break;
         case 's':
-            plan.options.seed = number_parse(optarg);
+            plan.options.seed = sim_number_parse(USAGE, optarg, 1);
             break;
         case 'o':
-            plan.options.orders = (int)number_parse(optarg);
+            plan.options.orders = (int)sim_number_parse(USAGE, optarg, 1);
             break;
         case 'f':
             plan.options.faults = faults_parse(optarg);
@@ -317,7 +280,7 @@ int main(int argc, char **argv)
             plan.options.is_traced = true;
             break;
         case 'j':
-            plan.jobs = (int)number_parse(optarg) < JOBS_MAX ? (int)number_parse(optarg) : JOBS_MAX;
+            plan.jobs = sim_jobs_parse(USAGE, optarg);
             break;
         case 'k':
             plan.is_shrunk = false;

@@ -15,6 +15,7 @@
 #include "broker.h"
 #include "nodes.h"
 #include "orders.h"
+#include "program.h"
 #include "remote.h"
 
 #define FAULTS_MIN_US 20000000
@@ -137,9 +138,7 @@ static void run(const struct sim_options *options, struct sim_result *result)
 
 void sim_run(const struct sim_options *options, struct sim_result *ret_result)
 {
-    struct sim_result *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert(shared != MAP_FAILED);
+    struct sim_result *shared = sim_shared_map(sizeof(*shared));
     (void)fflush(stdout);
     pid_t child = fork();
     assert(child >= 0);

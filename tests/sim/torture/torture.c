@@ -6,23 +6,19 @@
  * fault.
  */
 #include <assert.h>
-#include <errno.h>
 #include <execinfo.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "memory.h"
+#include "program.h"
 #include "run.h"
 #include "scenarios.h"
 
 #define SCENARIOS_MAX 32
-#define JOBS_MAX      64
 #define TOLD_MAX      20 /* violations that one job tells */
 
 static const char USAGE[] =
@@ -49,6 +45,7 @@ struct plan {
     struct sim_options options;
     int scenario, fault; /* -1: all */
     int jobs;
+    struct tally *tallies; /* one for each job */
     uint32_t every;
     bool is_one;
 };
@@ -135,8 +132,9 @@ static bool is_wanted(int wanted, int one)
     return wanted < 0 || wanted == one;
 }
 
-static void job_run(const struct plan *plan, int job, struct tally *tally)
+static void job_run(int job, void *arg)
 {
+    const struct plan *plan = arg;
     uint64_t number = 0;
     for (int scenario = 0; scenario < sim_scenario_count(); scenario++) {
         struct sim_result calm;
@@ -148,35 +146,15 @@ static void job_run(const struct plan *plan, int job, struct tally *tally)
             uint32_t last = is_wanted(plan->fault, fault) ? calm.occasions[fault] : 0;
             for (uint32_t at = 1; at <= last; at += plan->every) {
                 if (number++ % (uint64_t)plan->jobs == (uint64_t)job) {
-                    strike(plan, scenario, (struct sim_strike){(enum sim_fault)fault, at}, &calm, tally);
+                    strike(plan, scenario, (struct sim_strike){(enum sim_fault)fault, at}, &calm,
+                           &plan->tallies[job]);
                 }
             }
         }
     }
 }
 
-/* False: a job did not come to its end. */
-static bool jobs_run(const struct plan *plan, struct tally *tallies)
-{
-    bool is_whole = true;
-    for (int job = 0; job < plan->jobs; job++) {
-        (void)fflush(stdout);
-        pid_t child = fork();
-        assert(child >= 0);
-        if (child == 0) {
-            job_run(plan, job, &tallies[job]);
-            (void)fflush(stdout);
-            _exit(0);
-        }
-    }
-    int status = 0;
-    while (wait(&status) > 0 || errno == EINTR) {
-        is_whole = is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
-    return is_whole;
-}
-
-static uint64_t report(const struct plan *plan, const struct tally *tallies, double seconds)
+static uint64_t report(const struct plan *plan, double seconds)
 {
     uint64_t runs = 0, violations = 0;
     (void)printf("%-14s", "scenario");
@@ -190,13 +168,13 @@ static uint64_t report(const struct plan *plan, const struct tally *tallies, dou
         for (int kind = 0; kind < KIND_COUNT; kind++) {
             uint64_t count = 0;
             for (int job = 0; job < plan->jobs; job++) {
-                count += tallies[job].runs[i][kind];
+                count += plan->tallies[job].runs[i][kind];
             }
             (void)printf(" %7llu", (unsigned long long)count);
             runs += count;
         }
         for (int job = 0; job < plan->jobs; job++) {
-            here += tallies[job].violations[i];
+            here += plan->tallies[job].violations[i];
         }
         violations += here;
         (void)printf(" %10llu\n", (unsigned long long)here);
@@ -206,21 +184,17 @@ static uint64_t report(const struct plan *plan, const struct tally *tallies, dou
     return violations;
 }
 
-static double seconds_now(void)
+static int all_run(struct plan *plan)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static int all_run(const struct plan *plan)
-{
-    size_t size = JOBS_MAX * sizeof(struct tally);
-    struct tally *tallies = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert(tallies != MAP_FAILED && sim_scenario_count() <= SCENARIOS_MAX);
-    double began_s = seconds_now();
-    bool is_whole = jobs_run(plan, tallies);
-    return report(plan, tallies, seconds_now() - began_s) == 0 && is_whole ? 0 : 1;
+    assert(sim_scenario_count() <= SCENARIOS_MAX);
+    plan->tallies = sim_shared_map((size_t)plan->jobs * sizeof(struct tally));
+    double began_s = sim_seconds_now();
+    bool is_whole = sim_jobs_run(plan->jobs, job_run, plan);
+    uint64_t violations = report(plan, sim_seconds_now() - began_s);
+    if (!is_whole) {
+        (void)printf("NOT PLAYED: what a job had to play that did not come to its end\n");
+    }
+    return violations == 0 && is_whole ? 0 : 1;
 }
 
 /* ---- one ---- */
@@ -258,22 +232,6 @@ static int one_run(struct plan *plan)
 
 /* ---- options ---- */
 
-static void usage_fail(const char *what, const char *word)
-{
-    (void)fprintf(stderr, "%s: %s\n%s", word, what, USAGE);
-    exit(2);
-}
-
-static uint64_t number_parse(const char *text, uint64_t least)
-{
-    char *end;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (end == text || *end != '\0' || number < least) {
-        usage_fail("no such number is possible", text);
-    }
-    return number;
-}
-
 static int scenario_parse(const char *name)
 {
     for (int i = 0; i < sim_scenario_count(); i++) {
@@ -281,30 +239,17 @@ static int scenario_parse(const char *name)
             return i;
         }
     }
-    usage_fail("no scenario is called so; scenarios.c names them", name);
-    return -1;
-}
-
-static int fault_parse(const char *name, size_t len)
-{
-    for (int i = 0; i < SIM_FAULT_COUNT; i++) {
-        const char *known = sim_fault_name((enum sim_fault)i);
-        if (strlen(known) == len && memcmp(known, name, len) == 0) {
-            return i;
-        }
-    }
-    usage_fail("no fault is called so; faults.def names them", name);
-    return -1;
+    sim_usage_fail(USAGE, name, "no scenario is called so; scenarios.c names them");
 }
 
 static struct sim_strike strike_parse(const char *text)
 {
     size_t len = strcspn(text, "@");
     if (text[len] == '\0') {
-        usage_fail("a strike is FAULT@N", text);
+        sim_usage_fail(USAGE, text, "a strike is FAULT@N");
     }
-    enum sim_fault fault = (enum sim_fault)fault_parse(text, len);
-    return (struct sim_strike){fault, (uint32_t)number_parse(text + len + 1, 0)};
+    enum sim_fault fault = sim_fault_parse(USAGE, text, len);
+    return (struct sim_strike){fault, (uint32_t)sim_number_parse(USAGE, text + len + 1, 0)};
 }
 
 int main(int argc, char **argv)
@@ -320,25 +265,24 @@ int main(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct plan plan = {.options = {.seed = 1, .on_finished = sim_memory_check},
                         .scenario = -1,
                         .fault = -1,
                         .every = 1,
-                        .jobs = processors > 0 && processors < JOBS_MAX ? (int)processors : 1};
+                        .jobs = sim_jobs_default()};
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
         switch (option) {
         case 'n':
             plan.scenario = scenario_parse(optarg);
             break;
         case 'f':
-            plan.fault = fault_parse(optarg, strlen(optarg));
+            plan.fault = (int)sim_fault_parse(USAGE, optarg, strlen(optarg));
             break;
         case 'e':
-            plan.every = (uint32_t)number_parse(optarg, 1);
+            plan.every = (uint32_t)sim_number_parse(USAGE, optarg, 1);
             break;
         case 's':
-            plan.options.seed = number_parse(optarg, 1);
+            plan.options.seed = sim_number_parse(USAGE, optarg, 1);
             break;
         case 'x':
             plan.options.strike = strike_parse(optarg);
@@ -349,7 +293,7 @@ int main(int argc, char **argv)
             plan.is_one = true;
             break;
         case 'j':
-            plan.jobs = (int)number_parse(optarg, 1) < JOBS_MAX ? (int)number_parse(optarg, 1) : JOBS_MAX;
+            plan.jobs = sim_jobs_parse(USAGE, optarg);
             break;
         case 'h':
             (void)fputs(USAGE, stdout);
@@ -360,7 +304,7 @@ int main(int argc, char **argv)
         }
     }
     if (plan.is_one && plan.scenario < 0) {
-        usage_fail("one run is of one --scenario", "--strike, --trace");
+        sim_usage_fail(USAGE, "--strike, --trace", "one run is of one --scenario");
     }
     return plan.is_one ? one_run(&plan) : all_run(&plan);
 }
