@@ -268,9 +268,8 @@ static void call_detach(struct mg_http_call *call)
     if (--pool->call_count == 0) pool_emptied(pool);
 }
 
-static bool is_reuse_safe(void)
+static bool is_reuse_safe(unsigned version)
 {
-    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
     return version < REUSE_UNSAFE_FROM || version >= REUSE_SAFE_FROM;
 }
 
@@ -453,9 +452,10 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
         return mg_err_set(err, MG_BAD_INPUT, "could not make the HTTP client: a limit is below 1");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: libcurl cannot start");
+    const curl_version_info_data *library = curl_version_info(CURLVERSION_NOW);
     enum mg_class class = MG_TRANSIENT;
     struct mg_http_client *client = NULL;
-    if (!(curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS)) {
+    if (!(library->features & CURL_VERSION_ASYNCHDNS)) {
         class = mg_err_set(
             err, MG_PERMANENT,
             "could not make the HTTP client: this libcurl resolves names by blocking; install one with "
@@ -469,8 +469,8 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     TAILQ_INIT(&client->calls);
     TAILQ_INIT(&client->finished);
     client->read_boot_ms = mg_clock_boot_ms();
-    const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
-    client->spare_max = is_reuse_safe() ? MG_HTTP_SPARE_MAX : 0;
+    const char *tls = library->ssl_version;
+    client->spare_max = is_reuse_safe(library->version_num) ? MG_HTTP_SPARE_MAX : 0;
     client->is_openssl = tls && strncmp(tls, "OpenSSL/", strlen("OpenSSL/")) == 0;
     client->pool_max = (options->max_connections + POOL_ROOM - 1) / POOL_ROOM;
     client->pools = calloc((size_t)client->pool_max, sizeof(struct mg_http_pool *));
