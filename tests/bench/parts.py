@@ -375,6 +375,10 @@ def hour(on):
 SHAPES = ((1, 1), (2, 1), (2, 2))  # schedulers, agents
 
 
+def count_of(what, count):
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def scale(on, plan):
     """By turns, there and back, so that what comes with time, as larger tables, weighs on all alike."""
     made = on.cluster_at("scale").start()
@@ -386,7 +390,7 @@ def scale(on, plan):
             runs[shape].append(saturate(on, made, orders))
     on.leave(made)
     middle = {shape: median_run(found) for shape, found in runs.items()}
-    return {f"{schedulers} scheduler, {agents} agent": {
+    return {f"{count_of('scheduler', schedulers)}, {count_of('agent', agents)}": {
         **{name: middle[schedulers, agents][name] for name in ("orders_per_s", "cpu_ms", "others")},
         "runs": [run["orders_per_s"] for run in runs[schedulers, agents]]} for schedulers, agents in SHAPES}
 

@@ -4,6 +4,12 @@ TARGET_RATE = 1700        # more than the fastest of the systems compared, on th
 NOISE = 0.05              # others took more of the machine than this: the figure is marked
 
 
+def spread(run):
+    """The least and the most of several runs, where there were several."""
+    least, most = (f"{run[end]:.0f}" for end in ("min", "max"))
+    return f" ({least} to {most})" if least != most else ""
+
+
 def rows(found):
     """(figure, target, measured text, ok: True, False or None) of what was measured."""
     table = []
@@ -16,7 +22,7 @@ def rows(found):
         add("limit of broker and database", "", f"{limit['orders_per_s']:.0f}/s, {limit['cpu_ms_per_order']:.2f} ms CPU an order",
             None)
     if run:
-        add("sustained throughput", f"above {TARGET_RATE}/s", f"{run['orders_per_s']:.0f}/s ({run['min']:.0f} to {run['max']:.0f})",
+        add("sustained throughput", f"above {TARGET_RATE}/s", f"{run['orders_per_s']:.0f}/s{spread(run)}",
             run["orders_per_s"] > TARGET_RATE)
         if limit:
             add("  ratio to the limit", "at least 0.80", f"{run['ratio_to_limit']:.2f}", run["ratio_to_limit"] >= 0.8)
