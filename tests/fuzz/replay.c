@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target without a fuzzer: each file of the folders given, then inputs made from them by a few
- * edits. The same folders give the same inputs in each run.
+ * Runs a fuzz target without a fuzzer: each file of the folders given, then inputs made from them (mutate.h).
+ * The same folders give the same inputs in each run.
  *
  *   fuzz_json [-n INPUTS] FILE|FOLDER…
  *
@@ -16,32 +16,16 @@
 #endif
 
 #include "fuzz.h"
+#include "mutate.h"
 
 #define SEEDS_MAX        4096
 #define INPUT_MAX        8192
-#define EDITS_MAX        4
-#define PIECE_MAX        64
 #define FOLDERS_MAX_OPEN 8
 
-struct input {
-    size_t len;
-    uint8_t *bytes;
-};
-
-static struct input seeds[SEEDS_MAX];
+static struct mg_slice seeds[SEEDS_MAX];
 static size_t seed_count;
-static struct input current; /* exactly as long as it says */
+static struct mg_slice current; /* exactly as long as it says */
 static const char *target = "target";
-static uint64_t state = 20261121;
-
-/* splitmix64: the same inputs in each run */
-static uint64_t draw(uint64_t below)
-{
-    uint64_t z = state += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return (z ^ (z >> 31)) % below;
-}
 
 #if defined(__SANITIZE_ADDRESS__)
 static void keep_finding(void)
@@ -50,7 +34,7 @@ static void keep_finding(void)
     (void)snprintf(path, sizeof path, "finding-%s", target);
     FILE *file = fopen(path, "wb");
     if (file == NULL) return;
-    if (current.len > 0) (void)fwrite(current.bytes, 1, current.len, file);
+    if (current.len > 0) (void)fwrite(current.data, 1, current.len, file);
     (void)fclose(file);
     (void)fprintf(stderr, "the input is in ./%s\n", path);
 }
@@ -62,91 +46,49 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
 }
 #endif
 
-static void try_input(const uint8_t *bytes, size_t len)
+static void try_input(const char *bytes, size_t len)
 {
-    current = (struct input){len, malloc(len > 0 ? len : 1)};
-    FUZZ_REQUIRE(current.bytes != NULL);
-    if (len > 0) memcpy(current.bytes, bytes, len);
-    (void)LLVMFuzzerTestOneInput(current.bytes, len);
-    free(current.bytes);
-    current = (struct input){0, NULL};
+    char *copy = malloc(len > 0 ? len : 1);
+    FUZZ_REQUIRE(copy != NULL);
+    if (len > 0) memcpy(copy, bytes, len);
+    current = (struct mg_slice){copy, len};
+    (void)LLVMFuzzerTestOneInput((const uint8_t *)copy, len);
+    current = (struct mg_slice){NULL, 0};
+    free(copy);
 }
 
 static int on_file(const char *path, const struct stat *about, int kind, struct FTW *where)
 {
     (void)about, (void)where;
-    uint8_t bytes[INPUT_MAX];
+    static char bytes[INPUT_MAX];
     if (kind != FTW_F || seed_count == SEEDS_MAX) return 0;
     FILE *file = fopen(path, "rb");
     if (file == NULL) return -1;
-    struct input seed = {fread(bytes, 1, sizeof bytes, file), NULL};
+    size_t len = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file); /* only read */
-    seed.bytes = malloc(seed.len + 1);
-    if (seed.bytes == NULL) return -1;
-    memcpy(seed.bytes, bytes, seed.len);
-    seeds[seed_count++] = seed;
+    char *copy = malloc(len + 1);
+    if (copy == NULL) return -1;
+    memcpy(copy, bytes, len);
+    seeds[seed_count++] = (struct mg_slice){copy, len};
     return 0;
 }
 
 /* The order in which a folder is read is the file system's; the inputs must not depend on it. */
 static int compare(const void *a, const void *b)
 {
-    const struct input *one = a, *other = b;
+    const struct mg_slice *one = a, *other = b;
     size_t len = one->len < other->len ? one->len : other->len;
-    int order = memcmp(one->bytes, other->bytes, len);
+    int order = memcmp(one->data, other->data, len);
     return order != 0 ? order : (one->len > other->len) - (one->len < other->len);
-}
-
-/* Puts `len` bytes in place of `old_len` at `at`, as far as there is room. */
-static void splice(struct input *input, size_t at, size_t old_len, const uint8_t *bytes, size_t len)
-{
-    if (old_len > input->len - at) old_len = input->len - at;
-    if (input->len - old_len + len > INPUT_MAX) return;
-    memmove(input->bytes + at + len, input->bytes + at + old_len, input->len - at - old_len);
-    memmove(input->bytes + at, bytes, len);
-    input->len += len - old_len;
-}
-
-static void edit(struct input *input)
-{
-    const struct input *other = &seeds[draw(seed_count)];
-    size_t at = draw(input->len + 1), piece = draw(PIECE_MAX), from = draw(other->len + 1);
-    size_t other_len = other->len - from < piece ? other->len - from : piece;
-    static const char marks[] = "{}[]\",:\\/$~0129-eE.@=%?# \n"; /* and NUL */
-    uint8_t byte = draw(4) == 0 ? (uint8_t)draw(256) : (uint8_t)marks[draw(sizeof marks)];
-    switch (draw(6)) {
-    case 0:
-        splice(input, at, 1, &byte, 1);
-        break;
-    case 1:
-        splice(input, at, 0, &byte, 1);
-        break;
-    case 2:
-        splice(input, at, piece, &byte, 0);
-        break;
-    case 3:
-        if (at < input->len) input->bytes[at] ^= (uint8_t)(1U << draw(8));
-        break;
-    case 4:
-        splice(input, at, 0, other->bytes + from, other_len);
-        break;
-    default:
-        splice(input, at, piece, other->bytes + from, other_len);
-        break;
-    }
 }
 
 static void try_made(long inputs)
 {
-    static uint8_t bytes[INPUT_MAX];
-    for (long i = 0; i < inputs && seed_count > 0; i++) {
-        const struct input *seed = &seeds[draw(seed_count)];
-        struct input made = {seed->len, bytes};
-        memcpy(bytes, seed->bytes, seed->len);
-        for (uint64_t edits = 1 + draw(EDITS_MAX); edits > 0; edits--)
-            edit(&made);
-        try_input(made.bytes, made.len);
-    }
+    static const char MARKS[] = "{}[]\",:\\/$~0129-eE.@=%?# \n"; /* and NUL */
+    static char bytes[INPUT_MAX];
+    struct mutator mutator = {seeds, seed_count, {MARKS, sizeof MARKS}, sizeof bytes, 20261121};
+    for (long i = 0; i < inputs && seed_count > 0; i++)
+        try_input(bytes, mutate_next(&mutator, bytes));
 }
 
 int main(int argc, char **argv)
@@ -174,11 +116,9 @@ int main(int argc, char **argv)
     }
     qsort(seeds, seed_count, sizeof seeds[0], compare);
     for (size_t i = 0; i < seed_count; i++)
-        try_input(seeds[i].bytes, seeds[i].len);
+        try_input(seeds[i].data, seeds[i].len);
     try_made(inputs);
     (void)fprintf(stderr, "%s: %zu files and %ld inputs made from them: no finding\n", target, seed_count,
                   inputs);
-    for (size_t i = 0; i < seed_count; i++)
-        free(seeds[i].bytes);
     return 0;
 }

@@ -1,7 +1,6 @@
 /*
  * The check of JSON text beside another judge, jansson: for every text both must say the same. The texts are
- * the examples of proto/, hard ones by hand, and those made from them at random: bytes changed, cut out, put
- * in, pieces of one text in another.
+ * the examples of proto/, hard ones by hand, and those that mutate.h makes from them.
  */
 #include <check.h>
 #include <glob.h>
@@ -10,13 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mutate.h"
 #include "wire/json.h"
 
 #define SEEDS_MAX 600
 #define TEXT_MAX  4096
 #define ROUNDS    30000
-#define EDITS_MAX 4
-#define PIECE_MAX 64
 #define DEPTH_MAX 2048 /* jansson's own limit */
 
 static const char *const HARD[] = {
@@ -147,54 +145,40 @@ static const char *const HARD[] = {
     "\n\t\r 1 \n\t\r",
 };
 
-struct text {
-    char bytes[TEXT_MAX];
-    size_t len;
-};
-
-static struct text seeds[SEEDS_MAX];
+static char texts[SEEDS_MAX][TEXT_MAX];
+static struct mg_slice seeds[SEEDS_MAX]; /* of `texts` */
 static size_t seed_count;
-static uint64_t state = 20261121;
 
-/* splitmix64: the same texts in each run */
-static uint64_t draw(uint64_t below)
+static bool is_taken_by_jansson(struct mg_slice text)
 {
-    uint64_t z = state += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return (z ^ (z >> 31)) % below;
-}
-
-static bool is_taken_by_jansson(const struct text *text)
-{
-    if (memchr(text->bytes, '\0', text->len) != NULL) return false; /* it would end the text there */
+    if (memchr(text.data, '\0', text.len) != NULL) return false; /* it would end the text there */
     json_error_t error;
-    json_t *root = json_loadb(text->bytes, text->len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     json_decref(root);
     return root != NULL;
 }
 
-static bool is_taken_by_us(const struct text *text, struct mg_err *err)
+static bool is_taken_by_us(struct mg_slice text, struct mg_err *err)
 {
     static const struct mg_json_limits wide = {TEXT_MAX, DEPTH_MAX, TEXT_MAX};
     /* exactly as long as said, so that reading past the end is noticed */
-    char *copy = malloc(text->len + 1);
+    char *copy = malloc(text.len + 1);
     ck_assert_ptr_nonnull(copy);
-    memcpy(copy, text->bytes, text->len);
-    char *exact = realloc(copy, text->len > 0 ? text->len : 1);
-    enum mg_class class = mg_json_check((struct mg_slice){exact, text->len}, &wide, err);
+    memcpy(copy, text.data, text.len);
+    char *exact = realloc(copy, text.len > 0 ? text.len : 1);
+    enum mg_class class = mg_json_check((struct mg_slice){exact, text.len}, &wide, err);
     free(exact);
     ck_assert(class == MG_OK || class == MG_BAD_INPUT);
     return class == MG_OK;
 }
 
 /* Returns whether both take it. */
-static bool judge(const struct text *text)
+static bool judge(struct mg_slice text)
 {
     struct mg_err err = {MG_OK, ""};
     bool is_taken = is_taken_by_us(text, &err);
     ck_assert_msg(is_taken == is_taken_by_jansson(text), "only %s takes: %.*s (%s)",
-                  is_taken ? "ours" : "jansson", (int)text->len, text->bytes, err.text);
+                  is_taken ? "ours" : "jansson", (int)text.len, text.data, err.text);
     return is_taken;
 }
 
@@ -202,8 +186,9 @@ static void add_seed(const char *bytes, size_t len)
 {
     ck_assert_uint_lt(seed_count, SEEDS_MAX);
     ck_assert_uint_le(len, TEXT_MAX);
-    memcpy(seeds[seed_count].bytes, bytes, len);
-    seeds[seed_count++].len = len;
+    memcpy(texts[seed_count], bytes, len);
+    seeds[seed_count] = (struct mg_slice){texts[seed_count], len};
+    seed_count++;
 }
 
 static void add_examples(void)
@@ -229,65 +214,24 @@ static void gather(void)
     add_examples();
 }
 
-/* Puts `len` bytes in place of `old_len` at `at`, as far as there is room. */
-static void splice(struct text *text, size_t at, size_t old_len, const char *bytes, size_t len)
-{
-    if (old_len > text->len - at) old_len = text->len - at;
-    if (text->len - old_len + len > TEXT_MAX) return;
-    memmove(text->bytes + at + len, text->bytes + at + old_len, text->len - at - old_len);
-    memcpy(text->bytes + at, bytes, len);
-    text->len += len - old_len;
-}
-
-static void edit(struct text *text)
-{
-    static const char MARKS[] = "{}[]\",:\\ueE+-.0123456789 \n\ttfnabr/\x80\xc3\xed\xa0\xf0\x9f";
-    const struct text *other = &seeds[draw(seed_count)];
-    size_t at = draw(text->len + 1), piece = draw(PIECE_MAX), from = draw(other->len + 1);
-    char byte = draw(4) == 0 ? (char)draw(256) : MARKS[draw(sizeof MARKS - 1)];
-    size_t other_len = other->len - from < piece ? other->len - from : piece;
-    switch (draw(6)) {
-    case 0:
-        splice(text, at, 1, &byte, 1);
-        break;
-    case 1:
-        splice(text, at, 0, &byte, 1);
-        break;
-    case 2:
-        splice(text, at, 1, "", 0);
-        break;
-    case 3:
-        splice(text, at, piece, "", 0);
-        break;
-    case 4:
-        splice(text, at, 0, other->bytes + from, other_len);
-        break;
-    default:
-        splice(text, at, draw(2) * piece, other->bytes, other->len);
-        break;
-    }
-}
-
 /* Catches: a text that the standard allows and we refuse, or the other way. */
 START_TEST(both_judges_agree_on_what_people_wrote)
 {
     gather();
     for (size_t i = 0; i < seed_count; i++)
-        (void)judge(&seeds[i]);
+        (void)judge(seeds[i]);
 }
 END_TEST
 
 START_TEST(both_judges_agree_on_what_chance_wrote)
 {
-    static struct text text;
+    static const char MARKS[] = "{}[]\",:\\ueE+-.0123456789 \n\ttfnabr/\x80\xc3\xed\xa0\xf0\x9f";
+    static char text[TEXT_MAX];
     size_t taken = 0;
     gather();
-    for (int i = 0; i < ROUNDS; i++) {
-        text = seeds[draw(seed_count)];
-        for (uint64_t edits = 1 + draw(EDITS_MAX); edits > 0; edits--)
-            edit(&text);
-        taken += judge(&text);
-    }
+    struct mutator mutator = {seeds, seed_count, {MARKS, sizeof MARKS - 1}, TEXT_MAX, 20261121};
+    for (int i = 0; i < ROUNDS; i++)
+        taken += judge((struct mg_slice){text, mutate_next(&mutator, text)});
     /* chance must write enough of both kinds to say anything */
     ck_assert_uint_gt(taken, ROUNDS / 20);
     ck_assert_uint_lt(taken, ROUNDS - ROUNDS / 20);
