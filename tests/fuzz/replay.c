@@ -19,7 +19,7 @@
 #include "mutate.h"
 
 #define SEEDS_MAX        4096
-#define INPUT_MAX        8192
+#define INPUT_MAX        32768 /* more than the longest example has */
 #define FOLDERS_MAX_OPEN 8
 
 static struct mg_slice seeds[SEEDS_MAX];
@@ -60,14 +60,18 @@ static void try_input(const char *bytes, size_t len)
 static int on_file(const char *path, const struct stat *about, int kind, struct FTW *where)
 {
     (void)about, (void)where;
-    static char bytes[INPUT_MAX];
-    if (kind != FTW_F || seed_count == SEEDS_MAX) return 0;
+    static char bytes[INPUT_MAX + 1];
+    if (kind != FTW_F) return 0;
     FILE *file = fopen(path, "rb");
     if (file == NULL) return -1;
     size_t len = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file); /* only read */
     char *copy = malloc(len + 1);
-    if (copy == NULL) return -1;
+    if (copy == NULL || len > INPUT_MAX || seed_count == SEEDS_MAX) {
+        (void)fprintf(stderr, "%s: %s is too long or one too many\n", target, path);
+        free(copy);
+        return -1;
+    }
     memcpy(copy, bytes, len);
     seeds[seed_count++] = (struct mg_slice){copy, len};
     return 0;
@@ -87,7 +91,7 @@ static void try_made(long inputs)
     static const char MARKS[] = "{}[]\",:\\/$~0129-eE.@=%?# \n"; /* and NUL */
     static char bytes[INPUT_MAX];
     struct mutator mutator = {seeds, seed_count, {MARKS, sizeof MARKS}, sizeof bytes, 20261121};
-    for (long i = 0; i < inputs && seed_count > 0; i++)
+    for (long i = 0; i < inputs; i++)
         try_input(bytes, mutate_next(&mutator, bytes));
 }
 
@@ -113,6 +117,10 @@ int main(int argc, char **argv)
             (void)fprintf(stderr, "%s: cannot read %s\n", target, argv[i]);
             return 2;
         }
+    }
+    if (seed_count == 0) {
+        (void)fprintf(stderr, "%s: no file is there\n", target);
+        return 2;
     }
     qsort(seeds, seed_count, sizeof seeds[0], compare);
     for (size_t i = 0; i < seed_count; i++)
