@@ -50,12 +50,13 @@ struct plan {
     bool is_one;
 };
 
+/* KIND_COUNT: of what only comes by itself, and has no occasions. */
 static enum kind kind_of(enum sim_fault fault)
 {
     static const char *const PREFIXES[KIND_COUNT] = {"NODE_MEMORY", "NODE_",   "BROKER_",
                                                      "STORE_",      "REMOTE_", "CLIENT_"};
     int kind = 0;
-    while (strncmp(sim_fault_name(fault), PREFIXES[kind], strlen(PREFIXES[kind])) != 0) {
+    while (kind < KIND_COUNT && strncmp(sim_fault_name(fault), PREFIXES[kind], strlen(PREFIXES[kind])) != 0) {
         kind++;
     }
     return (enum kind)kind;
@@ -154,9 +155,26 @@ static void job_run(int job, void *arg)
     }
 }
 
-static uint64_t report(const struct plan *plan, double seconds)
+/* False: what was to be struck had no occasion, which is said. */
+static bool is_struck(const struct plan *plan, const uint64_t runs[KIND_COUNT], uint64_t all_runs)
 {
-    uint64_t runs = 0, violations = 0;
+    bool has_all = all_runs > 0;
+    for (int kind = 0; kind < KIND_COUNT && plan->fault < 0; kind++) {
+        if (runs[kind] == 0) {
+            (void)printf("NOT STRUCK: %s\n", HEADS[kind]);
+            has_all = false;
+        }
+    }
+    if (plan->fault >= 0 && all_runs == 0) {
+        (void)printf("NOT STRUCK: %s\n", sim_fault_name((enum sim_fault)plan->fault));
+    }
+    return has_all;
+}
+
+/* True: everything that was to be struck was, and nothing is violated. */
+static bool report(const struct plan *plan, double seconds)
+{
+    uint64_t runs[KIND_COUNT] = {0}, all_runs = 0, violations = 0;
     (void)printf("%-14s", "scenario");
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         (void)printf(" %7s", HEADS[kind]);
@@ -171,7 +189,8 @@ static uint64_t report(const struct plan *plan, double seconds)
                 count += plan->tallies[job].runs[i][kind];
             }
             (void)printf(" %7llu", (unsigned long long)count);
-            runs += count;
+            runs[kind] += count;
+            all_runs += count;
         }
         for (int job = 0; job < plan->jobs; job++) {
             here += plan->tallies[job].violations[i];
@@ -179,9 +198,9 @@ static uint64_t report(const struct plan *plan, double seconds)
         violations += here;
         (void)printf(" %10llu\n", (unsigned long long)here);
     }
-    (void)printf("%llu runs in %.1f s, %llu violations\n", (unsigned long long)runs, seconds,
+    (void)printf("%llu runs in %.1f s, %llu violations\n", (unsigned long long)all_runs, seconds,
                  (unsigned long long)violations);
-    return violations;
+    return is_struck(plan, runs, all_runs) && violations == 0;
 }
 
 static int all_run(struct plan *plan)
@@ -190,11 +209,11 @@ static int all_run(struct plan *plan)
     plan->tallies = sim_shared_map((size_t)plan->jobs * sizeof(struct tally));
     double began_s = sim_seconds_now();
     bool is_whole = sim_jobs_run(plan->jobs, job_run, plan);
-    uint64_t violations = report(plan, sim_seconds_now() - began_s);
+    bool is_right = report(plan, sim_seconds_now() - began_s);
     if (!is_whole) {
         (void)printf("NOT PLAYED: what a job had to play that did not come to its end\n");
     }
-    return violations == 0 && is_whole ? 0 : 1;
+    return is_right && is_whole ? 0 : 1;
 }
 
 /* ---- one ---- */
