@@ -103,26 +103,18 @@ bool frames_receive(struct frames_reader *reader, int fd)
     return n != 0;
 }
 
-uint64_t frames_number(const char *at, int bytes)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < bytes; i++)
-        number = number << 8 | (unsigned char)at[i];
-    return number;
-}
-
 static bool frame_next(const struct mg_buf *bytes, size_t *at, struct frame *ret_frame)
 {
     do {
         size_t left = bytes->len - *at;
         if (left < HEAD_BYTES) return false;
         const char *head = bytes->data + *at;
-        size_t len = (size_t)frames_number(head + 3, 4);
+        size_t len = (size_t)fuzz_number(head + 3, 4);
         FUZZ_REQUIRE(len <= MG_AMQP_FRAME_MAX);
         if (left < HEAD_BYTES + len + 1) return false;
         FUZZ_REQUIRE((unsigned char)head[HEAD_BYTES + len] == AMQP_FRAME_END);
-        *ret_frame = (struct frame){head[0], (int)frames_number(head + 1, 2),
-                                    (struct mg_slice){head + HEAD_BYTES, len}};
+        *ret_frame =
+            (struct frame){head[0], (int)fuzz_number(head + 1, 2), (struct mg_slice){head + HEAD_BYTES, len}};
         FUZZ_REQUIRE(ret_frame->channel == 0 || ret_frame->channel == MG_AMQP_CHANNEL);
         *at += HEAD_BYTES + len + 1;
     } while (ret_frame->type == HEARTBEAT);
@@ -135,8 +127,8 @@ static bool body_next(struct frames_reader *reader, size_t *at)
     struct frame frame;
     if (!frame_next(&reader->bytes, at, &frame)) return false;
     FUZZ_REQUIRE(frame.type == AMQP_FRAME_HEADER && frame.channel == MG_AMQP_CHANNEL);
-    FUZZ_REQUIRE(frame.payload.len >= 14 && frames_number(frame.payload.data, 2) == AMQP_BASIC_CLASS);
-    uint64_t left = frames_number(frame.payload.data + 4, 8);
+    FUZZ_REQUIRE(frame.payload.len >= 14 && fuzz_number(frame.payload.data, 2) == AMQP_BASIC_CLASS);
+    uint64_t left = fuzz_number(frame.payload.data + 4, 8);
     mg_buf_clear(&reader->body);
     while (left > 0) {
         if (!frame_next(&reader->bytes, at, &frame)) return false;
@@ -160,7 +152,7 @@ bool frames_next(struct frames_reader *reader, struct frames_said *ret_said)
     size_t at = reader->at;
     if (!frame_next(&reader->bytes, &at, &frame)) return false;
     FUZZ_REQUIRE(frame.type == AMQP_FRAME_METHOD && frame.payload.len >= 4);
-    amqp_method_number_t method = (amqp_method_number_t)frames_number(frame.payload.data, 4);
+    amqp_method_number_t method = (amqp_method_number_t)fuzz_number(frame.payload.data, 4);
     bool has_body = method == AMQP_BASIC_PUBLISH_METHOD;
     if (has_body && !body_next(reader, &at)) return false;
     *ret_said = (struct frames_said){.method = method,

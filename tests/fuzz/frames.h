@@ -46,6 +46,4 @@ bool frames_receive(struct frames_reader *reader, int fd);
 /* False: no further method has come whole. What is no AMQP is a finding. */
 bool frames_next(struct frames_reader *reader, struct frames_said *ret_said);
 
-uint64_t frames_number(const char *at, int bytes);
-
 #endif

@@ -1,8 +1,11 @@
 /* See fuzz.h. */
 #include "fuzz.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 _Noreturn void fuzz_fail(const char *file, int line, const char *condition)
 {
@@ -64,4 +67,25 @@ bool fuzz_is_within(struct mg_slice part, struct mg_slice whole)
 bool fuzz_contains(struct mg_slice text, const char *word)
 {
     return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
+}
+
+uint64_t fuzz_number(const char *at, int bytes)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < bytes; i++)
+        number = number << 8 | (unsigned char)at[i];
+    return number;
+}
+
+int fuzz_listen(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    FUZZ_REQUIRE(len < sizeof address.sun_path);
+    memcpy(address.sun_path + 1, name, len); /* behind a NUL: there is no file */
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+    FUZZ_REQUIRE(listener >= 0 && bind(listener, (const struct sockaddr *)&address, size) == 0);
+    FUZZ_REQUIRE(listen(listener, 1) == 0);
+    return listener;
 }

@@ -38,6 +38,11 @@ void fuzz_require_same(struct mg_buf *first, struct mg_buf *second);
 
 bool fuzz_is_within(struct mg_slice part, struct mg_slice whole);
 bool fuzz_contains(struct mg_slice text, const char *word);
+/* Of so many bytes, the highest first, as AMQP and PostgreSQL write it. */
+uint64_t fuzz_number(const char *at, int bytes);
+
+/* A socket that listens under a name of this process alone, among the abstract ones (unix(7)): no file. */
+int fuzz_listen(const char *name);
 
 /* Of anything that a target writes: far above what a small input makes. */
 #define FUZZ_TEXT_MAX (1024 * 1024)

@@ -134,7 +134,7 @@ static void hear(struct run *run)
             said.method == AMQP_BASIC_REJECT_METHOD) {
             FUZZ_REQUIRE(run->role == CONSUME && said.arguments.len == 9);
             bool is_multiple = said.method != AMQP_BASIC_REJECT_METHOD && (said.arguments.data[8] & 1) != 0;
-            told(run, frames_number(said.arguments.data, 8), is_multiple);
+            told(run, fuzz_number(said.arguments.data, 8), is_multiple);
         } else if (said.method == AMQP_BASIC_PUBLISH_METHOD) {
             FUZZ_REQUIRE(run->role == PUBLISH);
             FUZZ_REQUIRE(mg_slice_is(said.body, BODY) || said.body.len == 0); /* it probes with no body */

@@ -4,10 +4,8 @@
  * request or instead of the greeting, before it closes. libpq connects to a socket of this process.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -60,18 +58,13 @@ static const char GREETING[] = "R\0\0\0\x08\0\0\0\0"
 
 static void listen_here(void)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char *path = address.sun_path + 1; /* behind a NUL: there is no file */
-    int len = snprintf(path, sizeof address.sun_path - 1, "makegood-fuzz-%d/.s.PGSQL.5432", (int)getpid());
-    FUZZ_REQUIRE(len > 0 && (size_t)len < sizeof address.sun_path - 1);
+    char name[64];
+    (void)snprintf(name, sizeof name, "makegood-fuzz-%d/.s.PGSQL.5432", (int)getpid());
     (void)snprintf(
         dsn, sizeof dsn,
         "host=@makegood-fuzz-%d port=5432 user=u dbname=d password=p sslmode=disable gssencmode=disable",
         (int)getpid());
-    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-    FUZZ_REQUIRE(listener >= 0 && bind(listener, (const struct sockaddr *)&address, size) == 0);
-    FUZZ_REQUIRE(listen(listener, 1) == 0);
+    listener = fuzz_listen(name);
 }
 
 /* To who may have gone. */
@@ -113,21 +106,13 @@ static void on_connection(void *arg, int events)
     mg_watch_set(run->watch, MG_READABLE);
 }
 
-static uint64_t number_at(const char *at, int bytes)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < bytes; i++)
-        number = number << 8 | (unsigned char)at[i];
-    return number;
-}
-
 /* How many Syncs are answered at most: read as libpq would, if nothing were wrong with it. */
 static int count_ready(struct mg_slice sent)
 {
     int count = 0;
     size_t at = 0;
     while (sent.len - at >= 5) {
-        uint64_t len = number_at(sent.data + at + 1, 4);
+        uint64_t len = fuzz_number(sent.data + at + 1, 4);
         if (len < 4 || len > sent.len - at - 1) break;
         count += sent.data[at] == READY;
         at += 1 + (size_t)len;

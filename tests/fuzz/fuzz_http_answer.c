@@ -4,10 +4,8 @@
  * answer goes before it, so that what the client keeps of one call is there for the next. libcurl is sent to
  * a socket of this process instead of the network.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "classify.h"
@@ -29,7 +27,7 @@ static struct mg_loop *loop;
 static struct mg_http_client *client;
 static struct mg_service *services[2];
 static int listener;
-static char path[32]; /* the listener's, an abstract one */
+static char path[32]; /* the listener's */
 
 struct call {
     enum mg_kind kind;
@@ -64,17 +62,6 @@ static void on_connection(void *arg, int events)
     FUZZ_REQUIRE(call->fd >= 0);
     FUZZ_REQUIRE(send(call->fd, call->sent.data, call->sent.len, MSG_NOSIGNAL) == (ssize_t)call->sent.len);
     FUZZ_REQUIRE(shutdown(call->fd, SHUT_WR) == 0);
-}
-
-static void listen_here(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)snprintf(path, sizeof path, "makegood-fuzz-%d", (int)getpid());
-    memcpy(address.sun_path + 1, path, strlen(path)); /* behind a NUL: there is no file */
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(path));
-    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    FUZZ_REQUIRE(listener >= 0 && bind(listener, (const struct sockaddr *)&address, len) == 0);
-    FUZZ_REQUIRE(listen(listener, 1) == 0);
 }
 
 /* ---- what must hold of an answer ---- */
@@ -147,7 +134,8 @@ static void prepare(void)
     struct mg_err err;
     loop = mg_loop_create();
     FUZZ_REQUIRE(loop != NULL);
-    listen_here();
+    (void)snprintf(path, sizeof path, "makegood-fuzz-%d", (int)getpid());
+    listener = fuzz_listen(path);
     FUZZ_REQUIRE(mg_http_client_create(loop, &options, &client, &err) == MG_OK);
     for (int i = 0; i < 2; i++)
         FUZZ_REQUIRE(mg_service_parse(mg_slice_of(SERVICES[i]), NULL, &services[i], &err) == MG_OK);
