@@ -114,14 +114,17 @@ def settle(stage, load):
 def falsify(stage, what):
     """Evidence that something went wrong, to see that the check sees it."""
     if what == "row":
-        stage.rows("DELETE FROM order_process WHERE order_id = (SELECT order_id FROM order_process LIMIT 1) RETURNING 1")
+        changed = len(stage.rows("DELETE FROM order_process WHERE order_id = (SELECT order_id FROM order_process LIMIT 1) RETURNING 1"))
     elif what == "ledger":
         with contextlib.closing(sqlite3.connect(stage.cluster.remotes["payment"].ledger, timeout=10)) as ledger:
-            ledger.execute("UPDATE entry SET executions = 2 WHERE id = (SELECT min(id) FROM entry WHERE executions = 1)")
+            changed = ledger.execute("UPDATE entry SET executions = 2 WHERE id = "
+                                     "(SELECT min(id) FROM entry WHERE executions = 1)").rowcount
             ledger.commit()
-    elif what == "status":
-        stage.rows("UPDATE order_process SET process_state = 'processed' WHERE order_id = (SELECT order_id FROM order_process "
-                   "WHERE process_state = 'compensated' LIMIT 1) RETURNING 1")
+    else:
+        changed = len(stage.rows("UPDATE order_process SET process_state = 'processed' WHERE order_id = "
+                                 "(SELECT order_id FROM order_process WHERE process_state = 'compensated' LIMIT 1) RETURNING 1"))
+    if changed != 1:
+        raise processes.Failure(f"--break {what}: nothing in this run can be falsified so; take a longer one")
 
 
 def quantile(values, share):
