@@ -11,8 +11,10 @@ from local import cluster
 
 PASSES = (1, 2)  # killed as it comes by for the first time, and again when something is under way already
 ONCE = ("supervisor_elected",)  # in a process' life
+KINDS = ("scheduler", "agent", "supervisor")
+DEFINED = (cluster.REPOSITORY / "common/base/failpoint.def").read_text(encoding="utf-8")
 PLACES = [(name.lower(), processes.split()) for name, processes in re.findall(
-    r'^MG_FAILPOINT_AT\((\w+), "([a-z ]+)"', (cluster.REPOSITORY / "common/base/failpoint.def").read_text(encoding="utf-8"), re.M)]
+    r'^MG_FAILPOINT_AT\((\w+), "([a-z ]+)"', DEFINED, re.M)]
 
 # What the orders of one round ask for: between them every kind of message is sent.
 BEHAVIOURS = ((None, "processed"), ({"payment": "decline"}, "compensated"), ({"payment": "unavailable:1"}, "processed"),
@@ -39,7 +41,8 @@ def submit(s):
 
 def walk(s, kind, victim):
     places = [name for name, kinds in PLACES if kind in kinds]
-    assert len(places) > 5, "common/base/failpoint.def is not what this test thinks it is"
+    assert len(PLACES) == len(re.findall(r"^MG_FAILPOINT_AT\(", DEFINED, re.M)), "a line of failpoint.def is not read here"
+    assert all(set(kinds) <= set(KINDS) for _, kinds in PLACES), "failpoint.def names a process that no test here kills"
     load(s)
     environment, rounds = dict(victim.env), 0
     for name in places:
