@@ -323,7 +323,7 @@ def growth(on, plan, empty_rate):
 
 
 def sweep_bound(after, before):
-    """The bucket of the slowest sweep: it took no longer than this."""
+    """The bucket of the slowest sweep: it took no longer than this; None: longer than the last bound."""
     bound = 0.0
     last = 0.0
     for name in sorted((name for name in after if name.startswith("makegood_sweep_seconds_bucket")), key=bucket_of):

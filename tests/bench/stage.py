@@ -145,7 +145,7 @@ class Stage:
         self.postgres.psql("CHECKPOINT", "postgres")
 
     def run(self, program, *words, timeout_s=3600):
-        """Runs one of the benchmark's programs to its end and returns (what it printed, what it cost)."""
+        """Runs one of the benchmark's programs to its end and returns what it printed, which is JSON."""
         log = self.scratch / "programs.log"
         with open(log, "ab") as errors:
             child = subprocess.Popen([str(self.bin / f"makegood-bench-{program}")] + [str(word) for word in words],
