@@ -2,11 +2,12 @@
 """readme.py [--write] SOURCE BIN: what the README files say is so; --write first renews quoted files and state diagrams.
 
 Quoted files are quoted as they are, the state diagrams are those of the program, every command, option, verb, metric,
-alert and test that is named exists, every relative link leads somewhere, and the definitions shown are accepted by the
-programs that read them. That the examples also run is shown by the end-to-end tests of their own.
+alert, test and guard that is named exists, every relative link leads somewhere, and the definitions shown are accepted by
+the programs that read them. That the examples also run is shown by the end-to-end tests of their own.
 """
 
 import functools
+import itertools
 import pathlib
 import re
 import subprocess
@@ -184,7 +185,8 @@ def test_names(source):
     """What tests/run takes: kinds of tests, and the names of tests as their files give them."""
     scenarios = subprocess.run([sys.executable, str(source / "tests/e2e/run.py"), "--list"], capture_output=True, text=True,
                                timeout=30, check=True).stdout.split()
-    files = {path.stem[len("test_"):] for path in (source / "tests").glob("*/**/test_*.c")}
+    files = {name for path in (source / "tests").glob("*/**/test_*.c")
+             for name in (path.stem[len("test_"):], f"{path.parent.name}_{path.stem[len('test_'):]}")}
     kinds = {"unit", "integration", "e2e", "lint"}
     return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
             | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
@@ -243,6 +245,27 @@ def check_runbook(readme, source):
         yield f"the table of alerts has {row}, which is no alert"
 
 
+def table_rows(text, head):
+    """The rows of the table whose first line begins so, each as a list of its cells."""
+    lines = text[text.index(f"\n{head}"):].splitlines()[3:]
+    return [line.strip("| ").split(" | ") for line in itertools.takewhile(lambda line: line.startswith("| "), lines)]
+
+
+def check_guards(readme, source, names):
+    """The tables of guards name tests that there are, all patches of the simulator and all guards of the model."""
+    known = names | {name for folder in ("unit", "integration") for path in (source / "tests" / folder).rglob("*.c")
+                     for name in re.findall(r"START_TEST\((\w+)\)", path.read_text(encoding="utf-8"))}
+    for cells in table_rows(readme.text, "| guard | what was deleted"):
+        for name in SPAN.findall(cells[2]):
+            if name not in known:
+                yield f"the table of guards names {name}, which is no test"
+    model = (source / "tests/model/run").read_text(encoding="utf-8").split("\nGUARDS = {", 1)[1].split("\n}", 1)[0]
+    patches = {path.stem for path in (source / "tests/sim/mutations").glob("*.patch")}
+    for head, there in (("| patch |", patches), ("| guard | without it |", set(re.findall(r'^    "([^"]+)":', model, re.MULTILINE)))):
+        for name in sorted({cells[0].strip("`") for cells in table_rows(readme.text, head)} ^ there):
+            yield f"the table `{head}` {'lacks' if name in there else 'has one too many:'} {name}"
+
+
 def check_whole(readme, programs):
     """The front page names every verb and every exit code."""
     named = {verb_of(command.split()[1:], programs.verbs) for command in readme.commands if command.startswith("makegood ")}
@@ -290,6 +313,8 @@ def main(words):
             found += check_bare_options(readme, programs)
         if readme.name == "README.md":
             found += check_whole(readme, programs)
+        if readme.name == "tests/README.md":
+            found += check_guards(readme, source, names)
         if readme.name == "deploy/README.md":
             found += check_runbook(readme, source)
         findings += [f"{readme.name}: {text}" for text in found]
