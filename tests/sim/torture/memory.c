@@ -2,6 +2,8 @@
 #include "memory.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,10 @@ void *node_malloc(size_t size) __asm__("__wrap_malloc");
 void *node_calloc(size_t count, size_t size) __asm__("__wrap_calloc");
 void *node_realloc(void *old, size_t size) __asm__("__wrap_realloc");
 char *node_strdup(const char *text) __asm__("__wrap_strdup");
+int node_asprintf(char **ret_text, const char *format, ...) __asm__("__wrap_asprintf") MG_PRINTF(2, 3);
+/* As it is called where the library checks what is printed (_FORTIFY_SOURCE). */
+int node_asprintf_chk(char **ret_text, int flag, const char *format, ...) __asm__("__wrap___asprintf_chk")
+    MG_PRINTF(3, 4);
 void node_free(void *memory) __asm__("__wrap_free");
 void node_abort(void) __asm__("__wrap_abort") __attribute__((noreturn));
 
@@ -89,6 +95,34 @@ void *node_realloc(void *old, size_t size)
 char *node_strdup(const char *text)
 {
     return is_refused() ? NULL : noted(real_strdup(text), strlen(text) + 1);
+}
+
+__attribute__((format(printf, 2, 0))) static int print(char **ret_text, const char *format, va_list args)
+{
+    int len = is_refused() ? -1 : vasprintf(ret_text, format, args);
+    if (len >= 0) {
+        (void)noted(*ret_text, (size_t)len + 1);
+    }
+    return len;
+}
+
+int node_asprintf(char **ret_text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = print(ret_text, format, args);
+    va_end(args);
+    return len;
+}
+
+int node_asprintf_chk(char **ret_text, int flag, const char *format, ...)
+{
+    (void)flag;
+    va_list args;
+    va_start(args, format);
+    int len = print(ret_text, format, args);
+    va_end(args);
+    return len;
 }
 
 void node_free(void *memory)
