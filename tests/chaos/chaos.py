@@ -160,11 +160,10 @@ def print_table(nemesis):
 
 
 def chosen_faults(options):
-    if options.row:
-        return {each.name for each in FAULTS.values() if set(options.row) & set(each.rows)}
-    if options.fault:
-        return {each.name for each in FAULTS.values() if any(words in each.name for words in options.fault)}
-    return None
+    """Names of the faults that were asked for, None: all; and what was asked for and no fault does."""
+    asked = {f"row {row}": {each.name for each in FAULTS.values() if row in each.rows} for row in options.row or ()}
+    asked |= {words: {name for name in FAULTS if words in name} for words in options.fault or ()}
+    return set().union(*asked.values()) or None, [what for what, names in asked.items() if not names]
 
 
 def run_faults(nemesis, options):
@@ -178,9 +177,9 @@ def run_faults(nemesis, options):
 
 def run(options):
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
-    names = chosen_faults(options)
-    if names is not None and not names:
-        print("chaos: no fault does that; see --list")
+    names, unknown = chosen_faults(options)
+    if unknown:
+        print(f"chaos: no fault does that: {', '.join(unknown)}; see --list")
         return 2
     processes.end_on_signals()
     ctypes.CDLL(None).prctl(*ENDED_BY_PARENT)
