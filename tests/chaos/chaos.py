@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import sqlite3
 import statistics
@@ -240,7 +241,8 @@ def tell(options, load, nemesis, findings, late, took_s, seed):
         print(f"wrong: {text}")
     if len(findings.texts) > 30:
         print(f"wrong: and {len(findings.texts) - 30} more")
-    again = f"tests/chaos/run --seed {seed} " + ("--cluster " if options.cluster else "") + f"--minutes {options.minutes:g}"
+    of_seed = () if options.seed is not None else ("--seed", str(seed))
+    again = shlex.join(["tests/chaos/run", *sys.argv[1:], *of_seed])
     if findings.texts:
         print(f"{len(findings.texts)} things are wrong; again by: {again}")
     else:
