@@ -399,6 +399,17 @@ void sim_check_lost(const struct sim_message *message)
     }
 }
 
+/* While a failover has taken its order away, a cause is nobody's and dies. Whoever still holds it from a lost
+ * connection may commit it once the order is there again, and has no delivery to keep until its effects are
+ * out: a twin that is acked meanwhile as a duplicate was the last. */
+static void cause_dead(const struct sim_message *message)
+{
+    struct sim_submitted *order = order_of(message);
+    if (order != NULL && order->is_tail_lost) {
+        order->is_cause_lost = true;
+    }
+}
+
 /* What a committed cause brought about is in a queue, or written down as owed. */
 static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
 {
@@ -529,6 +540,7 @@ void sim_check_dead(const struct sim_queue *from, const struct sim_message *mess
 {
     const char *id = message->message_id.data != NULL ? message->message_id.data : "";
     sim_trace("dead letter from %s, %s: %s", from->name, why, id);
+    cause_dead(message);
     /* A refused submission that orders.rejected does not take lies here instead. */
     const struct sim_submitted *order = sim_submitted_find(message->correlation_id);
     bool is_refusable = mg_slice_is(message->type, "submission") && (order == NULL || order->workflow < 0);

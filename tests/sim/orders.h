@@ -22,7 +22,8 @@ struct sim_submitted {
     bool is_repeated; /* an operator resumed or restarted it: what may be sent once was perhaps sent once more
                        */
     bool is_tail_lost, is_lost;
-    bool is_cause_lost; /* with its queue: what it brought about is made again by nobody but the sweep */
+    bool is_cause_lost; /* with its queue, or as a dead letter of a failover: what it brought about is made
+                           again by nobody but the sweep */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
 };
 
