@@ -149,6 +149,7 @@ static void on_session_lost(void *arg, const char *reason)
     struct mg_store *store = arg;
     mg_timer_stop(store->recheck);
     store->lead_epoch = 0;
+    store->losses++;
     set_state(store, false, reason);
 }
 

@@ -6,7 +6,8 @@
  * are told, and the others are written without them. A row that PostgreSQL can never store does the same
  * without a guard to ask about, so a refused batch is halved until it stands alone. A deadlock or a lost race
  * for a lock is run again a few times. A lost session is not: nobody knows what was committed, so the caller
- * must load and decide anew, which the version makes safe.
+ * must load and decide anew, which the version makes safe. Nor does a repetition go to another session than
+ * the first try: after a failover that lost commits, the same version may be of another content.
  *
  * A lock may also be held by a writer that was stopped in the midst of a write (SIGSTOP, a paused container):
  * libpq hands a long write to the kernel in pieces, and its first statements have run when the last ones have
@@ -71,6 +72,7 @@ struct commit_job {
     char refusal[sizeof((struct mg_order_write *)0)->text]; /* why the range in hand was last refused */
     uint32_t tries;
     bool is_locked_out; /* another's lock was not let go in time */
+    uint64_t losses; /* the store's, when the first try was sent */
     struct mg_timer *retry;
     mg_store_done_fn *done;
     void *arg;
@@ -224,7 +226,13 @@ static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
 static void on_retry(void *arg)
 {
     struct commit_job *job = arg;
-    if (job->is_locked_out) mg_store_send_one(job->base.store, &END_STALLED, NULL, on_stalled_ended, NULL);
+    struct mg_store *store = job->base.store;
+    if (job->losses != store->losses) {
+        mg_pg_refuse(store->pg, MG_PG_LOST, "the database session in which it began was lost", on_written,
+                     job);
+        return;
+    }
+    if (job->is_locked_out) mg_store_send_one(store, &END_STALLED, NULL, on_stalled_ended, NULL);
     run_next(job);
 }
 
@@ -250,6 +258,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
 {
     struct commit_job *job = mg_store_job_create(store, sizeof *job, finish_job);
     job->writes = writes;
+    job->losses = store->losses;
     job->done = done;
     job->arg = arg;
     if (count == 0) {

@@ -18,6 +18,7 @@ struct mg_store {
     struct mg_pg *pg;
     struct mg_timer *recheck;
     struct mg_store_job *jobs;
+    uint64_t losses; /* sessions lost, and attempts to begin one that failed */
     enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
     char reason[MG_ERR_TEXT_MAX]; /* why it is down */
     char refused[320];            /* what was last told to on_refused */

@@ -1,0 +1,204 @@
+/* What becomes of a write that the database asks to run again. The session is a fake that stands before the
+ * real one: it notes what is sent and answers when the test says so. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/pg_libpq.h"
+#include "io/store_private.h"
+
+static struct {
+    struct mg_pg_options options;
+    mg_pg_fn *fn; /* of the call that waits for its answer; NULL: none does */
+    void *arg;
+    enum mg_pg_fault refused;
+    int sent;
+} session;
+
+enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *options, struct mg_pg **ret_pg,
+                           struct mg_err *err)
+{
+    (void)loop;
+    (void)err;
+    session.options = *options;
+    *ret_pg = NULL;
+    return MG_OK;
+}
+
+static void call_note(mg_pg_fn *fn, void *arg)
+{
+    ck_assert_ptr_null(session.fn);
+    session.fn = fn;
+    session.arg = arg;
+}
+
+void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int count, mg_pg_fn *fn,
+                void *arg)
+{
+    (void)pg;
+    (void)statements;
+    (void)count;
+    session.sent++;
+    call_note(fn, arg);
+}
+
+void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg)
+{
+    (void)pg;
+    (void)reason;
+    session.refused = fault;
+    call_note(fn, arg);
+}
+
+void mg_pg_destroy(struct mg_pg *pg)
+{
+    (void)pg;
+}
+
+void mg_pg_drop(struct mg_pg *pg, const char *reason)
+{
+    (void)pg;
+    ck_abort_msg("the session was dropped: %s", reason);
+}
+
+enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *err)
+{
+    (void)pg;
+    (void)dsn;
+    (void)err;
+    return MG_OK;
+}
+
+int mg_pg_backend_pid(const struct mg_pg *pg)
+{
+    (void)pg;
+    return 0;
+}
+
+static void answer(enum mg_pg_fault fault, const struct mg_rows *rows)
+{
+    struct mg_err err = {MG_TRANSIENT, "as the test says"};
+    struct mg_pg_answer answer = {
+        .fault = fault, .sqlstate = "", .err = fault == MG_PG_NONE ? NULL : &err, .rows = {rows, rows}};
+    mg_pg_fn *fn = session.fn;
+    session.fn = NULL;
+    fn(session.arg, &answer);
+}
+
+/* ---- the store ---- */
+
+static struct mg_loop *loop;
+static struct mg_store *store;
+static struct mg_order_record record;
+static struct mg_event_record event;
+static struct mg_order_write order_write;
+static int answers;
+static enum mg_class class;
+
+static void on_committed(void *arg, const struct mg_err *err)
+{
+    (void)arg;
+    answers++;
+    class = err == NULL ? MG_OK : err->class;
+}
+
+/* A server whose durability is as it should be. */
+static void session_begin(void)
+{
+    static char name[] = "setting", on[] = "on";
+    PGresAttDesc columns[3] = {{.name = name}, {.name = name}, {.name = name}};
+    struct mg_rows rows = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
+    ck_assert_int_eq(PQsetResultAttrs(rows.result, 3, columns), 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(PQsetvalue(rows.result, 0, i, on, 2), 1);
+    }
+    session.options.on_connected(session.options.arg);
+    answer(MG_PG_NONE, &rows);
+    PQclear(rows.result);
+    ck_assert(mg_store_is_up(store, NULL, 0));
+}
+
+static void setup(void)
+{
+    struct mg_store_options options = {.dsn = "", .is_plaintext_allowed = true, .skips_schema_check = true};
+    struct mg_err err;
+    loop = mg_loop_create();
+    ck_assert_msg(mg_store_create(loop, &options, &store, &err) == MG_OK, "%s", err.text);
+    session_begin();
+    record = (struct mg_order_record){.order_id = "o-1", .order.version = 2};
+    event = (struct mg_event_record){.version = 2};
+    order_write =
+        (struct mg_order_write){.record = &record, .expected_version = 1, .events = &event, .event_count = 1};
+    answers = 0;
+    session.sent = 0;
+    mg_store_commit(store, &order_write, 1, on_committed, NULL);
+    ck_assert_int_eq(session.sent, 1);
+}
+
+static void teardown(void)
+{
+    mg_store_destroy(store);
+    mg_loop_destroy(loop);
+}
+
+static void look(void *arg)
+{
+    (void)arg;
+    if (session.fn != NULL) {
+        mg_loop_stop(loop);
+    }
+}
+
+/* Until the store calls, once more, or is told by its session that it cannot. */
+static void run_to_call(void)
+{
+    struct mg_timer *timer = mg_timer_create(loop, look, NULL);
+    mg_timer_start(timer, 1, 1);
+    mg_loop_run(loop);
+    mg_timer_destroy(timer);
+}
+
+/* Catches a deadlock that is handed to the caller at once, and a write that is never sent again. */
+START_TEST(a_write_is_run_again_in_its_session)
+{
+    answer(MG_PG_RETRY, NULL);
+    run_to_call();
+    ck_assert_int_eq(session.sent, 2);
+    answer(MG_PG_NONE, NULL);
+    ck_assert_int_eq(answers, 1);
+    ck_assert_int_eq(class, MG_OK);
+    ck_assert_int_eq(order_write.result, MG_WRITE_DONE);
+}
+END_TEST
+
+/* Catches a write that goes to a server which has lost the version that was read: after a failover another
+ * event may have that number, and the guard would hold. */
+START_TEST(a_write_does_not_follow_to_another_session)
+{
+    answer(MG_PG_RETRY, NULL);
+    session.options.on_lost(session.options.arg, "a failover");
+    session_begin();
+    int sent = session.sent;
+    run_to_call();
+    ck_assert_int_eq(session.sent, sent);
+    ck_assert_int_eq(session.refused, MG_PG_LOST);
+    answer(MG_PG_LOST, NULL);
+    ck_assert_int_eq(answers, 1);
+    ck_assert_int_eq(class, MG_TRANSIENT);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store retry");
+    TCase *retry = tcase_create("retry");
+    tcase_add_checked_fixture(retry, setup, teardown);
+    tcase_add_test(retry, a_write_is_run_again_in_its_session);
+    tcase_add_test(retry, a_write_does_not_follow_to_another_session);
+    suite_add_tcase(suite, retry);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
