@@ -148,11 +148,15 @@ static const struct {
 
 static void call_explain_failure(const struct mg_http_call *call, char *reason, size_t size)
 {
-    const char *said = call->error_text[0] ? call->error_text : curl_easy_strerror(call->result);
-    const char *advice = "";
+    /* libcurl keeps the first thing that went wrong, which need not be why. */
+    const char *alert = mg_http_call_alert_text(call), *advice = "";
+    const char *said = alert                 ? alert
+                       : call->error_text[0] ? call->error_text
+                                             : curl_easy_strerror(call->result);
     for (size_t i = 0; i < sizeof ADVICE / sizeof ADVICE[0] && advice[0] == '\0'; i++)
         if (strstr(said, ADVICE[i].words) != NULL) advice = ADVICE[i].advice;
-    (void)snprintf(reason, size, "%.150s%s%s", said, advice[0] != '\0' ? "; " : "", advice);
+    (void)snprintf(reason, size, "%s%.150s%s%s", alert ? "TLS: " : "", said, advice[0] != '\0' ? "; " : "",
+                   advice);
 }
 
 static void call_explain(const struct mg_http_call *call, struct mg_http_answer *answer)
@@ -288,6 +292,7 @@ static void call_destroy(struct mg_http_call *call)
 {
     call_detach(call);
     if (call->easy) easy_keep(call->client, call->easy);
+    mg_http_call_leave_tls(call);
     curl_url_cleanup(call->url);
     for (struct curl_slist *header = call->headers; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data)); /* one of them may be a token */

@@ -50,6 +50,7 @@ struct mg_http_call {
     CURL *easy;
     CURLU *url;
     struct curl_slist *headers;
+    struct ssl_ctx_st *tls; /* OpenSSL's, of the connection that was made for this call; NULL: none was */
     struct mg_timer *timer;
     struct mg_buf answer_body;
     mg_http_done_fn *done;
@@ -60,9 +61,10 @@ struct mg_http_call {
     size_t header_bytes;
     int sends; /* times libcurl came to the point of sending */
     bool is_plain_http;
-    bool is_late;         /* complete-by passed; stopped by us */
-    bool is_resend;       /* libcurl wanted to send again; stopped by us */
-    bool is_headers_over; /* answer's headers above their bound */
+    bool keeps_connection; /* once an answer has come over it */
+    bool is_late;          /* complete-by passed; stopped by us */
+    bool is_resend;        /* libcurl wanted to send again; stopped by us */
+    bool is_headers_over;  /* answer's headers above their bound */
     bool is_body_over;
     bool is_finished; /* in the list of the finished */
     bool is_told;     /* its callback is running */
@@ -78,5 +80,8 @@ bool mg_http_call_has_sent(const struct mg_http_call *call);
 /* Whether the remote refused our certificate, or its lack, in the handshake: then the request that followed
  * was not even decrypted. */
 bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call);
+/* The fatal alert by which the remote ended the call's connection, in OpenSSL's words; NULL: none. */
+const char *mg_http_call_alert_text(const struct mg_http_call *call);
+void mg_http_call_leave_tls(struct mg_http_call *call); /* lets go of what tells the two */
 
 #endif

@@ -8,7 +8,9 @@
  * byte on the wire.
  */
 #include <ctype.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,7 +30,7 @@ bool mg_http_call_has_sent(const struct mg_http_call *call)
 }
 
 /* Alerts by which a server refuses a client's certificate (RFC 8446 §6.2). */
-static bool is_certificate_alert(unsigned long alert)
+static bool is_certificate_alert(int alert)
 {
     static const unsigned char alerts[] = {40,   /* handshake_failure */
                                            42,   /* bad_certificate */
@@ -45,33 +47,78 @@ static bool is_certificate_alert(unsigned long alert)
     return false;
 }
 
+/* ---- the server's last word in TLS ---- */
+
+/* The fatal alert of a connection lies in its SSL_CTX: libcurl makes one for each, and the call that had it
+ * made holds on to it. So nothing of a connection that is kept points to a call that has ended, and a call
+ * on a kept connection has none. */
+#define TLS13_MARK 0x100 /* beside the alert: the connection speaks TLS 1.3 */
+
+/* The place in an SSL_CTX; below 0: there is none. */
+static int alert_place(void)
+{
+    static int place = -1;
+    if (place < 0) place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    return place;
+}
+
+static void on_tls_event(const SSL *ssl, int where, int value)
+{
+    if (where != SSL_CB_READ_ALERT || value >> 8 != SSL3_AL_FATAL) return;
+    uintptr_t mark = SSL_version(ssl) == TLS1_3_VERSION ? TLS13_MARK : 0;
+    (void)SSL_CTX_set_ex_data(SSL_get_SSL_CTX(ssl), alert_place(), (void *)(mark | (value & 0xff)));
+}
+
+/* Alert and mark; 0: none came, or not on a connection of this call's own. */
+static int call_alert(const struct mg_http_call *call)
+{
+    return call->tls ? (int)(uintptr_t)SSL_CTX_get_ex_data(call->tls, alert_place()) : 0;
+}
+
 /* A client of TLS 1.3 sends its certificate and its request in one breath. The server reads them in this
  * order: it has no key for the request until it has accepted what stands before it (RFC 8446 §4.4.4), so a
  * fatal alert about the certificate, as the first word on a new connection, proves that it saw no request.
- * Only post-handshake authentication would be otherwise; on_tls_context takes it back.
+ * Only post-handshake authentication would be otherwise; on_tls_context takes it back. In TLS 1.2 a server
+ * may ask for a certificate again after the request, and one that refuses it before it leaves nothing to send
+ * on.
  *
- * libcurl tells the alert only in its text: OpenSSL's code, whose last digits are 1000 and the alert (ssl.h,
- * SSL_AD_REASON_OFFSET). If the text becomes another, this proves nothing, and the call counts as maybe sent.
+ * libcurl's own result and text tell less: a server that closes with the request unread resets the
+ * connection, and then the first thing that libcurl finds amiss may be anything but the alert. That one came
+ * before, and is read when libcurl closes its side, which it therefore must do before it tells us: hence no
+ * connection is kept before an answer has come over it.
  */
 bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call)
 {
-    static const char mark[] = "error:0A"; /* of OpenSSL's library of TLS */
-    long connections = 0;
-    bool is_first = call->client->is_openssl && !call->is_plain_http && call->sends == 1 &&
-                    call->header_bytes == 0 && !call->is_late && !call->is_resend &&
-                    (call->result == CURLE_RECV_ERROR || call->result == CURLE_SEND_ERROR) &&
-                    curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &connections) == CURLE_OK &&
-                    connections == 1;
-    const char *code = is_first ? strstr(call->error_text, mark) : NULL;
-    if (!code || strncmp(call->error_text, "OpenSSL SSL_", strlen("OpenSSL SSL_")) != 0) return false;
-    return is_certificate_alert(strtoul(code + sizeof mark - 1, NULL, 16) - 1000);
+    int alert = call_alert(call);
+    return call->sends == 1 && call->header_bytes == 0 && (alert & TLS13_MARK) != 0 &&
+           is_certificate_alert(alert & 0xff);
 }
 
-/* libcurl offers post-handshake authentication; a server that used it could have seen the request before. */
+const char *mg_http_call_alert_text(const struct mg_http_call *call)
+{
+    int alert = call_alert(call) & 0xff;
+    return alert != 0 ? ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, SSL_AD_REASON_OFFSET + alert))
+                      : NULL;
+}
+
+void mg_http_call_leave_tls(struct mg_http_call *call)
+{
+    SSL_CTX_free(call->tls);
+    call->tls = NULL;
+}
+
 static CURLcode on_tls_context(CURL *easy, void *context, void *arg)
 {
-    (void)easy, (void)arg;
+    (void)easy;
+    struct mg_http_call *call = arg;
+    /* libcurl offers post-handshake authentication; a server that used it could have seen the request before.
+     */
     SSL_CTX_set_post_handshake_auth(context, 0);
+    mg_http_call_leave_tls(call);
+    /* What is said on a connection made after the send proves nothing of the one that carried it. */
+    if (call->sends > 0 || SSL_CTX_up_ref(context) != 1) return CURLE_OK;
+    call->tls = context;
+    SSL_CTX_set_info_callback(context, on_tls_event);
     return CURLE_OK;
 }
 
@@ -107,6 +154,8 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     (void)data;
     struct mg_http_call *call = arg;
     size_t len = size * count;
+    if (call->header_bytes == 0 && call->keeps_connection)
+        (void)curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 0L);
     call->header_bytes += len;
     if (call->header_bytes <= call->client->options.max_header_bytes) return len;
     call->is_headers_over = true;
@@ -267,12 +316,16 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_USERAGENT, "makegood/" MG_VERSION);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
-    SET(CURLOPT_FORBID_REUSE, is_fresh ? 1L : 0L);
+    SET(CURLOPT_FORBID_REUSE, 1L); /* until an answer comes: what failed is closed, see on_header */
+    call->keeps_connection = !is_fresh;
     if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
     if (!is_fresh && is_renewed) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
     /* A session taken up again would spare the server from being verified by the files read last. */
     SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
-    if (client->is_openssl) SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
+    if (client->is_openssl) {
+        SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
+        SET(CURLOPT_SSL_CTX_DATA, call);
+    }
     if (request->ca_file) {
         SET(CURLOPT_CAINFO, request->ca_file);
         SET(CURLOPT_CAPATH, NULL); /* or the system's CAs would be trusted, too, where libcurl is built so */

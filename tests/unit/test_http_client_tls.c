@@ -3,8 +3,10 @@
  * request: a failure before the request counts as not sent, and every other one as maybe, or an order is paid
  * twice or held up for nothing. And that renewed files are read after a reload.
  */
+#include <linux/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "http_fixture.h"
@@ -16,6 +18,20 @@ enum demand { NOTHING, CERTIFICATE, CERTIFICATE_AFTER_REQUEST };
 static SSL_CTX *context;
 static enum demand demand;
 static atomic_int tls_requests; /* that a server decrypted */
+static atomic_bool hangs_up;    /* the server resets the connection as soon as it has refused a client */
+
+/* libcurl asks for it between the handshake and the request. Whoever is refused waits here until the server
+ * has hung up: which of the two is first is chance otherwise. */
+__attribute__((visibility("default"))) int getpeername(int fd, __SOCKADDR_ARG address,
+                                                       socklen_t *restrict len)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    struct pollfd reset = {.fd = fd};
+    (void)getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+    if (atomic_load(&hangs_up) && info.tcpi_bytes_received > 0) (void)poll(&reset, 1, GUARD_MS);
+    return (int)syscall(SYS_getpeername, fd, address.__sockaddr__, len);
+}
 
 static void context_make(const char *from, int version_max, const char *client_ca)
 {
@@ -30,6 +46,7 @@ static void context_make(const char *from, int version_max, const char *client_c
     (void)SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
     (void)SSL_CTX_set_max_proto_version(context, version_max);
     ck_assert_int_eq(SSL_CTX_load_verify_locations(context, tls_path(client_ca).text, NULL), 1);
+    ck_assert_int_eq(SSL_CTX_set_session_id_context(context, (const unsigned char *)"s", 1), 1);
     if (demand == CERTIFICATE)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
 }
@@ -61,11 +78,20 @@ static void serve_tls(struct server *server, int fd, int number)
         atomic_fetch_add(&tls_requests, 1);
         if (demand == CERTIFICATE_AFTER_REQUEST) {
             SSL_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-            is_open = SSL_verify_client_post_handshake(ssl) == 1 && SSL_do_handshake(ssl) == 1;
+            (void)SSL_set_options(ssl, SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION);
+            is_open =
+                SSL_version(ssl) == TLS1_3_VERSION
+                    ? SSL_verify_client_post_handshake(ssl) == 1 && SSL_do_handshake(ssl) == 1
+                    : SSL_renegotiate(ssl) == 1 && SSL_do_handshake(ssl) == 1 && SSL_peek(ssl, text, 1) > 0;
         }
         is_open = is_open && SSL_write(ssl, server->answer, (int)strlen(server->answer)) > 0;
     }
     ERR_clear_error();
+    if (atomic_load(&hangs_up)) {
+        close_with_reset(fd);
+        SSL_free(ssl);
+        return;
+    }
     /* What is unread at the close would make the kernel reset the connection, and the alert be lost. */
     shutdown(fd, SHUT_WR);
     while (!is_open && recv(fd, text, sizeof text, 0) > 0)
@@ -122,6 +148,8 @@ static const struct {
      "unknown ca"},
     /* the server has seen the request, so nothing is proved */
     {"ours/server", "localhost", OURS, NULL, TLS1_3_VERSION, CERTIFICATE_AFTER_REQUEST, MG_SENT_MAYBE, ""},
+    {"ours/server", "localhost", OURS, NULL, TLS1_2_VERSION, CERTIFICATE_AFTER_REQUEST, MG_SENT_MAYBE,
+     "handshake failure"},
 };
 
 /* Catches: a refusal that counts as maybe sent, and holds up orders; a request that was seen and counts as
@@ -143,6 +171,28 @@ START_TEST(refusals_are_told_from_requests_that_were_seen)
     ck_assert_msg(strstr(outcome.answer.reason, cases_table[_i].part) != NULL, "%s", outcome.answer.reason);
     ck_assert(!outcome.answer.is_timed_out);
     ck_assert_int_eq(atomic_load(&tls_requests), cases_table[_i].sent == MG_SENT_NO ? 0 : 1);
+}
+END_TEST
+
+static const struct {
+    const char *client, *part;
+} refused_table[] = {
+    {NULL, "certificate required"}, {"others/client", "unknown ca"}, {"ours/old", "expired"}};
+
+/* Catches: an alert that is lost with the connection, on which the request then counts as maybe sent. */
+START_TEST(a_refusal_counts_though_the_server_hangs_up_at_once)
+{
+    struct server server;
+    demand = CERTIFICATE;
+    context_make("ours/server", TLS1_3_VERSION, OURS);
+    server_start(&server, serve_tls, ok_answer);
+    atomic_store(&hangs_up, true);
+    struct outcome outcome = call_with(server.port, "localhost", OURS, refused_table[_i].client, false);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+    ck_assert_msg(outcome.answer.sent == MG_SENT_NO, "%d %s", outcome.answer.sent, outcome.answer.reason);
+    ck_assert_msg(strstr(outcome.answer.reason, refused_table[_i].part) != NULL, "%s", outcome.answer.reason);
 }
 END_TEST
 
@@ -209,6 +259,7 @@ int main(void)
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_loop_test(cases, refusals_are_told_from_requests_that_were_seen, 0, COUNT(cases_table));
+    tcase_add_loop_test(cases, a_refusal_counts_though_the_server_hangs_up_at_once, 0, COUNT(refused_table));
     tcase_add_test(cases, reload_reads_files_anew_and_uses_no_older_connection);
     tcase_add_test(cases, reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made);
     suite_add_tcase(suite, cases);
