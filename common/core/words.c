@@ -109,6 +109,20 @@ bool mg_order_state_is_terminal(enum mg_order_state state)
     return terminal[state];
 }
 
+enum mg_status mg_order_state_status(enum mg_order_state state)
+{
+    static const enum mg_status statuses_of[MG_ORDER_STATE_COUNT] = {
+        [MG_ORDER_PENDING] = MG_STATUS_ACCEPTED,
+        [MG_ORDER_PROCESSING] = MG_STATUS_ACCEPTED,
+        [MG_ORDER_PROCESSED] = MG_STATUS_PROCESSED,
+        [MG_ORDER_COMPENSATING] = MG_STATUS_COMPENSATING,
+        [MG_ORDER_COMPENSATED] = MG_STATUS_COMPENSATED,
+        [MG_ORDER_CANCELLED] = MG_STATUS_CANCELLED,
+        [MG_ORDER_ERROR] = MG_STATUS_ERROR,
+    };
+    return statuses_of[state];
+}
+
 const char *mg_reason_text(enum mg_reason reason)
 {
     static const char *const texts[] = {

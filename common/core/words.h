@@ -67,6 +67,8 @@ enum mg_alert {
 };
 
 bool mg_order_state_is_terminal(enum mg_order_state state);
+/* The status that tells a client of this state. */
+enum mg_status mg_order_state_status(enum mg_order_state state);
 const char *mg_order_state_name(enum mg_order_state state);
 const char *mg_step_state_name(enum mg_step_state state);
 const char *mg_order_event_name(enum mg_order_event event);

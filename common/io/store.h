@@ -113,10 +113,13 @@ struct mg_event_record {
 struct mg_load {
     const char *order_id;
     struct mg_slice cause; /* absent, or: also the event that this cause made, if it did */
+    bool wants_told;       /* also the status that its client was told of its state */
 };
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: there is no such order */
     struct mg_event_record *event;  /* the event asked for; NULL: none */
+    struct mg_slice told;           /* the status asked for, byte for byte; absent: none */
+    uint64_t told_version;          /* of the event that keeps it */
     bool is_unreadable;             /* there is one, in words of a newer version; record and event are NULL */
 };
 

@@ -1,10 +1,10 @@
 /*
  * Reading orders whole, many at once, in one round: process rows with their steps and payloads, the events of
- * the causes asked for, the services' gates and the clock.
+ * the causes asked for, the services' gates, the clock, and, if asked for, what clients were told.
  *
  * An order with its steps comes from one statement, hence from one snapshot. The events come from a later
- * one; an event newer than its order would hide from its cause what it made (law 3), so then the round is run
- * again.
+ * one; an event newer than its order would hide from its cause what it made (law 3), or tell of a state to
+ * come, so then the round is run again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,11 +39,22 @@ static const struct mg_sql LOAD_GATES = {
     " GROUP BY service) s ON true"};
 /* clang-format on */
 
+/* Of each kind of status the last, as it was told first: who asks again is told the same again. */
+/* clang-format off */
+static const struct mg_sql LOAD_TOLD = {
+    "load_told",
+    "SELECT DISTINCT ON (i.n, s.status->>'status') i.n, e.version, s.status->>'status', s.status"
+    " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_event e ON e.order_id = i.order_id"
+    " CROSS JOIN LATERAL json_array_elements(e.statuses) WITH ORDINALITY AS s(status, nth)"
+    " ORDER BY i.n, s.status->>'status', (s.status->>'seq')::bigint DESC, e.version, s.nth"};
+/* clang-format on */
+
 struct load_job {
     struct mg_store_job base;
     struct mg_arena *arena;
     const struct mg_load *loads;
     int count, rounds;
+    bool wants_told; /* one of the questions does */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
     void *arg;
@@ -139,12 +150,36 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
     return MG_OK;
 }
 
+/* After share_records: which of the statuses it is, the order's state says. */
+static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
+{
+    enum { N, VERSION, WORD, STATUS };
+    for (int row = 0; row < mg_rows_count(rows); row++) {
+        struct mg_loaded *loaded = mg_store_loaded_of(rows, row, job->answer.orders, job->count, err);
+        if (loaded == NULL) return MG_BUG;
+        if (loaded->is_unreadable) continue;
+        uint64_t version = (uint64_t)mg_rows_int(rows, row, VERSION);
+        if (loaded->record == NULL) { /* it is newer than the order's absence */
+            loaded->told_version = version;
+            continue;
+        }
+        enum mg_status status = mg_order_state_status(loaded->record->order.state);
+        if (!mg_slice_is(mg_rows_value(rows, row, WORD), mg_status_name(status))) continue;
+        loaded->told_version = version;
+        loaded->told = mg_arena_copy(job->arena, mg_rows_value(rows, row, STATUS));
+        if (loaded->told.data == NULL)
+            return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
+    }
+    return MG_OK;
+}
+
 static bool is_torn(const struct load_job *job)
 {
     for (int i = 0; i < job->count; i++) {
         const struct mg_loaded *loaded = &job->answer.orders[i];
-        if (loaded->event == NULL) continue;
-        if (loaded->record == NULL || loaded->event->version > loaded->record->order.version) return true;
+        uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
+        if (loaded->told_version > version || (loaded->event != NULL && loaded->event->version > version))
+            return true;
     }
     return false;
 }
@@ -163,7 +198,8 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
     }
     if (mg_store_take_orders(job->arena, reply->rows[0], job->answer.orders, job->count, &err) != MG_OK ||
         take_events(job, reply->rows[1], &err) != MG_OK || take_gates(job, reply->rows[2], &err) != MG_OK ||
-        share_records(job, &err) != MG_OK) {
+        share_records(job, &err) != MG_OK ||
+        (job->wants_told && take_told(job, reply->rows[3], &err) != MG_OK)) {
         answer_load(job, &err);
         return;
     }
@@ -193,19 +229,28 @@ static void send_round(struct load_job *job)
     }
     job->answer.orders = orders;
     job->rounds++;
-    struct mg_pg_params order_params, event_params;
+    struct mg_pg_params order_params, event_params, told_params;
     mg_pg_params_init(&order_params);
     mg_pg_params_init(&event_params);
+    mg_pg_params_init(&told_params);
     int order_n = mg_pg_add_array(&order_params, MG_PG_INT),
         order_id = mg_pg_add_array(&order_params, MG_PG_TEXT);
     int event_n = mg_pg_add_array(&event_params, MG_PG_INT),
         event_id = mg_pg_add_array(&event_params, MG_PG_TEXT);
     int event_cause = mg_pg_add_array(&event_params, MG_PG_TEXT);
+    int told_n = mg_pg_add_array(&told_params, MG_PG_INT),
+        told_id = mg_pg_add_array(&told_params, MG_PG_TEXT);
+    job->wants_told = false;
     for (int i = 0; i < job->count; i++) {
         const struct mg_load *load = &job->loads[sorted[i].index];
         if (i == 0 || strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
             mg_pg_push_int(&order_params, order_n, sorted[i].index);
             mg_pg_push_text(&order_params, order_id, mg_slice_of(load->order_id));
+        }
+        if (load->wants_told) {
+            job->wants_told = true;
+            mg_pg_push_int(&told_params, told_n, sorted[i].index);
+            mg_pg_push_text(&told_params, told_id, mg_slice_of(load->order_id));
         }
         if (load->cause.data == NULL) continue;
         mg_pg_push_int(&event_params, event_n, sorted[i].index);
@@ -213,10 +258,15 @@ static void send_round(struct load_job *job)
         mg_pg_push_text(&event_params, event_cause, load->cause);
     }
     struct mg_pg_statement statements[] = {
-        {&MG_STORE_LOAD_ORDERS, &order_params}, {&LOAD_EVENTS_OF_CAUSES, &event_params}, {&LOAD_GATES, NULL}};
-    mg_store_send(job->base.store, statements, 3, on_loaded, job);
+        {&MG_STORE_LOAD_ORDERS, &order_params},
+        {&LOAD_EVENTS_OF_CAUSES, &event_params},
+        {&LOAD_GATES, NULL},
+        {&LOAD_TOLD, &told_params},
+    };
+    mg_store_send(job->base.store, statements, job->wants_told ? 4 : 3, on_loaded, job);
     mg_pg_params_finish(&order_params);
     mg_pg_params_finish(&event_params);
+    mg_pg_params_finish(&told_params);
 }
 
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,

@@ -21,6 +21,8 @@ struct mg_item {
     struct mg_slice cause;         /* identity of the cause: the same whenever it comes again */
     bool wants_event;              /* load what this cause made before */
     struct mg_event_record *event; /* and here it is; NULL: nothing */
+    bool wants_told;               /* load what the client was told of the order's state */
+    struct mg_slice told;          /* and here it is; absent: nothing was read */
     struct mg_fold *fold;
     int load;                           /* index of its question; -1: the fold's order is guessed */
     struct mg_want *want;               /* the workflow it needs, if it had to be fetched */
@@ -110,11 +112,8 @@ enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, cons
                               struct mg_story story);
 /* Law 3: true if the item's cause has made its event before. If it came again, its effects are made again. */
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item);
-/* Stores a status that no effect of the core asked for with the item's event (REATTACHED), and sends it. */
-void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status);
-/* Sends a status without storing it. */
-void mg_fold_status_once(struct mg_batch *batch, struct mg_item *item,
-                         const struct mg_status_message *status);
+/* Sends a status and, if the item has made an event, keeps it with that. */
+void mg_fold_status(struct mg_batch *batch, struct mg_item *item, uint64_t seq, struct mg_slice body);
 /* Ties a record to the fold's workflow and remembers how it was; false: no memory, and the fold has failed.
  */
 bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record);

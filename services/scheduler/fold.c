@@ -155,37 +155,19 @@ static void status_send(struct mg_batch *batch, struct mg_item *item, const stru
     mg_send_list_add(&fold->sends, send);
 }
 
-void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status)
+void mg_fold_status(struct mg_batch *batch, struct mg_item *item, uint64_t seq, struct mg_slice body)
 {
     struct mg_fold *fold = item->fold;
-    if (item->first_event < 0) { /* there was no memory for the event */
-        return;
+    struct mg_status_text text = {.seq = seq, .body = body};
+    if (item->first_event >= 0) {
+        if (item->statuses.max == 0) {
+            mg_buf_init(&item->statuses, MG_STATUSES_MAX_BYTES);
+        }
+        mg_buf_append_text(&item->statuses, item->statuses.len == 0 ? "[" : ",");
+        mg_buf_append_slice(&item->statuses, body);
+        fold->has_failed = fold->has_failed || item->statuses.failed;
+        text.version = fold->events[item->first_event].version;
     }
-    if (item->statuses.max == 0) {
-        mg_buf_init(&item->statuses, MG_STATUSES_MAX_BYTES);
-    }
-    mg_buf_append_text(&item->statuses, item->statuses.len == 0 ? "[" : ",");
-    size_t begin = item->statuses.len;
-    mg_status_write(status, &item->statuses);
-    if (item->statuses.failed) {
-        fold->has_failed = true;
-        return;
-    }
-    const struct mg_status_text text = {.version = fold->events[item->first_event].version,
-                                        .seq = status->seq,
-                                        .body = {item->statuses.data + begin, item->statuses.len - begin}};
-    status_send(batch, item, &text);
-}
-
-void mg_fold_status_once(struct mg_batch *batch, struct mg_item *item, const struct mg_status_message *status)
-{
-    mg_buf_clear(&batch->scratch);
-    mg_status_write(status, &batch->scratch);
-    if (batch->scratch.failed) {
-        item->fold->has_failed = true;
-        return;
-    }
-    const struct mg_status_text text = {.seq = status->seq, .body = mg_buf_slice(&batch->scratch)};
     status_send(batch, item, &text);
 }
 
@@ -201,7 +183,10 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
         snprintf(status.reason, sizeof(status.reason), "%s: %s", mg_reason_name(effect->reason),
                  mg_reason_text(effect->reason));
     }
-    mg_fold_status(batch, item, &status);
+    mg_buf_clear(&batch->scratch);
+    mg_status_write(&status, &batch->scratch);
+    item->fold->has_failed = item->fold->has_failed || batch->scratch.failed;
+    mg_fold_status(batch, item, effect->seq, mg_buf_slice(&batch->scratch));
 }
 
 /* The step that an alert is about, or, of an alert about the order, the one that failed; -1: none. */

@@ -220,6 +220,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     }
     mg_submission_digest(delivery->body, item->digest);
     item->wants_event = work->is_again;
+    item->wants_told = delivery->reply_to.len > 0;
     return envelope_read(batch, item);
 }
 
@@ -262,41 +263,34 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* a new order goes */
 }
 
-/* A repeat of what was said last, so that it needs no number of its own. */
-static void status_now(const struct mg_batch *batch, const struct mg_order_record *record,
-                       struct mg_status_message *ret_status)
+/* What the client was told of the state in which its order is, by this batch or before: it is told the same
+ * again, byte for byte, since there are no two messages of one number. False: it must be read first. */
+static bool status_told(const struct mg_item *item, struct mg_status_text *ret_status)
 {
-    static const enum mg_status STATUS_OF[MG_ORDER_STATE_COUNT] = {
-        [MG_ORDER_PENDING] = MG_STATUS_ACCEPTED,
-        [MG_ORDER_PROCESSING] = MG_STATUS_ACCEPTED,
-        [MG_ORDER_PROCESSED] = MG_STATUS_PROCESSED,
-        [MG_ORDER_COMPENSATING] = MG_STATUS_COMPENSATING,
-        [MG_ORDER_COMPENSATED] = MG_STATUS_COMPENSATED,
-        [MG_ORDER_CANCELLED] = MG_STATUS_CANCELLED,
-        [MG_ORDER_ERROR] = MG_STATUS_ERROR,
-    };
-    memset(ret_status, 0, sizeof(*ret_status));
-    memcpy(ret_status->order_id, record->order_id, sizeof(ret_status->order_id));
-    ret_status->status = STATUS_OF[record->order.state];
-    ret_status->seq = ret_status->status == MG_STATUS_ACCEPTED ? 1 : record->order.seq;
-    ret_status->at_ms = batch->now_ms;
-    if (record->order.reason != MG_REASON_NONE && ret_status->status != MG_STATUS_ACCEPTED) {
-        snprintf(ret_status->reason, sizeof(ret_status->reason), "%s: %s",
-                 mg_reason_name(record->order.reason), mg_reason_text(record->order.reason));
+    const struct mg_fold *fold = item->fold;
+    const enum mg_status wanted = mg_order_state_status(fold->record->order.state);
+    struct mg_status_text status;
+    *ret_status = mg_status_text_of(item->told);
+    bool is_found = ret_status->seq != 0 && ret_status->status == wanted;
+    for (int i = 0; i < fold->event_count; i++) {
+        for (int k = 0; mg_status_kept(&fold->events[i], k, &status); k++) {
+            if (status.seq != 0 && status.status == wanted) {
+                *ret_status = status;
+                is_found = true;
+            }
+        }
     }
+    return is_found;
 }
 
+/* Has the order's statuses go to where its client is now. */
 static void order_reattach(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_order_record *record = item->fold->record;
     record->reply_to = item->work->delivery->reply_to;
     record->correlation_id = item->work->delivery->correlation_id;
     struct mg_cause cause = {.kind = MG_CAUSE_REATTACHED, .step = -1, .retry_after_ms = -1};
-    if (mg_fold_cause(batch, item, &cause, story_of(batch)) == MG_GO) {
-        struct mg_status_message status;
-        status_now(batch, record, &status);
-        mg_fold_status(batch, item, &status);
-    }
+    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* no state forbids it */
 }
 
 static void order_repeat(struct mg_batch *batch, struct mg_item *item)
@@ -313,19 +307,22 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     if (mg_fold_is_known(batch, item)) {
         return;
     }
+    struct mg_status_text status;
+    bool is_awaited = delivery->reply_to.len > 0; /* else nobody waits for an answer */
+    if (is_awaited && !status_told(item, &status)) {
+        item->is_undecided = true;
+        return;
+    }
     mg_metric_add(batch->scheduler->counters.duplicates, 1);
-    if (delivery->reply_to.len == 0) { /* nobody waits for an answer */
+    if (!is_awaited) {
         return;
     }
     bool is_elsewhere = !mg_slice_equal(record->reply_to, delivery->reply_to) ||
                         !mg_slice_equal(record->correlation_id, delivery->correlation_id);
     if (is_elsewhere) {
         order_reattach(batch, item);
-    } else {
-        struct mg_status_message status;
-        status_now(batch, record, &status);
-        mg_fold_status_once(batch, item, &status);
     }
+    mg_fold_status(batch, item, status.seq, status.body);
 }
 
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)

@@ -168,6 +168,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->fold->record = loaded->record;
             item->fold->is_unreadable = item->fold->is_unreadable || loaded->is_unreadable;
             item->event = loaded->event;
+            item->told = loaded->told;
         }
     }
     batch->now_ms = answer->now_ms;
@@ -186,7 +187,8 @@ static int loads_make(struct mg_batch *batch)
         if (!item->fold->is_guessed) {
             batch->loads[count++] =
                 (struct mg_load){.order_id = item->order_id,
-                                 .cause = item->wants_event ? item->cause : (struct mg_slice){NULL, 0}};
+                                 .cause = item->wants_event ? item->cause : (struct mg_slice){NULL, 0},
+                                 .wants_told = item->wants_told};
         }
     }
     return count;

@@ -209,17 +209,26 @@ void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const 
     mg_store_load_owed(scheduler->store, order_id, on_owed_loaded, resend);
 }
 
-bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_status_text *ret_status)
+struct mg_status_text mg_status_text_of(struct mg_slice body)
 {
     struct mg_status_message status;
     struct mg_err err;
+    struct mg_status_text text = {.body = body};
+    if (body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK) {
+        text.seq = status.seq;
+        text.status = status.status;
+    }
+    return text;
+}
+
+bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_status_text *ret_status)
+{
     char pointer[16];
     snprintf(pointer, sizeof(pointer), "/%d", index);
     const struct mg_slice none = {NULL, 0};
     struct mg_slice body = event->statuses.data != NULL ? mg_json_find(event->statuses, pointer) : none;
-    bool is_readable = body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK;
-    *ret_status =
-        (struct mg_status_text){.version = event->version, .seq = is_readable ? status.seq : 0, .body = body};
+    *ret_status = mg_status_text_of(body);
+    ret_status->version = event->version;
     return body.data != NULL;
 }
 

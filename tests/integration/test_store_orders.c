@@ -352,7 +352,8 @@ START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
 }
 END_TEST
 
-/* Law 3. Catches a redelivered cause that does not find what it did. */
+/* Law 3. Catches a redelivered cause that does not find what it did, and a client that is told in other words
+ * what it was told before. */
 START_TEST(what_a_cause_did_is_found_again)
 {
     static struct mg_order_record record;
@@ -367,16 +368,18 @@ START_TEST(what_a_cause_did_is_found_again)
     events[0].attempt = 4;
     events[0].reason = mg_slice_of("the service refused");
     events[0].transitions = mg_slice_of("[{\"to\": \"done\"}]");
-    events[0].statuses = mg_slice_of("[{\"seq\":1,  \"x\":1.00}]");
+    events[0].statuses =
+        mg_slice_of("[{\"seq\":2,\"status\":\"error\"}, {\"seq\":1,  \"status\":\"accepted\"} ]");
+    events[1].statuses = mg_slice_of("[{\"seq\":1,\"status\":\"accepted\"}]"); /* told again */
     events[0].is_owed = true;
     write.event_count = 2;
     rig_commit(&rig, &write, 1);
     ck_assert_msg(write.result == MG_WRITE_DONE, "%s%s", rig.err.text, write.text);
-    struct mg_load loads[] = {{"o-1", mg_slice_of("r-1")},
-                              {"o-none", mg_slice_of("r-1")},
-                              {"o-1", mg_slice_of("r-9")},
-                              {"o-1", {NULL, 0}},
-                              {"o-1", mg_slice_of("m-1")}};
+    struct mg_load loads[] = {{"o-1", mg_slice_of("r-1"), false},
+                              {"o-none", mg_slice_of("r-1"), true},
+                              {"o-1", mg_slice_of("r-9"), false},
+                              {"o-1", {NULL, 0}, false},
+                              {"o-1", mg_slice_of("m-1"), true}};
     rig_load(&rig, loads, 5);
     const struct mg_loaded *orders = rig.loaded->orders;
     ck_assert(orders[1].record == NULL && orders[1].event == NULL && orders[2].event == NULL &&
@@ -384,6 +387,9 @@ START_TEST(what_a_cause_did_is_found_again)
     ck_assert(orders[0].record != NULL && orders[0].record == orders[2].record &&
               orders[0].record == orders[4].record);
     ck_assert_uint_eq(orders[4].event->version, 1);
+    ck_assert(orders[0].told.data == NULL && orders[1].told.data == NULL); /* not asked; not there */
+    assert_slice(orders[4].told, mg_slice_of("{\"seq\":1,  \"status\":\"accepted\"}"));
+    ck_assert_uint_eq(orders[4].told_version, 2);
     const struct mg_event_record *event = orders[0].event;
     ck_assert_uint_eq(event->version, 2);
     ck_assert_int_eq(event->cause_kind, MG_CAUSE_REPLY);
@@ -409,8 +415,10 @@ START_TEST(an_order_in_words_of_a_newer_version_is_told_apart)
     order_store(&rig, &second, NULL);
     rig_admin(&rig, "ALTER DOMAIN makegood_goal DROP CONSTRAINT makegood_goal_word");
     rig_admin(&rig, "UPDATE order_process SET goal = 'forgiven' WHERE order_id = 'o-1'");
-    struct mg_load loads[] = {
-        {"o-1", mg_slice_of("m-1")}, {"o-2", mg_slice_of("m-1")}, {"o-1", {NULL, 0}}, {"o-none", {NULL, 0}}};
+    struct mg_load loads[] = {{"o-1", mg_slice_of("m-1"), true},
+                              {"o-2", mg_slice_of("m-1"), true},
+                              {"o-1", {NULL, 0}, true},
+                              {"o-none", {NULL, 0}, true}};
     rig_load(&rig, loads, 4);
     const struct mg_loaded *orders = rig.loaded->orders;
     ck_assert(orders[0].is_unreadable && orders[0].record == NULL && orders[0].event == NULL);

@@ -146,7 +146,7 @@ START_TEST(a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_wha
     rig_start_with(&rig, (struct mg_store_options){0}, true);
     rig_commit(&rig, &write, 1);
     ck_assert_int_eq(write.result, MG_WRITE_CONFLICT);
-    struct mg_load load = {"o-1", mg_slice_of("r-1")};
+    struct mg_load load = {"o-1", mg_slice_of("r-1"), false};
     rig_load(&rig, &load, 1);
     ck_assert(rig.loaded->orders[0].event != NULL);
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE cause = 'r-1'"), "1");

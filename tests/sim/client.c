@@ -13,6 +13,7 @@
 #include "nodes.h"
 #include "orders.h"
 #include "remote.h"
+#include "store_tables.h"
 #include "wire/command.h"
 #include "wire/status.h"
 
@@ -80,8 +81,14 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
         clients.unanswered--;
     }
     order->is_refused = order->is_refused || (status.status == MG_STATUS_REJECTED && status.seq == 0);
-    if (status.seq > 0) {
-        order->seen |= UINT64_C(1) << (status.seq & 63);
+    if (status.seq == 0) {
+        return;
+    }
+    order->seen |= UINT64_C(1) << (status.seq & 63);
+    if (status.seq < SIM_TOLD_MAX && order->told[status.seq].data == NULL) {
+        order->told[status.seq] = sim_text(message->body);
+    } else if (status.seq < SIM_TOLD_MAX && !mg_slice_equal(order->told[status.seq], message->body)) {
+        order->told_otherwise = status.seq;
     }
 }
 

@@ -7,6 +7,8 @@
 
 #define SIM_STEPS_MAX 8 /* of the workflows of definitions.c */
 
+#define SIM_TOLD_MAX 64 /* statuses of an order whose texts are compared */
+
 struct sim_submitted {
     char order_id[72];
     int number, workflow; /* index in definitions.c; -1: one that nobody knows */
@@ -17,6 +19,8 @@ struct sim_submitted {
     int submissions;
     bool is_sent, is_answered, is_refused; /* by what its client has heard */
     uint64_t seen;                         /* bits: the statuses that its client has had, by seq */
+    struct mg_slice told[SIM_TOLD_MAX];    /* what they said first */
+    uint64_t told_otherwise;               /* a seq that came in two ways; 0: none did */
     /* the checker's */
     bool is_operated; /* an operator took a step out of its workflow's hands: skipped or settled it */
     bool is_repeated; /* an operator resumed or restarted it: what may be sent once was perhaps sent once more

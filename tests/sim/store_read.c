@@ -1,8 +1,10 @@
 /* The statements of common/io/store_load.c, and the other reads: columns in the order of their SQL. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "store_tables.h"
+#include "wire/status.h"
 
 /* ---- orders (store_rows.c: MG_STORE_LOAD_ORDERS) ---- */
 
@@ -156,6 +158,52 @@ static void load_events_of_causes(struct sim_input *input, struct sim_output *ou
     }
 }
 
+/* The status of this word with the highest number, as it was told first; absent: none was. */
+static struct mg_slice last_told(const struct sim_order *order, enum mg_status word, uint64_t *ret_version)
+{
+    struct mg_slice told = {NULL, 0};
+    uint64_t seq = 0;
+    for (int i = 0; i < order->event_count; i++) {
+        char pointer[16];
+        struct mg_slice body = {"", 0};
+        for (int k = 0; order->events[i].statuses.data != NULL && body.data != NULL; k++) {
+            struct mg_status_message status;
+            struct mg_err err;
+            snprintf(pointer, sizeof(pointer), "/%d", k);
+            body = mg_json_find(order->events[i].statuses, pointer);
+            if (body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK && status.status == word &&
+                status.seq > seq) {
+                told = body;
+                seq = status.seq;
+                *ret_version = order->events[i].version;
+            }
+        }
+    }
+    return told;
+}
+
+static void load_told(struct sim_input *input, struct sim_output *output)
+{
+    enum { N, ORDER_ID };
+    enum { OF, VERSION, WORD, STATUS, COLUMN_COUNT };
+    sim_output_begin(output, COLUMN_COUNT);
+    while (sim_input_next(input)) {
+        const struct sim_order *order = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
+        for (int word = 0; order != NULL && word < MG_STATUS_COUNT; word++) {
+            uint64_t version = 0;
+            struct mg_slice told = last_told(order, (enum mg_status)word, &version);
+            if (told.data == NULL) {
+                continue;
+            }
+            sim_output_row(output);
+            sim_output_int(output, OF, sim_int(input->values[N]));
+            sim_output_int(output, VERSION, (int64_t)version);
+            sim_output_word(output, WORD, mg_status_name((enum mg_status)word));
+            sim_output_text(output, STATUS, told);
+        }
+    }
+}
+
 /* $1: the order. The oldest 64. */
 static void load_owed_events(struct sim_input *input, struct sim_output *output)
 {
@@ -254,6 +302,7 @@ static void report_leader(struct sim_input *input, struct sim_output *output)
 const struct sim_statement SIM_READ_STATEMENTS[] = {
     SIM_STATEMENT("load_orders", load_orders, ORDERS, false),
     SIM_STATEMENT("load_events_of_causes", load_events_of_causes, CAUSES, false),
+    SIM_STATEMENT("load_told", load_told, ORDERS, false),
     SIM_SCALARS("load_gates", load_gates, false),
     SIM_SCALARS("load_owed_events", load_owed_events, false),
     SIM_SCALARS("get_workflow", get_workflow, false),

@@ -142,14 +142,6 @@ static void once_check(void)
 
 static void statuses_check(const struct sim_stored *stored, const struct sim_submitted *order, bool is_whole)
 {
-    static const enum mg_status LAST[MG_ORDER_STATE_COUNT] = {[MG_ORDER_PENDING] = MG_STATUS_ACCEPTED,
-                                                              [MG_ORDER_PROCESSING] = MG_STATUS_ACCEPTED,
-                                                              [MG_ORDER_PROCESSED] = MG_STATUS_PROCESSED,
-                                                              [MG_ORDER_COMPENSATING] =
-                                                                  MG_STATUS_COMPENSATING,
-                                                              [MG_ORDER_COMPENSATED] = MG_STATUS_COMPENSATED,
-                                                              [MG_ORDER_CANCELLED] = MG_STATUS_CANCELLED,
-                                                              [MG_ORDER_ERROR] = MG_STATUS_ERROR};
     struct mg_status_message last;
     enum mg_status word = MG_STATUS_ACCEPTED; /* the last that is about the order as a whole */
     struct mg_err err;
@@ -162,7 +154,7 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
                 sim_violated("statuses", "order %s: a status of event %llu cannot be read",
                              stored->record->order_id, (unsigned long long)event->version);
             }
-            if (event->cause_kind == MG_CAUSE_REATTACHED) { /* what was said last, once more */
+            if (event->cause_kind == MG_CAUSE_REATTACHED && last.seq < expected) { /* told before */
                 continue;
             }
             if (last.seq != expected) {
@@ -185,7 +177,11 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
         sim_violated("statuses", "order %s: %llu statuses, and the row says %llu", stored->record->order_id,
                      (unsigned long long)expected - 1, (unsigned long long)stored->record->order.seq);
     }
-    enum mg_status should = LAST[stored->record->order.state];
+    if (order->told_otherwise != 0 && !order->is_tail_lost) {
+        sim_violated("statuses", "order %s: its client had status %llu in two ways", stored->record->order_id,
+                     (unsigned long long)order->told_otherwise);
+    }
+    enum mg_status should = mg_order_state_status(stored->record->order.state);
     if (should != MG_STATUS_ACCEPTED && word != should) {
         sim_violated("statuses", "order %s is %s, and its last status is %s", stored->record->order_id,
                      mg_order_state_name(stored->record->order.state), mg_status_name(word));

@@ -141,7 +141,16 @@ struct mg_alert_write fidelity_draw_alert(void)
 
 static void draw_events(struct fidelity_writing *writing, struct mg_order_write *write)
 {
-    static const char *const STATUSES[] = {NULL, "[]", "[{\"seq\": 1}]"};
+    static const char *const STATUSES[] = {
+        NULL,
+        "[]",
+        "[{\"seq\": 1}]",
+        "[ {\"v\":1,\"order_id\":\"o\", \"seq\":1,\"status\":\"accepted\",\"at\":\"2026-01-01T00:00:00Z\"} ,"
+        "{\"v\":1,\"order_id\":\"o\",\"seq\":2,\"status\":\"error\",\"at\":\"2026-01-01T00:00:00Z\"}]",
+        "[{\"v\":1,\"order_id\":\"o\",\"seq\":12,\"status\":\"error\",\"at\":\"2026-01-01T00:00:01Z\"},"
+        "{\"v\":1,\"order_id\":\"o\",\"seq\":9,\"status\":\"error\",\"at\":\"2026-01-01T00:00:02Z\"},"
+        "{\"v\":1,\"order_id\":\"o\",\"seq\":12,\"status\":\"error\",\"at\":\"2026-01-01T00:00:03Z\"}]",
+    };
     uint64_t count = write->record->order.version - write->expected_version;
     write->event_count = (int)count;
     for (uint64_t i = 0; i < count; i++) {

@@ -108,6 +108,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             if (loaded->event != NULL) {
                 fidelity_tell_event(out, loaded->event);
             }
+            fidelity_tell_slice(out, "told", loaded->told);
         }
     }
     answered(loading->peer);
@@ -129,7 +130,8 @@ static void play_load(void)
         const char *order_id =
             fidelity_draw(10) == 0 ? "nobody" : fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS));
         loads[i] =
-            (struct mg_load){order_id, mg_slice_of(fidelity_draw(3) == 0 ? NULL : fidelity_draw_cause())};
+            (struct mg_load){order_id, mg_slice_of(fidelity_draw(3) == 0 ? NULL : fidelity_draw_cause()),
+                             fidelity_draw(2) == 0};
     }
     load(draw_peer(), loads, count);
 }

@@ -159,6 +159,19 @@ static void write_apply(struct mg_order_write *write)
     write->result = MG_WRITE_DONE;
 }
 
+/* The status about the order's state with the highest number, as it was told first. */
+static struct mg_slice last_told(const struct order *order)
+{
+    const enum mg_status wanted = mg_order_state_status(order->record.order.state);
+    struct mg_status_text status, told = {.seq = 0};
+    for (int i = 0; i < order->event_count; i++) {
+        for (int k = 0; mg_status_kept(&order->events[i], k, &status); k++) {
+            told = status.status == wanted && status.seq > told.seq ? status : told;
+        }
+    }
+    return told.body;
+}
+
 static void load_answer(struct call *call)
 {
     struct mg_load_answer answer = {.now_ms = mg_clock_wall_ms()};
@@ -186,6 +199,9 @@ static void load_answer(struct call *call)
         if (answer.orders[i].record == NULL) {
             answer.orders[i].record = mg_arena_alloc(call->arena, sizeof(struct mg_order_record));
             *answer.orders[i].record = record_copy(call->arena, &order->record);
+        }
+        if (call->loads[i].wants_told) {
+            answer.orders[i].told = mg_arena_copy(call->arena, last_told(order));
         }
         for (int j = 0; j < order->event_count && call->loads[i].cause.data != NULL; j++) {
             if (mg_slice_equal(order->events[j].cause, call->loads[i].cause)) {

@@ -1,0 +1,265 @@
+/*
+ * Two messages of one number say the same, byte for byte: a client that submits its order again, from where
+ * it was or from elsewhere, is told of its state what was told first, whatever has come since.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "stage.h"
+#include "wire/status.h"
+
+/* Two steps beside each other, the first of which can be undone. */
+#define PARALLEL(on_failure)                                                                                 \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"" on_failure "\","     \
+    "\"on_expiry\":\"compensate\",\"steps\":["                                                               \
+    "{\"step\":\"reserve\",\"service\":\"inventory\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","  \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},"                                                          \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/do_key}\"}},"                                          \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[],\"complete_within\":\"10s\","                 \
+    "\"on_unknown\":\"retry\",\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
+
+static void submit(const char *reply_to)
+{
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_NORMAL,
+        .body =
+            "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[14.00]},\"notify\":\"steps\"}",
+        .message_id = "o1",
+        .reply_to = reply_to,
+        .correlation_id = "c1"});
+    stage_settle();
+}
+
+static void answer(const char *step, uint32_t attempt, const char *kind, const char *outcome)
+{
+    bool is_done = strcmp(outcome, "done") == 0;
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = step,
+                                      .attempt = attempt,
+                                      .kind = kind,
+                                      .outcome = outcome,
+                                      .executed = is_done ? "yes" : "no"});
+    stage_settle();
+}
+
+static void command(const char *word)
+{
+    char words[64];
+    (void)snprintf(words, sizeof(words), "\"command\":\"%s\",\"by\":\"ann\"", word);
+    stage_command(word, "o1", words, NULL);
+    stage_settle();
+}
+
+/* ---- ways into each state, and on within it ---- */
+
+static void go_pending(void)
+{
+    stage_submit("o0", false); /* its workflow makes the queues watched */
+    stage_settle();
+    fake_broker.queue_consumers = 0;
+    fake_broker_seen();
+    submit("client");
+}
+
+static void go_processing(void)
+{
+    submit("client");
+    answer("reserve", 1, "do", "done");
+}
+
+static void go_processed(void)
+{
+    go_processing();
+    answer("charge", 1, "do", "done");
+}
+
+static void go_compensating(void)
+{
+    go_processing();
+    answer("charge", 1, "do", "permanent");
+}
+
+static void go_compensated(void)
+{
+    go_compensating();
+    answer("reserve", 2, "undo", "done");
+}
+
+static void go_cancelled(void)
+{
+    go_pending();
+    command("cancel");
+}
+
+static void go_error(void)
+{
+    go_compensating();
+    answer("reserve", 2, "undo", "permanent");
+}
+
+static void go_error_for_another_reason(void)
+{
+    go_error();
+    answer("reserve", 9, "undo", "done"); /* an attempt that the database knows nothing of */
+}
+
+/* A step that was under way is done when the order has turned back. */
+static void go_compensating_and_complete_a_step(void)
+{
+    fake_store.definition = PARALLEL("compensate");
+    submit("client");
+    answer("charge", 1, "do", "permanent");
+    answer("reserve", 1, "do", "done");
+}
+
+static void go_compensating_once_more(void)
+{
+    go_error();
+    command("compensate");
+}
+
+static void go_pending_once_more(void)
+{
+    go_compensated();
+    fake_broker.queue_consumers = 0;
+    fake_broker_seen();
+    command("restart");
+}
+
+static void go_error_at_a_step(void)
+{
+    fake_store.definition = PARALLEL("error");
+    submit("client");
+    answer("reserve", 1, "do", "done");
+    answer("charge", 1, "do", "permanent");
+}
+
+/* Of which no status tells: it is accepted as it was before. */
+static void go_processing_after_an_error(void)
+{
+    go_error_at_a_step();
+    command("resume");
+}
+
+static const struct {
+    void (*go)(void);
+    enum mg_order_state state;
+    uint64_t seq, last; /* of the status about the state; of the last of all */
+    const char *step;
+} ways[] = {
+    {go_pending, MG_ORDER_PENDING, 1, 1, ""},
+    {go_processing, MG_ORDER_PROCESSING, 1, 2, ""},
+    {go_processed, MG_ORDER_PROCESSED, 4, 4, ""},
+    {go_compensating, MG_ORDER_COMPENSATING, 3, 3, "charge"},
+    {go_compensated, MG_ORDER_COMPENSATED, 4, 4, ""},
+    {go_cancelled, MG_ORDER_CANCELLED, 3, 3, ""},
+    {go_error, MG_ORDER_ERROR, 4, 4, ""},
+    {go_error_for_another_reason, MG_ORDER_ERROR, 4, 4, ""},
+    {go_compensating_and_complete_a_step, MG_ORDER_COMPENSATING, 2, 3, "charge"},
+    {go_compensating_once_more, MG_ORDER_COMPENSATING, 5, 5, ""},
+    {go_pending_once_more, MG_ORDER_PENDING, 5, 5, ""},
+    {go_error_at_a_step, MG_ORDER_ERROR, 3, 3, "charge"},
+    {go_processing_after_an_error, MG_ORDER_PROCESSING, 1, 3, ""},
+};
+#define WAY_COUNT ((int)(sizeof(ways) / sizeof(ways[0])))
+
+static void assert_told_alike(void)
+{
+    for (int i = 0; i < fake_broker.count; i++) {
+        const struct fake_published *one = &fake_broker.published[i];
+        for (int k = 0; k < i && strcmp(one->type, "status") == 0; k++) {
+            const struct fake_published *other = &fake_broker.published[k];
+            if (strcmp(one->message_id, other->message_id) == 0) {
+                ck_assert_str_eq(one->body, other->body);
+            }
+        }
+    }
+}
+
+/* A repeat that were made anew would bear another time. */
+static void let_time_pass(void)
+{
+    int64_t now_ms = mg_clock_wall_ms();
+    while (mg_clock_wall_ms() == now_ms) {
+    }
+}
+
+START_TEST(who_submits_again_is_told_the_same_again)
+{
+    static const char *const QUEUES[] = {"client", "client-2", "client-2", "client"};
+    struct mg_status_message status;
+    struct mg_err err;
+    ways[_i].go();
+    ck_assert_str_eq(mg_order_state_name(stage_order("o1")), mg_order_state_name(ways[_i].state));
+    ck_assert_uint_eq(fake_store_order("o1")->order.seq, ways[_i].last);
+    for (size_t i = 0; i < sizeof(QUEUES) / sizeof(QUEUES[0]); i++) {
+        int count = fake_broker_count("status");
+        let_time_pass();
+        submit(QUEUES[i]);
+        const struct fake_published *last = fake_broker_last("status");
+        ck_assert_int_eq(fake_broker_count("status"), count + 1);
+        ck_assert_str_eq(last->queue, QUEUES[i]);
+        ck_assert_int_eq(mg_status_parse(mg_slice_of(last->body), &status, &err), MG_OK);
+        ck_assert_int_eq(status.status, mg_order_state_status(ways[_i].state));
+        ck_assert_uint_eq(status.seq, ways[_i].seq);
+        ck_assert_str_eq(status.step, ways[_i].step);
+        assert_told_alike();
+    }
+    ck_assert_str_eq(mg_order_state_name(stage_order("o1")), mg_order_state_name(ways[_i].state));
+    ck_assert_uint_eq(fake_store_order("o1")->order.seq, ways[_i].last);
+}
+END_TEST
+
+START_TEST(every_state_has_a_way_into_it)
+{
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        bool is_reached = false;
+        for (int i = 0; i < WAY_COUNT; i++) {
+            is_reached = is_reached || (int)ways[i].state == state;
+        }
+        ck_assert_msg(is_reached, "%s", mg_order_state_name((enum mg_order_state)state));
+    }
+}
+END_TEST
+
+/* What the batch itself makes of the order is not in the store when it is asked for. */
+START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
+{
+    go_processing();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_NORMAL,
+        .body =
+            "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[14.00]},\"notify\":\"steps\"}",
+        .message_id = "o1",
+        .reply_to = "client-2",
+        .correlation_id = "c1"});
+    int commits = fake_store.commits;
+    stage_settle();
+    ck_assert_int_eq(fake_store.commits, commits + 1);
+    ck_assert_str_eq(fake_broker_last("status")->queue, "client-2");
+    ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.3");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"compensating\""));
+    assert_told_alike();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler statuses");
+    TCase *statuses = tcase_create("statuses");
+    tcase_add_checked_fixture(statuses, stage_start, stage_finish);
+    tcase_add_loop_test(statuses, who_submits_again_is_told_the_same_again, 0, WAY_COUNT);
+    tcase_add_test(statuses, every_state_has_a_way_into_it);
+    tcase_add_test(statuses, who_submits_again_is_told_what_the_same_batch_made_of_it);
+    suite_add_tcase(suite, statuses);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
