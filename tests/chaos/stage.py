@@ -29,6 +29,7 @@ DISK_MB = 3072        # of the database, where it can have one of its own: room 
 ANSWER_S = 10.0       # of the proxy, which waits for nothing
 LEADING = 0.7         # how often a scheduler that is to suffer is the one that leads
 OURS_S = 0.5          # how often the leader's row is looked at
+CTL_S = 300.0         # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
 
@@ -184,7 +185,7 @@ class Rabbit(servers.Rabbit):
             cookie.write_text((self.first.folder / ".erlang.cookie").read_text(encoding="ascii"), encoding="ascii")
             cookie.chmod(0o400)
 
-    def ctl(self, *words, timeout_s=60):
+    def ctl(self, *words, timeout_s=CTL_S):
         return super().ctl(*(("--longnames",) if self.number is not None else ()), *words, timeout_s=timeout_s)
 
     def join(self):
