@@ -20,7 +20,8 @@ from local import processes
 QUEUE = "client.chaos.statuses"
 ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
 SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again
-POSTERS = 6         # each waits for its confirms one by one, and that of a busy disk takes some 50 ms
+POSTERS = 24        # each waits for its confirms one by one, and that of a busy disk takes some 100 ms
+IDLE_S = 1.0        # of a poster without orders: then its connection wants to be looked after
 
 # What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
 Kind = collections.namedtuple("Kind", "name share behaviour meant is_plain workflows")
@@ -67,6 +68,7 @@ class Load:
         self.orders = {}
         self.unposted = collections.deque()
         self.lock = threading.Lock()
+        self.has_unposted = threading.Condition(self.lock)
         self.is_wanted = self.is_ending = False
         self.next_at = 0.0   # when the next order is wanted; also while nobody can take it
         self.posts = 0
@@ -113,6 +115,7 @@ class Load:
         """As a client does that has heard nothing; the answer is the present status."""
         with self.lock:
             self.unposted.extend(order for order in orders if order not in self.unposted)
+            self.has_unposted.notify_all()
 
     # --- posting ---------------------------------------------------------------------------------------------------------
 
@@ -136,10 +139,12 @@ class Load:
         channel = connection.channel()
         channel.confirm_delivery()
         while not self.is_ending:
-            with self.lock:
+            with self.has_unposted:
+                if not self.unposted:
+                    self.has_unposted.wait(IDLE_S)
                 order = self.unposted.popleft() if self.unposted else None
-            if order is None or not self.post(channel, order):
-                connection.process_data_events(time_limit=processes.POLL_S)
+            is_refused = order is not None and not self.post(channel, order)
+            connection.process_data_events(time_limit=processes.POLL_S if is_refused else 0)
 
     def make_all(self):
         looked_at = time.monotonic()
@@ -168,6 +173,7 @@ class Load:
         with self.lock:
             self.orders[order.order_id] = order
             self.unposted.append(order)
+            self.has_unposted.notify()
 
     def post(self, channel, order):
         """False: the queue is full or gone; it is posted later."""
@@ -181,6 +187,7 @@ class Load:
         except Exception as error:  # whatever it is, the order is not confirmed
             with self.lock:
                 self.unposted.append(order)
+                self.has_unposted.notify()
             if isinstance(error, (pika.exceptions.UnroutableError, pika.exceptions.NackError)):
                 return False
             raise
