@@ -19,7 +19,7 @@ from local import processes
 
 QUEUE = "client.chaos.statuses"
 ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
-SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again
+SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again; of all: then the queue is looked for again
 POSTERS = 24        # each waits for its confirms one by one, and that of a busy disk takes some 100 ms
 IDLE_S = 1.0        # of a poster without orders: then its connection wants to be looked after
 
@@ -72,6 +72,7 @@ class Load:
         self.is_wanted = self.is_ending = False
         self.next_at = 0.0   # when the next order is wanted; also while nobody can take it
         self.posts = 0
+        self.told_at = 0.0   # when anything was told last
         self.strangers = []  # statuses of orders that nobody posted
         self.errors = collections.Counter()
         self.last_error = ""
@@ -204,11 +205,12 @@ class Load:
         channel.basic_qos(prefetch_count=500)
         channel.add_on_cancel_callback(lambda _frame: connection.close())
         channel.basic_consume(QUEUE, self.take)
-        while not self.is_ending:
+        self.told_at = time.monotonic()
+        while not self.is_ending and time.monotonic() - self.told_at < SILENCE_S:
             connection.process_data_events(time_limit=processes.POLL_S)
 
     def take(self, channel, method, properties, body):
-        now = time.monotonic()
+        now = self.told_at = time.monotonic()
         message = json.loads(body)
         order = self.orders.get(message.get("order_id"))
         if order is None:
