@@ -45,6 +45,7 @@ class Order:
     def __init__(self, order_id, body, kind, wanted_at, is_high):
         self.order_id, self.body, self.kind, self.wanted_at, self.is_high = order_id, body, kind, wanted_at, is_high
         self.confirmed_at = None
+        self.tried_at = None # when it was posted first; behind the backlog of an outage later than it was wanted
         self.posted_at = None
         self.statuses = {}   # seq → status message
         self.heard = []      # when something new of it was heard
@@ -52,8 +53,8 @@ class Order:
         self.ended = None    # the last word that it was told
 
     def longest_silence(self, since):
-        """Between two news of it, from `since` or its posting until its end."""
-        begin = max(since, self.wanted_at)
+        """Between two news of it, from `since` or its first posting until its end."""
+        begin = max(since, self.tried_at or self.wanted_at)
         heard = [begin] + [at for at in self.heard if at > begin]
         return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=0.0)
 
@@ -180,6 +181,7 @@ class Load:
         """False: the queue is full or gone; it is posted later."""
         self.posts += 1
         order.posted_at = time.monotonic()
+        order.tried_at = order.tried_at or order.posted_at
         try:
             channel.basic_publish("makegood.intake", "orders.intake.high" if order.is_high else "orders.intake", order.body.encode(),
                                   mandatory=True, properties=pika.BasicProperties(
