@@ -43,7 +43,7 @@ def sent(stage, send, hold_s=1.0):
     yield hold_s
 
 
-@fault("client: malformed, oversized, bombs", rows=(4, 5, 6), touches=("client",))
+@fault("client: malformed, oversized, bombs", rows=(4, 5, 6), touches=("client", "broker"))
 def nonsense(stage, _dice):
     def send(hand):
         for name, (body, _) in BAD.items():
@@ -56,7 +56,7 @@ def nonsense(stage, _dice):
     yield from sent(stage, send)
 
 
-@fault("client: headers nested deeply", rows=(7,), touches=("client",))
+@fault("client: headers nested deeply", rows=(7,), touches=("client", "broker"))
 def header_bomb(stage, _dice):
     headers = {}
     for _ in range(60):
@@ -67,7 +67,7 @@ def header_bomb(stage, _dice):
     yield from sent(stage, send)
 
 
-@fault("client: answers wanted in a queue of Makegood's", rows=(8,), touches=("client",))
+@fault("client: answers wanted in a queue of Makegood's", rows=(8,), touches=("client", "broker"))
 def confused_deputy(stage, _dice):
     def send(hand):
         for number, queue in enumerate(("agent.payment.requests", "scheduler.commands", "scheduler.replies", "dead.letters")):
@@ -81,7 +81,7 @@ def known(stage, dice, count):
     return dice.sample(orders, min(count, len(orders)))
 
 
-@fault("client: the same a hundred times", rows=(2,), touches=("client",))
+@fault("client: the same a hundred times", rows=(2,), touches=("client", "broker"))
 def duplicates(stage, dice):
     def send(hand):
         for order in known(stage, dice, 5):
@@ -91,7 +91,7 @@ def duplicates(stage, dice):
     yield from sent(stage, send)
 
 
-@fault("client: something else under a known id", rows=(3,), touches=("client",))
+@fault("client: something else under a known id", rows=(3,), touches=("client", "broker"))
 def conflicts(stage, dice):
     def send(hand):
         for order in known(stage, dice, 20):
@@ -100,7 +100,7 @@ def conflicts(stage, dice):
     yield from sent(stage, send)
 
 
-@fault("client: a flood", rows=(9,), touches=("client",))
+@fault("client: a flood", rows=(9,), touches=("client", "broker"))
 def flood(stage, _dice):
     """As fast as one connection can, into the same queue, of orders that are refused after they were read."""
     until = time.monotonic() + FLOOD_S
@@ -123,7 +123,7 @@ def flood(stage, _dice):
     thread.join(30)
 
 
-@fault("replies forged, stale, of another order, malformed", rows=(22, 24, 25), touches=("client",))
+@fault("replies forged, stale, of another order, malformed", rows=(22, 24, 25), touches=("client", "broker"))
 def forged(stage, dice):
     def send(hand):
         for number, order in enumerate(order for order in known(stage, dice, 60) if order.ended):
@@ -136,7 +136,7 @@ def forged(stage, dice):
     yield from sent(stage, send)
 
 
-@fault("requests whose time has passed", rows=(33,), touches=("client",))
+@fault("requests whose time has passed", rows=(33,), touches=("client", "broker"))
 def expired_requests(stage, _dice):
     def send(hand):
         request = {"v": 1, "order_id": "bad-expired", "step": "charge", "attempt": 1, "kind": "do",
