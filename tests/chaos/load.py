@@ -1,5 +1,6 @@
 """Orders without a pause, at a steady rate, from a client that behaves as the contract asks: it repeats what was not confirmed,
-posts an order again of which it has heard nothing, and lets nobody know what it must not forget.
+posts an order again of which it has heard nothing for a while (its queue may be gone, with the news in it), and lets nobody know
+what it must not forget.
 
 One thread makes orders, some post them and one listens, each with a connection of its own: what is posted must not wait for what
 is told, nor for the confirm of another. All times are of this program's monotonic clock.
@@ -157,8 +158,8 @@ class Load:
                 self.next_at += 1.0 / self.rate
             if now - looked_at > 1.0:
                 looked_at = now
-                self.post_again([order for order in self.snapshot() if order.confirmed_at is not None and not order.heard
-                                 and now - order.posted_at > SILENCE_S])
+                self.post_again([order for order in self.snapshot() if order.confirmed_at is not None and not order.ended
+                                 and now - max(order.heard[-1:] + [order.posted_at]) > SILENCE_S])
             time.sleep(processes.POLL_S)  # POLL_S: until the next orders
 
     def make(self, wanted_at):
