@@ -31,9 +31,10 @@
 #define MG_AMQP_CHANNEL                                                                                      \
     1 /* one channel a connection: the library drops frames of others while it waits for one */
 #define MG_AMQP_FRAME_MAX 131072 /* RabbitMQ's default; 4.1 and later refuse less than 8192 */
-/* RabbitMQ gives up a silent peer after two to three of these, so that whatever it held moves again within
- * 25 s; below 5 s they give false alarms. */
-#define MG_AMQP_HEARTBEAT_S    8
+/* RabbitMQ gives up a silent peer after two to three of these, that is within 21 s; what the peer held has
+ * then 4 s to be redelivered and done elsewhere, on a busy machine up to 3, so that it moves again within
+ * 25 s. Below 5 s they give false alarms. */
+#define MG_AMQP_HEARTBEAT_S    7
 #define MG_AMQP_RPC_TIMEOUT_MS 5000 /* for the handshake and each question of the protocol */
 #define MG_AMQP_SHORT_MAX                                                                                    \
     255 /* a short string of the protocol; the library would cut longer ones silently                        \

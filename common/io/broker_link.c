@@ -31,7 +31,7 @@
 #define BACKOFF_MAX_MS      5000  /* all are back within 10 s of a broker that is, the handshake included */
 #define BACKOFF_LEAST_MS    10    /* full jitter may draw 0; not in a tight loop */
 #define LASTING_MS          10000 /* a connection that lived so long starts the backoff anew */
-#define SERVICE_PERIOD_MS   2000  /* a quarter of the heartbeat */
+#define SERVICE_PERIOD_MS   2000  /* a heartbeat that goes out so late is still in time */
 #define FRAMES_PER_TURN     2048  /* then other sockets get their turn */
 #define SEND_OVERHEAD_BYTES 2048  /* what the kernel may charge for a packet, and TLS for a record */
 #define RECORD_BYTES        16384 /* of one TLS record, which may be a packet of its own */
