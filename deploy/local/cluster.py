@@ -19,6 +19,7 @@ from .servers import connects
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = REPOSITORY / "deploy" / "sample"
+REPORT_S = 120  # of a remote's ledger after some 100,000 orders
 SERVICES = ("inventory", "payment", "carrier")  # those that the sample remote plays
 
 
@@ -54,15 +55,15 @@ class Remote:
         self.context = ssl.create_default_context(cafile=client / "ca.pem")
         self.context.load_cert_chain(client / "cert.pem", client / "key.pem")
 
-    def call(self, method, path, body=None):
+    def call(self, method, path, body=None, timeout_s=10):
         request = urllib.request.Request(self.url + path, method=method,
                                          data=None if body is None else json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=10, context=self.context) as answer:
+        with urllib.request.urlopen(request, timeout=timeout_s, context=self.context) as answer:
             return json.loads(answer.read() or b"null")
 
     def ledger_report(self):
         """What it did: {"totals": …, "entries": [one by key, with state, effects and the bytes that came]}."""
-        return self.call("GET", "/ledger")
+        return self.call("GET", "/ledger", timeout_s=REPORT_S)
 
     def entries(self):
         return {entry["key"]: entry for entry in self.ledger_report()["entries"]}

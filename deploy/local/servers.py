@@ -19,6 +19,7 @@ import time
 from .processes import Failure, Process, free_port, plain_environment, wait_until
 
 MAKE_CERTS = pathlib.Path(__file__).resolve().parents[1] / "tls" / "make-dev-certs"
+PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none of them waits for anybody, but a disk may be busy
 DATABASE = "makegood"
 ROLE = "makegood"
 
@@ -126,7 +127,7 @@ class Postgres:
     def run(self, program, *words):
         prefix = ["runuser", "-u", self.user, "--"] if self.user is not None else []
         done = subprocess.run(prefix + [str(self.bin / program)] + [str(word) for word in words], cwd="/",
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False, timeout=PROGRAM_S)
         if done.returncode != 0:
             raise Failure(f"{program} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout
@@ -156,7 +157,8 @@ class Postgres:
     def psql(self, sql, database=DATABASE):
         """Runs SQL and returns its rows as lists of texts. For programs that have no other client at hand."""
         done = subprocess.run([self.bin / "psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d",
-                               self.dsn_of(database), "-c", sql], capture_output=True, text=True, check=False)
+                               self.dsn_of(database), "-c", sql], capture_output=True, text=True, check=False,
+                              timeout=PROGRAM_S)
         if done.returncode != 0:
             raise Failure(f"psql failed: {done.stderr.strip()}: {sql}")
         return [line.split("\t") for line in done.stdout.splitlines()]
