@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "deploy"), str(HERE.parent / "e2e")]
@@ -29,6 +30,7 @@ import faults_client  # noqa: E402,F401
 import faults_database  # noqa: E402,F401
 import faults_net  # noqa: E402,F401
 import faults_process  # noqa: E402,F401
+import mend  # noqa: E402
 import rows  # noqa: E402
 from load import Load  # noqa: E402
 from nemesis import BOUND_S, FAULTS, Nemesis  # noqa: E402
@@ -39,6 +41,7 @@ REPOST_S = 20.0             # then the client asks what became of those it has n
 SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
          "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
          "something else under a known id", "replies forged"]
+PRINTED = ("fault", "recovered", "death", "failed", "mending")
 ENDED_BY_PARENT = (1, 15)   # PR_SET_PDEATHSIG, SIGTERM
 OWN_NETWORK = "MAKEGOOD_CHAOS_NETWORK"
 
@@ -53,9 +56,9 @@ class History:
 
     def note(self, what, **fields):
         self.file.write(json.dumps({"at": round(time.monotonic() - self.began, 3), "what": what, **fields}) + "\n")
-        if what in ("fault", "recovered", "death"):
-            print(f"{time.monotonic() - self.began:8.1f} s  {what}  " + "  ".join(f"{value}" for value in fields.values()),
-                  file=sys.stderr, flush=True)
+        if what in PRINTED:
+            print(f"{time.monotonic() - self.began:8.1f} s  {what}  "
+                  + "  ".join(f"{value}" for name, value in fields.items() if name != "trace"), file=sys.stderr, flush=True)
 
 
 def parse(words):
@@ -99,11 +102,11 @@ def settle(stage, load):
 
     def has_ended():
         nonlocal asked_at
-        if not load.unposted and load.open_count() == 0:
+        if not load.unposted and not load.open:
             return True
         if time.monotonic() - max(began, asked_at) > REPOST_S:
             asked_at = time.monotonic()
-            load.post_again([order for order in load.snapshot() if order.ended is None])
+            load.post_again(load.open_orders())
         return False
 
     stage.wait(has_ended, BOUND_AFTER_HEAL_S)
@@ -134,29 +137,30 @@ def quantile(values, share):
 
 
 def print_table(nemesis):
-    """Recovery by fault, and by what was measured; two at once count apart."""
-    groups = collections.OrderedDict()
-    for injection in nemesis.injections:
-        name = injection.fault.name if injection.is_alone else "two at once"
-        groups.setdefault(name, []).append(injection)
-    for measure in BOUND_S:
-        alone = [each for each in nemesis.injections if each.is_alone and each.fault.measure == measure]
-        if alone:
-            groups[f"ALL: {measure}"] = alone
-    width = max((len(name) for name in groups), default=10)
-    print(f"\n{'fault':<{width}}  times  recovery p50     p99     max   bound  rows")
+    """Recovery by fault, and by what was measured: of those that came alone, for of two at once nobody can say whose it was.
+    Returns what was late."""
+    done = [each for each in nemesis.injections if each.recovery_s is not None]
+    names = sorted({each.fault.name for each in done}, key=lambda name: (list(BOUND_S).index(FAULTS[name].measure), name))
+    width = max((len(name) for name in names), default=10)
+    print(f"\n{'fault':<{width}}  times  alone  recovery p50     p99     max  bound  rows")
     late = []
-    for name, injections in groups.items():
-        waits = [each.recovery_s for each in injections if each.recovery_s is not None]
-        bound = BOUND_S[injections[0].fault.measure] if name != "two at once" else None
-        of_rows = " ".join(str(row) for row in injections[0].fault.rows) if not name.startswith(("ALL", "two")) else ""
-        mark = ""
-        if bound is not None and waits and quantile(waits, 0.99) > bound:
-            mark = "  <-- late"
-            if name.startswith("ALL"):
-                late.append(name)
-        print(f"{name:<{width}}  {len(injections):>5}  {statistics.median(waits):>12.2f}  {quantile(waits, 0.99):>6.2f}  "
-              f"{max(waits):>6.2f}  {f'{bound:g}' if bound else '-':>5}   {of_rows}{mark}")
+
+    def line(name, injections, bound, of_rows):
+        waits = [each.recovery_s for each in injections if each.is_alone]
+        figures = (f"{statistics.median(waits):>12.2f}  {quantile(waits, 0.99):>6.2f}  {max(waits):>6.2f}" if waits
+                   else f"{'-':>12}  {'-':>6}  {'-':>6}")
+        is_late = bound is not None and waits and quantile(waits, 0.99) > bound
+        print(f"{name:<{width}}  {len(injections):>5}  {len(waits):>5}  {figures}  {f'{bound:g}' if bound else '-':>5}  "
+              f"{of_rows}{'  <-- late' if is_late else ''}")
+        return is_late
+
+    for name in names:
+        each = FAULTS[name]
+        line(name, [one for one in done if one.fault is each], BOUND_S[each.measure], " ".join(str(row) for row in each.rows))
+    for measure, bound in BOUND_S.items():
+        injections = [each for each in done if each.fault.measure == measure]
+        if injections and line(f"ALL: {measure}", injections, bound, ""):
+            late.append(f"ALL: {measure}")
     return late
 
 
@@ -168,12 +172,18 @@ def chosen_faults(options):
 
 
 def run_faults(nemesis, options):
-    if options.row or options.fault:
-        for each in nemesis.faults * options.times:
-            nemesis.inject([each])
-            nemesis.stage.wait_s(1.0)
-    else:
-        nemesis.run(time.monotonic() + options.minutes * 60)
+    """What kept it from injecting more: then what was is judged all the same."""
+    try:
+        if options.row or options.fault:
+            for each in nemesis.faults * options.times:
+                nemesis.inject([each])
+                nemesis.stage.wait_s(1.0)
+        else:
+            nemesis.run(time.monotonic() + options.minutes * 60)
+    except Exception as error:  # pylint: disable=broad-except  # its tools fail each in its own way
+        nemesis.history.note("failed", name="the nemesis", text=str(error), trace=traceback.format_exc())
+        return [f"the nemesis broke off: {error}"]
+    return []
 
 
 def run(options):
@@ -194,21 +204,22 @@ def run(options):
         stage = stages.Stage(build, options.cluster, has_own_network, history)
         stage.start()
         load = stage.load = Load(lambda: stage.proxy.ports["client.broker"], seed, options.rate, history)
-        nemesis = Nemesis(stage, load, seed, history, names)
+        nemesis = Nemesis(stage, load, seed, history, mend.mend, names)
         if names is not None and not nemesis.faults:
             print(f"chaos: skipped: {', '.join(nemesis.skipped)}: this machine or run has not what that needs")
             return 0
         load.start()
         stage.wait_s(WARM_UP_S)
-        run_faults(nemesis, options)
+        findings = check.Findings()
+        findings.texts += run_faults(nemesis, options)
+        late = print_table(nemesis)
         stage.wait_s(2.0)
         took_s = settle(stage, load)
         load.end()
         for what in options.sabotage:
             falsify(stage, what)
-        findings = check.check_all(stage, load, nemesis.injections)
+        check.check_all(findings, stage, load, nemesis.injections)
         check.check_ends(findings, stage)
-        late = print_table(nemesis)
         wrong = findings.texts + ([] if options.short else late)
         tell(options, load, nemesis, findings, late, took_s, seed)
     finally:
@@ -231,10 +242,15 @@ def tell(options, load, nemesis, findings, late, took_s, seed):
     print(f"orders lost: {findings.lost}; effects repeated: {findings.repeated}; {findings.checked} checks")
     if nemesis.skipped:
         print("not possible here: " + ", ".join(nemesis.skipped))
-    injected = {each.fault.name for each in nemesis.injections}
-    missing = [each.name for each in nemesis.faults if each.name not in injected and each.weight > 0]
+    injected = {each.fault for each in nemesis.injections if each.recovery_s is not None}
+    missing = [each.name for each in nemesis.faults if each not in injected]
     if missing:
         print("not come to in this time: " + ", ".join(missing))
+    for each in nemesis.injections:
+        if each.failure is not None:
+            print(f"not injected or not healed as it should be: {each.fault.name}: {each.failure}")
+    if options.row is None and options.fault is None:
+        rows.tell_others(nemesis.faults)
     for name in late:
         print(f"later than its bound: {name}")
     for text in findings.texts[:30]:

@@ -4,9 +4,6 @@ import os
 import signal
 import subprocess
 
-import pika
-import pika.exceptions
-
 from faults_net import iptables
 from local import processes
 from nemesis import OTHER, SERVER, SILENCE, fault
@@ -102,7 +99,7 @@ def queue_deleted(stage, dice):
 def queue_wrong(stage, dice):
     queue = dice.choice(QUEUES)
     stage.rabbit.ctl("delete_queue", queue)
-    connection = pika.BlockingConnection(pika.URLParameters(stage.rabbit.url))
+    connection = stage.amqp()
     connection.channel().queue_declare(queue, durable=True)
     connection.close()
     yield 4.0

@@ -22,7 +22,7 @@ class Hand:
     """A short-lived client of its own, past the proxy."""
 
     def __init__(self, stage):
-        self.connection = pika.BlockingConnection(pika.URLParameters(stage.rabbit.url + "?blocked_connection_timeout=10"))
+        self.connection = stage.amqp()
         self.channel = self.connection.channel()
 
     def post(self, body, queue="orders.intake", exchange="", reply_to=None, **properties):

@@ -23,7 +23,7 @@ def up_again(stage):
     processes.wait_until(accepts, "PostgreSQL accepts connections", 60)
 
 
-@fault("database: immediate stop", rows=(66,), measure=SERVER, touches=("database",))
+@fault("database: immediate stop", rows=(13, 66), measure=SERVER, touches=("database",))
 def database_stopped(stage, _dice):
     os.kill(stage.postgres.process.pid, signal.SIGQUIT)
     processes.wait_until(lambda: not stage.postgres.process.is_running(), "PostgreSQL has ended")
@@ -59,7 +59,7 @@ def leaders_session_terminated(stage, _dice):
     yield 0.5
 
 
-@fault("database: stopped for 30 s", rows=(68,), measure=SERVER, touches=("database",))
+@fault("database: stopped for 30 s", rows=(13, 68), measure=SERVER, touches=("database",))
 def database_paused(stage, _dice):
     pids = stage.postgres.all_pids()
     stage.is_blind = True
@@ -84,7 +84,7 @@ def too_many_clients(stage, _dice):
     crowd = []
     try:
         while True:
-            crowd.append(psycopg2.connect(stage.postgres.dsn))
+            crowd.append(stage.session())
     except psycopg2.Error:
         pass
     for route, protocol in stage.proxy.protocols.items():
@@ -92,7 +92,7 @@ def too_many_clients(stage, _dice):
             stage.proxy.close(route)
     try:
         while True:
-            crowd.append(psycopg2.connect(stage.postgres.dsn))
+            crowd.append(stage.session())
     except psycopg2.Error:
         pass
     stage.is_blind = True
@@ -119,7 +119,7 @@ def disk_full(stage, _dice):
 
 @fault("database: rows locked by somebody else", rows=(72,), measure=SERVER, touches=("database",))
 def rows_locked(stage, _dice):
-    side = psycopg2.connect(stage.postgres.dsn)
+    side = stage.session()
     with side.cursor() as cursor:
         cursor.execute("SET lock_timeout = '5s'")
         cursor.execute("SELECT 1 FROM order_process ORDER BY created_at DESC LIMIT 200 FOR UPDATE")
@@ -129,7 +129,7 @@ def rows_locked(stage, _dice):
 
 @fault("database: a table locked by somebody else", rows=(72,), measure=SERVER, touches=("database",))
 def table_locked(stage, _dice):
-    side = psycopg2.connect(stage.postgres.dsn)
+    side = stage.session()
     stage.is_blind = True
     with side.cursor() as cursor:
         cursor.execute("SET lock_timeout = '5s'")
@@ -145,7 +145,7 @@ def table_locked(stage, _dice):
 @fault("database: deadlocks", rows=(72,), measure=SERVER, touches=("database",))
 def deadlocks(stage, _dice):
     """A side session takes rows of open orders in the opposite order, again and again."""
-    side = psycopg2.connect(stage.postgres.dsn)
+    side = stage.session()
     for _ in range(40):
         try:
             with side.cursor() as cursor:
@@ -161,9 +161,9 @@ def deadlocks(stage, _dice):
     side.close()
 
 
-@fault("database: an old transaction held open", rows=(73,), measure=SERVER, touches=("xmin",))
+@fault("database: an old transaction held open", rows=(73,), measure=SERVER, touches=("database",))
 def long_transaction(stage, _dice):
-    side = psycopg2.connect(stage.postgres.dsn)
+    side = stage.session()
     side.set_session("REPEATABLE READ")
     with side.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM order_process")

@@ -12,12 +12,17 @@ from local import processes
 SILENT_S = 30.0
 BRIEF_S = 8.0
 ONE_BYTE_S = 10.0
+IPTABLES_S = 30.0
 
 
 def iptables(*words):
-    done = subprocess.run(["iptables", "-w", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(["iptables", "-w", *words], capture_output=True, text=True, check=False, timeout=IPTABLES_S)
     if done.returncode != 0:
         raise processes.Failure(f"iptables {' '.join(words)} failed: {done.stderr}")
+
+
+def forget_all_silence():
+    iptables("-F", "INPUT")
 
 
 class Silence:

@@ -1,22 +1,26 @@
 """Makegood's own processes die, stand still, run out of something, or are told to end."""
 
+import functools
 import os
 import resource
 
 from local import processes
 from nemesis import KILL, OTHER, SILENCE, fault
 
-SILENT_S = 30.0     # longer than two heartbeats of 10 s
-HOLD_S = 30.0       # of a process that waits to be killed at one point; it comes sooner
+SILENT_S = 30.0     # longer than the three heartbeats of 7 s that the broker may take
+HOLD_S = 10.0       # of a process that waits to be killed at one point; it comes sooner
 PIPE_HOLD_S = 10.0
 JUMP_S = 300
+POISON_ROUNDS = 2
+MOVES = ("scheduler", "agent", "broker", "database", "supervisor")  # what must move for messages to be in hand
+READY_S = 15.0
 
 
 def routes_of(process):
     return [f"{process.name}.broker"] + ([f"{process.name}.database"] if "MAKEGOOD_PG_DSN" in process.env else [])
 
 
-@fault("scheduler: kill -9", rows=(15, 27), measure=KILL, touches=("scheduler",), weight=1)
+@fault("scheduler: kill -9", rows=(15, 27), measure=KILL, touches=("scheduler",))
 def scheduler_killed(stage, dice):
     stage.kill(stage.scheduler(dice))
     yield 3.0
@@ -142,8 +146,9 @@ def rolled(stage, _dice):
         stage.held.add(victim)
         victim.ask_to_end()
         stage.wait(lambda: not victim.is_running(), 20)  # pylint: disable=cell-var-from-loop
-        if victim.popen.returncode != 0:
-            stage.deaths.append((victim.name + " on SIGTERM", victim.popen.returncode))
+        code = victim.wait_end(1)  # kills it if it has not ended
+        if code != 0:
+            stage.deaths.append((victim.name + " on SIGTERM", code))
         victim.start()
         stage.held.discard(victim)
     yield 1.0
@@ -190,8 +195,8 @@ def with_log(stage, victim, path):
 @fault("log into a pipe that is full", rows=(75,), touches=("scheduler", "agent", "supervisor"))
 def log_blocked(stage, dice):
     victim = dice.choice(stage.cluster.all)
-    old = victim.log_path
     pipe = stage.scratch / "full-pipe"
+    pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     try:
@@ -203,7 +208,7 @@ def log_blocked(stage, dice):
     yield PIPE_HOLD_S
     if not stage.wait(victim.is_ready, 10):
         stage.deaths.append((victim.name + " with a full pipe is not ready", None))
-    with_log(stage, victim, old)
+    with_log(stage, victim, stage.log_of(victim))
     os.close(end)
     pipe.unlink()
 
@@ -211,12 +216,11 @@ def log_blocked(stage, dice):
 @fault("log onto a disk that is full", rows=(75,), touches=("scheduler", "agent", "supervisor"))
 def log_disk_full(stage, dice):
     victim = dice.choice(stage.cluster.all)
-    old = victim.log_path
     with_log(stage, victim, "/dev/full")
     yield PIPE_HOLD_S
     if not stage.wait(victim.is_ready, 10):
         stage.deaths.append((victim.name + " with a full disk is not ready", None))
-    with_log(stage, victim, old)
+    with_log(stage, victim, stage.log_of(victim))
 
 
 @fault("clocks of agents and schedulers wrong by 5 min", rows=(76,), touches=("agent",), needs=("clock",))
@@ -229,14 +233,25 @@ def clocks_wrong(stage, dice):
         stage.cluster.clocks[victim.name].set_ahead(0)
 
 
-@fault("poison: a process dies of a message again and again", rows=(12, 36), weight=0, touches=("scheduler", "agent"))
-def poisoned(stage, dice):
-    """Every process that takes the message is killed while it has it in hand; played by killing all schedulers in turn."""
-    for _ in range(4):
-        for victim in stage.cluster.schedulers:
-            if victim.is_running():
-                kill_when(stage, victim, f"{victim.name}.database", "up", "blackhole")
-        stage.wait_s(0.5)
+def killed_in_turn(stage, victims, route, way, mode):
+    """As if by a message: each is killed with something in hand, which the next one then takes."""
+    def is_there(victim):
+        return victim.is_running() and victim.is_ready()
+
+    for victim in POISON_ROUNDS * victims:
+        if stage.wait(functools.partial(is_there, victim), READY_S):
+            kill_when(stage, victim, f"{victim.name}.{route}", way, mode, 0)
     yield 3.0
+
+
+@fault("poisoned submission: all schedulers die in turn", rows=(12,), touches=MOVES)
+def scheduler_poisoned(stage, _dice):
+    yield from killed_in_turn(stage, stage.cluster.schedulers, "database", "up", "blackhole")
+
+
+@fault("poisoned request: all agents of a service die in turn", rows=(36,), touches=MOVES)
+def agent_poisoned(stage, dice):
+    victims = stage.cluster.agents_of(dice.choice(stage.cluster.services))
+    yield from killed_in_turn(stage, victims, "broker", "up", "drop-ack")
 
 

@@ -7,6 +7,7 @@ is told, nor for the confirm of another. All times are of this program's monoton
 """
 
 import collections
+import itertools
 import json
 import random
 import threading
@@ -22,6 +23,7 @@ QUEUE = "client.chaos.statuses"
 ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
 SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again; of all: then the queue is looked for again
 POSTERS = 24        # each waits for its confirms one by one, and that of a busy disk takes some 100 ms
+END_S = 60.0        # for all threads together
 IDLE_S = 1.0        # of a poster without orders: then its connection wants to be looked after
 
 # What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
@@ -48,10 +50,11 @@ class Order:
         self.confirmed_at = None
         self.tried_at = None # when it was posted first; behind the backlog of an outage later than it was wanted
         self.posted_at = None
-        self.statuses = {}   # seq → status message
+        self.statuses = {}   # seq → (status, the whole message but its time, as text)
         self.heard = []      # when something new of it was heard
         self.contradictions = []
         self.ended = None    # the last word that it was told
+        self.ended_at = None
 
     def longest_silence(self, since):
         """Between two news of it, from `since` or its first posting until its end."""
@@ -68,6 +71,8 @@ class Load:
         self.dice = random.Random(seed)
         self.prefix = f"chaos-{seed}"
         self.orders = {}
+        self.open = {}       # those of them that have not ended
+        self.ended = []      # those that have, in the order of their ends
         self.unposted = collections.deque()
         self.lock = threading.Lock()
         self.has_unposted = threading.Condition(self.lock)
@@ -95,24 +100,29 @@ class Load:
 
     def end(self):
         self.is_ending = True
+        deadline = time.monotonic() + END_S
         for thread in self.threads:
-            thread.join(30)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def snapshot(self):
         with self.lock:
             return list(self.orders.values())
 
+    def open_orders(self):
+        with self.lock:
+            return list(self.open.values())
+
     def waits(self, since, window_s):
         """The longest silence of each plain order that was open at `since`, or was wanted in the `window_s` after it; None for
-        one that has not ended."""
+        one that has not ended. Looks at no order that ended before: there are many, and this is asked often."""
         found = [None] if self.is_wanted and self.next_at < since + window_s else []
-        for order in self.snapshot():
-            if order.kind.is_plain and order.wanted_at <= since + window_s and not (order.ended and order.heard[-1] <= since):
+        with self.lock:
+            touched = list(itertools.takewhile(lambda order: order.ended_at > since, reversed(self.ended)))
+            touched += self.open.values()
+        for order in touched:
+            if order.kind.is_plain and order.wanted_at <= since + window_s:
                 found.append(order.longest_silence(since) if order.ended else None)
         return found
-
-    def open_count(self):
-        return sum(order.ended is None for order in self.snapshot())
 
     def post_again(self, orders):
         """As a client does that has heard nothing; the answer is the present status."""
@@ -158,7 +168,7 @@ class Load:
                 self.next_at += 1.0 / self.rate
             if now - looked_at > 1.0:
                 looked_at = now
-                self.post_again([order for order in self.snapshot() if order.confirmed_at is not None and not order.ended
+                self.post_again([order for order in self.open_orders() if order.confirmed_at is not None
                                  and now - max(order.heard[-1:] + [order.posted_at]) > SILENCE_S])
             time.sleep(processes.POLL_S)  # POLL_S: until the next orders
 
@@ -174,7 +184,7 @@ class Load:
         body = body.replace('"AMOUNT"', f"{number % 1000}.50")  # money keeps its zeros
         order = Order(f"{self.prefix}-{number:06}", body, kind, wanted_at, is_high)
         with self.lock:
-            self.orders[order.order_id] = order
+            self.orders[order.order_id] = self.open[order.order_id] = order
             self.unposted.append(order)
             self.has_unposted.notify()
 
@@ -223,12 +233,21 @@ class Load:
             if properties.correlation_id == "corr-" + order.order_id:
                 order.contradictions.append(message)
         else:
-            seen = order.statuses.setdefault(message["seq"], message)
-            if {**seen, "at": ""} != {**message, "at": ""}:
+            word = (message["status"], json.dumps({**message, "at": ""}, sort_keys=True))
+            seen = order.statuses.setdefault(message["seq"], word)
+            if seen != word:
                 order.contradictions.append(message)
-            if seen is message:
+            if seen is word:
                 self.history.note("told", order=order.order_id, seq=message["seq"], status=message["status"])
                 order.heard.append(now)
             if message["status"] in ENDS:
-                order.ended = message["status"]
+                self.note_end(order, message["status"], now)
         channel.basic_ack(method.delivery_tag)
+
+    def note_end(self, order, word, now):
+        with self.lock:
+            if order.ended is None:
+                order.ended_at = now
+                self.ended.append(order)
+                del self.open[order.order_id]
+            order.ended = word

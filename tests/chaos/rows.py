@@ -115,6 +115,14 @@ def known_tests():
     return set(re.findall(r"START_TEST\((\w+)\)", text)) | set(re.findall(r"^def (\w+)\(s\)", text, flags=re.M))
 
 
+def tell_others(faults):
+    """Prints the rows that none of these faults injects, and what covers them."""
+    injected = {number for each in faults for number in each.rows}
+    for number, (title, tests, remark) in ROWS.items():
+        if number not in injected:
+            print(f"row {number}, {title}, is not injected here: " + "; ".join(tests + ([remark] if remark else [])))
+
+
 def show(faults):
     """Prints all rows; 1 if one is covered by nothing, or by a test that is not there."""
     known, wrong = known_tests(), []

@@ -5,6 +5,7 @@ A process is started again two seconds after it has ended, as the infrastructure
 without having been told to is a finding.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import pika
 import psycopg2
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -26,10 +28,14 @@ from harness import step  # noqa: E402
 
 DEAD_FOR_S = 2.0      # how long a killed process stays dead: long enough that others must take over
 DISK_MB = 3072        # of the database, where it can have one of its own: room for an hour of orders twice, for a standby
-ANSWER_S = 10.0       # of the proxy, which waits for nothing
+ANSWER_S = 60.0       # of the proxy, which waits for nothing but its turn on a busy machine
+CONNECT_S = 5.0       # to a server that is there
+QUERY_S = 300         # of reading all that an hour has left
+SIDE_S = 30           # of a statement of the nemesis
+STREAM_ROWS = 5000
 LEADING = 0.7         # how often a scheduler that is to suffer is the one that leads
 OURS_S = 0.5          # how often the leader's row is looked at
-CTL_S = 300.0         # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
+CTL_S = 180.0         # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
 
@@ -306,6 +312,10 @@ class Stage:
         self.rabbit_settle()
         return self
 
+    def log_of(self, process):
+        """Where its log goes unless a fault has led it elsewhere."""
+        return str(self.scratch / f"{process.name}.log")
+
     def rabbit_settle(self):
         """RabbitMQ writes the register of its queues behind their declaration; see Rabbit.settle."""
         for rabbit in self.rabbits:
@@ -336,7 +346,7 @@ class Stage:
         words = []
         for name in self.cluster.services:
             words += ["--service", name]
-        self.cluster.tool("broker", "apply", *words, env={"MAKEGOOD_AMQP_URL": self.rabbit.url})
+        self.cluster.tool("broker", "apply", *words, env={"MAKEGOOD_AMQP_URL": self.rabbit.url}, timeout_s=CTL_S)
 
     def end(self, keep):
         if self.database is not None:
@@ -354,7 +364,7 @@ class Stage:
         for is_last in (False, True):
             try:
                 if self.database is None or self.database.closed:
-                    self.database = psycopg2.connect(self.postgres.dsn, connect_timeout=2)
+                    self.database = self.session(QUERY_S)
                     self.database.autocommit = True
                 with self.database.cursor() as cursor:
                     cursor.execute(sql, parameters)
@@ -365,6 +375,26 @@ class Stage:
                 if is_last:
                     raise
         return None
+
+    def stream(self, sql):
+        """Rows as dictionaries, some at a time; the table may be larger than what one wants to hold."""
+        with contextlib.closing(self.session(QUERY_S)) as session, session.cursor("stream") as cursor:
+            cursor.itersize = STREAM_ROWS
+            cursor.execute(sql)
+            names = None
+            for row in cursor:
+                names = names or [column.name for column in cursor.description]
+                yield dict(zip(names, row))
+
+    def session(self, statement_s=SIDE_S):
+        """A session of one's own with the database, past the proxy. No statement in it lasts longer than that."""
+        return psycopg2.connect(self.postgres.dsn, connect_timeout=int(CONNECT_S),
+                                options=f"-c statement_timeout={statement_s}s")
+
+    def amqp(self):
+        """A connection of one's own with the broker, past the proxy, that waits without an end for nothing."""
+        return pika.BlockingConnection(pika.URLParameters(
+            f"{self.rabbit.url}?blocked_connection_timeout=10&socket_timeout={CONNECT_S:g}&stack_timeout={2 * CONNECT_S:g}"))
 
     def leader(self):
         """The supervisor that leads by its own account; any running one if none does."""
