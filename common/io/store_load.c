@@ -4,7 +4,8 @@
  *
  * An order with its steps comes from one statement, hence from one snapshot. The events come from a later
  * one; an event newer than its order would hide from its cause what it made (law 3), or tell of a state to
- * come, so then the round is run again.
+ * come, so then the round is run again. What clients were told is asked in another round, once an order is
+ * there: most are new, and would be asked about in vain.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ struct load_job {
     struct mg_arena *arena;
     const struct mg_load *loads;
     int count, rounds;
-    bool wants_told; /* one of the questions does */
+    bool asks_told; /* this round does */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
     void *arg;
@@ -184,6 +185,15 @@ static bool is_torn(const struct load_job *job)
     return false;
 }
 
+/* An order that is there is to be told of, and nobody has asked yet. */
+static bool lacks_told(const struct load_job *job)
+{
+    for (int i = 0; i < job->count && !job->asks_told; i++) {
+        if (job->loads[i].wants_told && job->answer.orders[i].record != NULL) return true;
+    }
+    return false;
+}
+
 static void on_loaded(void *arg, const struct mg_pg_answer *reply)
 {
     struct load_job *job = arg;
@@ -199,13 +209,14 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
     if (mg_store_take_orders(job->arena, reply->rows[0], job->answer.orders, job->count, &err) != MG_OK ||
         take_events(job, reply->rows[1], &err) != MG_OK || take_gates(job, reply->rows[2], &err) != MG_OK ||
         share_records(job, &err) != MG_OK ||
-        (job->wants_told && take_told(job, reply->rows[3], &err) != MG_OK)) {
+        (job->asks_told && take_told(job, reply->rows[3], &err) != MG_OK)) {
         answer_load(job, &err);
         return;
     }
-    if (!is_torn(job)) {
+    if (!is_torn(job) && !lacks_told(job)) {
         answer_load(job, NULL);
     } else if (job->rounds < ROUNDS_MAX) {
+        job->asks_told = job->asks_told || lacks_told(job);
         send_round(job);
     } else {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read orders: they change as fast as they are read");
@@ -240,15 +251,13 @@ static void send_round(struct load_job *job)
     int event_cause = mg_pg_add_array(&event_params, MG_PG_TEXT);
     int told_n = mg_pg_add_array(&told_params, MG_PG_INT),
         told_id = mg_pg_add_array(&told_params, MG_PG_TEXT);
-    job->wants_told = false;
     for (int i = 0; i < job->count; i++) {
         const struct mg_load *load = &job->loads[sorted[i].index];
         if (i == 0 || strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
             mg_pg_push_int(&order_params, order_n, sorted[i].index);
             mg_pg_push_text(&order_params, order_id, mg_slice_of(load->order_id));
         }
-        if (load->wants_told) {
-            job->wants_told = true;
+        if (job->asks_told && load->wants_told) {
             mg_pg_push_int(&told_params, told_n, sorted[i].index);
             mg_pg_push_text(&told_params, told_id, mg_slice_of(load->order_id));
         }
@@ -263,7 +272,7 @@ static void send_round(struct load_job *job)
         {&LOAD_GATES, NULL},
         {&LOAD_TOLD, &told_params},
     };
-    mg_store_send(job->base.store, statements, job->wants_told ? 4 : 3, on_loaded, job);
+    mg_store_send(job->base.store, statements, job->asks_told ? 4 : 3, on_loaded, job);
     mg_pg_params_finish(&order_params);
     mg_pg_params_finish(&event_params);
     mg_pg_params_finish(&told_params);
