@@ -264,7 +264,8 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
 typedef void mg_store_wake_fn(void *arg, bool is_leader, bool is_full, const struct mg_err *err);
 /* After the database's clock went back: wakes at most `limit` open orders, those that sleep longest first
  * (`is_full`: there may be more). The next sweeps look at each and ask about all its waits, because a clock
- * that was ahead may have set them; the scheduler knows how long each may be. Fenced as a sweep. */
+ * that was ahead may have set them; the scheduler knows how long each may be. Who is writing one is waited
+ * for. Fenced as a sweep. */
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg);
 

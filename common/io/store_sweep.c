@@ -3,9 +3,9 @@
  * forward. It changes no order: wake_at is a hint, and whether a deadline has passed is decided by the
  * scheduler's compare-and-set.
  *
- * Rows that somebody is writing are skipped; rows that were written while the statement ran are left for the
- * next sweep, because their steps would be of another moment. So a wake_at is only moved by one who saw the
- * order whole.
+ * Rows that somebody is writing are skipped by the sweep; rows that were written while the statement ran are
+ * left for the next sweep, because their steps would be of another moment. So a wake_at is only moved by one
+ * who saw the order whole.
  */
 #include <stdlib.h>
 
@@ -204,10 +204,14 @@ static const struct mg_sql WAKE = {
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
     " asleep AS MATERIALIZED ("
     "  SELECT order_id FROM order_process WHERE wake_at > " WOKEN " AND EXISTS (SELECT FROM leader)"
-    "  ORDER BY wake_at DESC LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
+    "  ORDER BY wake_at DESC LIMIT $3::bigint),"
+    /* Skipped, one that is being written would sleep on. Locked as writers lock: by id. */
+    " locked AS MATERIALIZED ("
+    "  SELECT order_id FROM order_process WHERE order_id = ANY (ARRAY(SELECT order_id FROM asleep))"
+    "  AND wake_at > " WOKEN " ORDER BY order_id COLLATE \"C\" FOR NO KEY UPDATE),"
     " woken AS ("
-    "  UPDATE order_process p SET wake_at = " WOKEN " FROM asleep a WHERE p.order_id = a.order_id RETURNING 1)"
-    " SELECT EXISTS (SELECT FROM leader), (SELECT count(*) FROM woken) >= $3::bigint"};
+    "  UPDATE order_process SET wake_at = " WOKEN " WHERE order_id = ANY (ARRAY(SELECT order_id FROM locked)))"
+    " SELECT EXISTS (SELECT FROM leader), (SELECT count(*) FROM asleep) >= $3::bigint"};
 /* clang-format on */
 
 struct wake_job {

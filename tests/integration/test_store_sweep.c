@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/loop.h"
+
 #define ASK_AGAIN_MS 3000
 
 static struct rig rig;
@@ -203,6 +205,20 @@ START_TEST(what_is_owed_since_a_moment_to_come_is_asked_for)
 }
 END_TEST
 
+static bool is_waiting_for_a_lock(const struct rig *at)
+{
+    (void)at;
+    return strcmp(rig_value(&rig,
+                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
+                            " AND wait_event_type = 'Lock'"),
+                  "1") == 0;
+}
+
+static void tick(void *arg)
+{
+    mg_loop_stop(((struct rig *)arg)->loop);
+}
+
 static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
 {
     struct rig *at = arg;
@@ -245,6 +261,37 @@ START_TEST(the_woken_are_asked_about_all_their_waits)
     assert_near(wake_at_ms("o-doubted"), rig.sweep.now_ms + 60000);
     rig_sweep(&rig, &options);
     ck_assert_int_eq(rig.sweep.due_count, 0);
+}
+END_TEST
+
+static bool is_woken_or_waiting(const struct rig *at)
+{
+    return at->answers > 0 || is_waiting_for_a_lock(at);
+}
+
+/* Catches an order that sleeps on because somebody wrote it just then. */
+START_TEST(an_order_that_is_being_written_is_woken_too)
+{
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
+    for (int i = 0; i < 3; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        store_order(order_id, MG_ORDER_PROCESSING, &waiting, 0);
+    }
+    rig_sweep(&rig, &options);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "UPDATE order_process SET version = 2 WHERE order_id = 'o-1'");
+    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
+    mg_timer_start(timer, 5, 5);
+    mg_store_wake(rig.store, 7, "me", 100, on_woken, &rig);
+    rig_wait(&rig, is_woken_or_waiting);
+    mg_timer_destroy(timer);
+    rig_admin(&rig, "COMMIT");
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    ck_assert(!rig.sweep.is_full);
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 3);
 }
 END_TEST
 
@@ -325,20 +372,6 @@ START_TEST(a_leader_of_an_earlier_epoch_changes_nothing)
 }
 END_TEST
 
-static bool is_waiting_for_a_lock(const struct rig *at)
-{
-    (void)at;
-    return strcmp(rig_value(&rig,
-                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
-                            " AND wait_event_type = 'Lock'"),
-                  "1") == 0;
-}
-
-static void tick(void *arg)
-{
-    mg_loop_stop(((struct rig *)arg)->loop);
-}
-
 static void on_swept(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
 {
     struct rig *at = arg;
@@ -395,6 +428,7 @@ int main(void)
     tcase_add_test(test, owed_statuses_are_asked_for_and_remembered);
     tcase_add_test(test, what_is_owed_since_a_moment_to_come_is_asked_for);
     tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
+    tcase_add_test(test, an_order_that_is_being_written_is_woken_too);
     tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
     tcase_add_test(test, a_full_sweep_says_so_and_the_next_takes_the_rest);

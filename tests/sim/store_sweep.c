@@ -375,24 +375,24 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
 void sim_wake(struct sim_input *input, struct sim_output *output)
 {
     const struct sim_tables *tables = input->transaction->tables;
-    struct sweep sweep = {.input = input, .limit = sim_int(sim_scalar(input, 3))};
+    int64_t limit = sim_int(sim_scalar(input, 3));
     bool is_leading = is_leader(input, false);
     struct sim_order **asleep = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
     int64_t count = 0;
     assert(asleep != NULL);
     for (int i = 0; i < tables->order_count && is_leading; i++) {
-        if (tables->orders[i]->record.order.wake_at_ms > WOKEN_MS && !is_skipped(&sweep, tables->orders[i])) {
+        if (tables->orders[i]->record.order.wake_at_ms > WOKEN_MS) {
             asleep[count++] = tables->orders[i];
         }
     }
     qsort(asleep, (size_t)count, sizeof(struct sim_order *), compare_wake);
-    int64_t woken = count < sweep.limit ? count : sweep.limit;
+    int64_t woken = count < limit ? count : limit;
     for (int64_t i = 0; i < woken; i++) {
         asleep[count - 1 - i]->record.order.wake_at_ms = WOKEN_MS; /* those that sleep longest */
     }
     sim_output_begin(output, 2);
     sim_output_row(output);
     sim_output_bool(output, 0, is_leading);
-    sim_output_bool(output, 1, woken >= sweep.limit);
+    sim_output_bool(output, 1, woken >= limit);
     free(asleep);
 }
