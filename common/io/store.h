@@ -239,7 +239,7 @@ struct mg_due {
 struct mg_sweep_options {
     uint64_t epoch;
     const char *holder;
-    int limit;            /* orders looked at in one sweep */
+    int limit; /* orders looked at in one sweep; and what is asked about those of them that were woken */
     int64_t ask_again_ms; /* wake_at of what is asked goes this far forward: the leader's memory, kept in the
                              table */
     int64_t grace_before_ms; /* deadlines (overdue, expired) in (grace_after_ms, grace_before_ms] are left

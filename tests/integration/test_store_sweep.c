@@ -295,6 +295,37 @@ START_TEST(an_order_that_is_being_written_is_woken_too)
 }
 END_TEST
 
+/* Catches asks for which the broker has no room: what was not asked would be woken anew, with all others, and
+ * the sweep would see the same orders for ever. */
+START_TEST(the_woken_stay_so_when_there_are_more_asks_than_the_limit)
+{
+    for (int i = 0; i < 4; i++) {
+        char sql[512], order_id[16];
+        struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        store_order(order_id, MG_ORDER_PROCESSING, &waiting, 0);
+        snprintf(sql, sizeof sql,
+                 "CREATE TEMPORARY TABLE s AS SELECT * FROM order_step WHERE order_id = '%s';"
+                 "UPDATE s SET step = 'second'; INSERT INTO order_step SELECT * FROM s; DROP TABLE s",
+                 order_id);
+        rig_admin(&rig, sql);
+    }
+    rig_sweep(&rig, &options);
+    wake(7, 100);
+    options.limit = 3;
+    for (int i = 0; i < 4; i++) {
+        rig_sweep(&rig, &options);
+        ck_assert_int_eq(rig.sweep.due_count, 2);
+    }
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    wake(7, 100);
+    options.limit = 1; /* one order is always asked about, whole */
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+}
+END_TEST
+
 /* Law 7. Catches a storm of expiries after an outage. */
 START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
 {
@@ -429,6 +460,7 @@ int main(void)
     tcase_add_test(test, what_is_owed_since_a_moment_to_come_is_asked_for);
     tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
     tcase_add_test(test, an_order_that_is_being_written_is_woken_too);
+    tcase_add_test(test, the_woken_stay_so_when_there_are_more_asks_than_the_limit);
     tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
     tcase_add_test(test, a_full_sweep_says_so_and_the_next_takes_the_rest);

@@ -1,6 +1,6 @@
 /*
  * The statements of common/io/store_sweep.c. That of the sweep part by part as its SQL names them: locked,
- * found, graced, judged, next, pushed, owing, remembered, asked.
+ * found, crowd, graced, judged, next, pushed, owing, remembered, asked.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct found {
     const struct mg_step *step; /* NULL: the order as a whole */
     const char *step_name;
     int64_t deadline_ms; /* 0: none */
-    bool is_braked, is_graced, is_held_back;
+    bool is_left, is_braked, is_graced, is_held_back;
 };
 
 struct sweep {
@@ -108,7 +108,7 @@ static void orders_lock(struct sweep *sweep)
     }
 }
 
-/* ---- found, graced, judged ---- */
+/* ---- found, graced ---- */
 
 static void found_add(struct sweep *sweep, struct found found)
 {
@@ -148,6 +148,50 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
     }
 }
 
+/* ---- crowd ---- */
+
+static bool is_woken(const struct found *found)
+{
+    return found->order->record.order.wake_at_ms == WOKEN_MS;
+}
+
+static int compare_crowd(const void *a, const void *b)
+{
+    const struct found *one = a, *two = b;
+    int by_woken = (int)is_woken(one) - (int)is_woken(two);
+    return by_woken != 0 ? by_woken : strcmp(one->order->record.order_id, two->order->record.order_id);
+}
+
+/* Of the woken those are left whose asks go beyond the limit, but not the first of all. */
+static void crowd_leave(struct sweep *sweep)
+{
+    int to;
+    if (sweep->found_count > 0) {
+        qsort(sweep->founds, (size_t)sweep->found_count, sizeof(*sweep->founds), compare_crowd);
+    }
+    for (int from = 0; from < sweep->found_count; from = to) {
+        to = from + 1;
+        while (to < sweep->found_count && sweep->founds[to].order == sweep->founds[from].order) {
+            to++;
+        }
+        for (int i = from; i < to; i++) {
+            sweep->founds[i].is_left = from > 0 && to > sweep->limit && is_woken(&sweep->founds[i]);
+        }
+    }
+}
+
+static bool is_left(const struct sweep *sweep, const struct sim_order *order)
+{
+    for (int i = 0; i < sweep->found_count; i++) {
+        if (sweep->founds[i].order == order) {
+            return sweep->founds[i].is_left;
+        }
+    }
+    return false;
+}
+
+/* ---- judged ---- */
+
 static int compare_deadline(const void *a, const void *b)
 {
     const struct found *one = a, *two = b;
@@ -167,7 +211,7 @@ static int64_t brake(struct sweep *sweep)
     }
     for (int i = 0; i < sweep->found_count; i++) {
         struct found *found = &sweep->founds[i];
-        if (found->is_braked && !found->is_graced) {
+        if (found->is_braked && !found->is_graced && !found->is_left) {
             found->is_held_back = ++count > sweep->overdue_limit;
         }
     }
@@ -250,7 +294,8 @@ static void founds_ask(const struct sweep *sweep, struct sim_output *output, int
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < sweep->found_count; i++) {
             const struct found *found = &sweep->founds[i];
-            if ((found->deadline_ms == 0) == (pass == 1) && !found->is_graced && !found->is_held_back) {
+            bool is_asked = !found->is_left && !found->is_graced && !found->is_held_back;
+            if ((found->deadline_ms == 0) == (pass == 1) && is_asked) {
                 row_begin(sweep, output, overdue);
                 found_ask(found, output);
             }
@@ -359,10 +404,13 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
     for (int i = 0; i < sweep.locked_count; i++) {
         order_look(&sweep, sweep.locked[i]);
     }
+    crowd_leave(&sweep);
     int64_t overdue = brake(&sweep);
     founds_ask(&sweep, output, overdue);
     for (int i = 0; i < sweep.locked_count; i++) {
-        sweep.locked[i]->record.order.wake_at_ms = wake_at_next(&sweep, sweep.locked[i]);
+        if (!is_left(&sweep, sweep.locked[i])) {
+            sweep.locked[i]->record.order.wake_at_ms = wake_at_next(&sweep, sweep.locked[i]);
+        }
     }
     owing_ask(&sweep, output, overdue);
     if (output->row < 0) {
