@@ -23,6 +23,15 @@ static void ask_published(void *arg, enum mg_publish_outcome outcome)
     }
 }
 
+/* Its deadline is still to come: it is not due again until all are woken anew. */
+static void woken_published(void *arg, enum mg_publish_outcome outcome)
+{
+    ask_published(arg, outcome);
+    if (outcome != MG_PUBLISH_CONFIRMED) {
+        supervisor_wake_later(arg);
+    }
+}
+
 static void command_of(const struct supervisor *supervisor, const struct mg_due *due,
                        struct mg_command *ret_command)
 {
@@ -58,7 +67,9 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due)
                                      .type = "command",
                                      .message_id = command.command_id,
                                      .body = mg_buf_slice(&body)};
-        is_taken = mg_broker_publish(supervisor->broker, &message, ask_published, supervisor, &err) == MG_OK;
+        bool is_woken = due->due_at_ms > supervisor->swept_at_ms;
+        is_taken = mg_broker_publish(supervisor->broker, &message, is_woken ? woken_published : ask_published,
+                                     supervisor, &err) == MG_OK;
     }
     mg_buf_finish(&body);
     if (is_taken) {

@@ -85,6 +85,8 @@ void supervisor_lead_stop(struct supervisor *supervisor); /* gives the lock back
 
 /* On taking the lead; `swept_at_ms` 0: nobody ever swept. False: no memory. */
 bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
+/* All open orders are woken again, a while from now: not all that was woken could be asked about. */
+void supervisor_wake_later(struct supervisor *supervisor);
 
 /* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);

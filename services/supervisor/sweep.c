@@ -56,6 +56,11 @@ static void grace_end(struct supervisor *supervisor)
     }
 }
 
+void supervisor_wake_later(struct supervisor *supervisor)
+{
+    supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
+}
+
 /* True: this answer shows a gap that its question did not know of. */
 static bool clock_follow(struct supervisor *supervisor, int64_t now_ms)
 {
@@ -66,7 +71,7 @@ static bool clock_follow(struct supervisor *supervisor, int64_t now_ms)
     } else if (passed_ms < 0) {
         mg_log(MG_LOG_WARN, "the database's clock went back", MG_LOG_NUMBER("by_ms", -passed_ms));
         supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
-        supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
+        supervisor_wake_later(supervisor);
     }
     supervisor->swept_at_ms = now_ms;
     supervisor->swept_at_boot_ms = mg_clock_boot_ms();
@@ -124,7 +129,7 @@ static void dues_leave(struct supervisor *supervisor, const struct mg_sweep_answ
 {
     for (int i = first; i < answer->due_count; i++) {
         if (answer->dues[i].due_at_ms > answer->now_ms) {
-            supervisor->wake_at_boot_ms = mg_clock_boot_ms();
+            supervisor_wake_later(supervisor);
         }
     }
 }
@@ -223,8 +228,15 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
 {
     struct supervisor *supervisor = arg;
     supervisor->is_sweeping = false;
-    if (!supervisor->is_leader || supervisor->is_stopping || err != NULL) {
-        return; /* the next period wakes them */
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    if (err != NULL) {
+        mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+               "could not wake the open orders; it is tried again", MG_LOG_TEXT("reason", err->text));
+        supervisor->is_failing = true;
+        supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
+        return;
     }
     if (!is_leader) {
         supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");

@@ -331,15 +331,28 @@ START_TEST(after_a_clock_that_went_back_all_open_orders_are_woken_once)
     fake_answer_wake(true, true);
     fake_pass(50);
     ck_assert_int_eq(fake.wakes, 2);
-    fake_answer_wake_failed();
-    fake_pass(250);
-    ck_assert_int_eq(fake.wakes, 3);
     ck_assert_int_eq(fake.sweeps, sweeps);
     fake_answer_wake(true, false);
     fake_pass(50);
     ck_assert_int_eq(fake.sweeps, sweeps + 1);
+    fake_answer_sweep(NULL, 0);
     fake_pass_quietly(10000);
-    ck_assert_int_eq(fake.wakes, 3);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+/* Catches: a statement that cannot be run and, without a word, is all that is run from then on. */
+START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
+{
+    go_back();
+    int sweeps = fake.sweeps;
+    fake_answer_wake_failed();
+    ck_assert_str_eq(fake.last_line, "could not wake the open orders; it is tried again");
+    fake_pass_quietly(1500);
+    ck_assert_int_gt(fake.sweeps, sweeps);
+    ck_assert_int_eq(fake.wakes, 1);
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.wakes, 2);
 }
 END_TEST
 
@@ -355,7 +368,21 @@ START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
     fake_answer_sweep(dues, 2);
     ck_assert_int_eq(fake.command_count, 1);
     fake.room = 4096;
-    fake_pass(250);
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+/* Catches: orders that were woken, whose ask got lost with the connection, and sleep on. */
+START_TEST(the_woken_are_woken_again_when_an_ask_was_not_confirmed)
+{
+    go_back();
+    fake_answer_wake(true, false);
+    fake_pass(50);
+    const struct mg_due due = other(MG_CAUSE_DUE, "o-1", fake_database_ms() + 3600000);
+    fake.outcome = MG_PUBLISH_UNKNOWN;
+    fake_answer_sweep(&due, 1);
+    fake_pass_quietly(3000);
     ck_assert_int_eq(fake.wakes, 2);
 }
 END_TEST
@@ -407,7 +434,9 @@ int main(void)
     tcase_add_test(tcase, a_grace_of_nothing_is_none);
     tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
     tcase_add_test(tcase, after_a_clock_that_went_back_all_open_orders_are_woken_once);
+    tcase_add_test(tcase, when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile);
     tcase_add_test(tcase, the_woken_are_woken_again_when_there_was_no_room_to_ask);
+    tcase_add_test(tcase, the_woken_are_woken_again_when_an_ask_was_not_confirmed);
     tcase_add_test(tcase, a_leader_of_an_earlier_epoch_wakes_nobody);
     tcase_add_test(tcase, a_leader_from_the_future_makes_no_gap);
     suite_add_tcase(suite, tcase);
