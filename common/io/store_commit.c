@@ -46,17 +46,17 @@ static const struct mg_sql FIND_CONFLICTS = {
     " LEFT JOIN order_process p ON p.order_id = i.order_id WHERE coalesce(p.version, 0) <> i.expected"};
 
 /*
- * Sessions of other processes of this program whose next message has been due for 5 s, as long as
- * idle_in_transaction_session_timeout gives those that it counts for. A session whose role this one does not
- * have cannot be seen and could not be ended. Messages of one call leave together, but for what libpq and the
- * kernel cut.
+ * Sessions of this program's other processes that wait for their client's next message, the last one having
+ * begun 5 s ago: as long as idle_in_transaction_session_timeout gives those that it counts for. Messages of
+ * one call leave together, but for what libpq and the kernel cut. Within a role every session may end another
+ * (PostgreSQL 15, 9.27.2).
  */
 static const struct mg_sql END_STALLED = {
     "end_stalled",
     "SELECT pid::bigint, coalesce(host(client_addr) || ':' || client_port, 'local'), pg_terminate_backend(pid)"
     " FROM pg_stat_activity"
     " WHERE datname = current_database() AND application_name = current_setting('application_name')"
-    " AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE') AND state = 'active'"
+    " AND usename = current_user AND pid <> pg_backend_pid() AND state = 'active'"
     " AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '5 s'"};
 
 struct range {
@@ -72,7 +72,7 @@ struct commit_job {
     char refusal[sizeof((struct mg_order_write *)0)->text]; /* why the range in hand was last refused */
     uint32_t tries;
     bool is_locked_out; /* another's lock was not let go in time */
-    uint64_t losses; /* the store's, when the first try was sent */
+    uint64_t losses;    /* the store's, when the first try was sent */
     struct mg_timer *retry;
     mg_store_done_fn *done;
     void *arg;
@@ -216,7 +216,8 @@ static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
     (void)arg;
     if (reply->fault != MG_PG_NONE) return; /* the write behind it tells what is wrong */
     for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-        char client[64]; /* an address and a port */
+        if (!mg_rows_bool(reply->rows[0], row, 2)) continue; /* it had gone by itself */
+        char client[64];                                     /* an address and a port */
         mg_rows_copy(reply->rows[0], row, 1, client, sizeof client);
         mg_log(MG_LOG_WARN, "ended a database session that stood still in the midst of a write",
                MG_LOG_NUMBER("backend", mg_rows_int(reply->rows[0], row, 0)), MG_LOG_TEXT("client", client));

@@ -221,24 +221,25 @@ END_TEST
  * made. */
 START_TEST(missing_queues_are_named_and_found_later)
 {
-    char other[64];
+    char other[64], checked[64];
     test_queue_name("missing", other);
+    test_queue_name("checked", checked);
     fixture.options.consumers[0].queue = other;
-    fixture.options.check_queues[0] = "test.also.missing";
+    fixture.options.check_queues[0] = checked;
     fixture.options.check_queues[1] = queue;
     fixture_create(&fixture);
     ck_assert(wait_for(is_down, 1));
     ck_assert_ptr_nonnull(strstr(fixture.reason, other));
-    ck_assert_ptr_nonnull(strstr(fixture.reason, "test.also.missing"));
+    ck_assert_ptr_nonnull(strstr(fixture.reason, checked));
     ck_assert_ptr_null(strstr(fixture.reason, queue));
     ck_assert_ptr_nonnull(strstr(fixture.reason, "run: makegood broker apply"));
     fixture_run_for(&fixture, 1000);
     ck_assert_int_eq(fixture.down_count, 1);
     test_queue_declare(other, 0);
-    test_queue_declare("test.also.missing", 0);
+    test_queue_declare(checked, 0);
     ck_assert(wait_for(is_up, 0));
     test_queue_delete(other);
-    test_queue_delete("test.also.missing");
+    test_queue_delete(checked);
 }
 END_TEST
 
