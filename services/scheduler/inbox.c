@@ -230,6 +230,9 @@ void mg_inbox_give_back(struct mg_scheduler *scheduler)
 static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     struct mg_work *origin = work->origin;
+    if (work->delivery == NULL && work->end != MG_END_ACK) {
+        mg_work_give_up(work);
+    }
     if (work->delivery != NULL) {
         switch (work->end) {
         case MG_END_ACK:

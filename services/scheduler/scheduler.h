@@ -309,8 +309,8 @@ struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct m
 void mg_work_hold(struct mg_work *work); /* one thing more before the ack */
 void mg_work_release(struct mg_scheduler *scheduler, struct mg_work *work);                 /* may free it */
 void mg_work_settle(struct mg_scheduler *scheduler, struct mg_work *work, enum mg_end end); /* may free it */
-/* What follows from a cause that is settled, and not yet acked, cannot be done for want of memory: it is
- * left, to come again and re-create its effects (law 3). NULL: there is no cause. */
+/* What follows from a cause that is settled, and not yet acked, cannot be done or stored: it is left, to come
+ * again and re-create its effects (law 3). NULL: there is no cause. */
 void mg_work_give_up(struct mg_work *work);
 
 /* ---- publish.c, owed.c ---- */

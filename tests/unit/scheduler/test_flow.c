@@ -164,6 +164,26 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 }
 END_TEST
 
+/* Would catch: a cause that is acked though its request is neither with the broker nor known to be missing
+ * (law 2). */
+START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    fake_broker.is_held = true;
+    stage_submit_from("o1", "[666]", "client", false);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    fake_store.poisoned = "{\"items\":[666]}";
+    while (fake_broker_confirm()) {
+    }
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.acked, 0);
+    ck_assert_int_eq(stage_scheduler->left.count, 1); /* comes again, and makes its request again */
+}
+END_TEST
+
 /* Would catch: a client that is never told the end, because the scheduler died between the commit of a
  * refused request and the status that follows from it: the messages before it come again, it does not. */
 START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on)
@@ -452,6 +472,7 @@ int main(void)
     tcase_add_test(flow, a_lost_race_is_decided_again);
     tcase_add_loop_test(flow, an_unknown_commit_is_run_again, 0, 2);
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
+    tcase_add_test(flow, a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere);
     tcase_add_test(flow, a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on);
     tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
