@@ -220,6 +220,14 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
     }
 }
 
+/* The event says so itself: the order may have gone on in the same write, and lost this reason again. */
+static bool tells_of_lost_state(const struct mg_event_record *event)
+{
+    const char *word = mg_reason_name(MG_REASON_STATE_LOST);
+    return event->transitions.len > 0 &&
+           memmem(event->transitions.data, event->transitions.len, word, strlen(word)) != NULL;
+}
+
 /* Law 5, and once only: each reply that counted was to the attempt and kind that the row waited for, or that
  * an event before it in the same write had dispatched. What is beyond that shows that state was lost, and
  * nobody here knows what it was. */
@@ -239,8 +247,8 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         mg_correlation_write(before->order_id, event->step.data, event->attempt, kind, correlation);
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
         bool is_awaited = is_of_this_write || (is_running(was) && was->attempt == event->attempt);
-        bool is_lost = is_of_this_write &&
-                       (event->attempt < is->attempt || write->record->order.reason == MG_REASON_STATE_LOST);
+        bool is_lost = is_of_this_write && (event->attempt < is->attempt || tells_of_lost_state(event) ||
+                                            write->record->order.reason == MG_REASON_STATE_LOST);
         if (!is_lost && (!is_awaited || !mg_slice_is(event->cause, cause))) {
             sim_violated("reply_fence", "order %s: reply %.*s counts while %.*s is %s in attempt %u (%s)",
                          before->order_id, (int)event->cause.len, event->cause.data, (int)event->step.len,
