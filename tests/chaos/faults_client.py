@@ -157,9 +157,11 @@ def switched(stage, service, mode, on=None, seconds=MODE_S):
 
 
 def remote_fault(name, mode, rows, on=None):
+    """One that acts does so whatever an order says: not the carrier, who is to decline what is to be compensated."""
     @fault(f"remote: {name}", rows=rows, touches=("remote",), measure=OTHER)
     def misbehave(stage, dice):
-        yield from switched(stage, dice.choice(stage.cluster.services), mode, on)
+        services = [service for service in stage.cluster.services if service != "carrier" or on == "all"]
+        yield from switched(stage, dice.choice(services), mode, on)
 
 
 remote_fault("says 503", "unavailable", (45, 54), "all")

@@ -24,6 +24,7 @@ ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
 SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again; of all: then the queue is looked for again
 POSTERS = 24        # each waits for its confirms one by one, and that of a busy disk takes some 100 ms
 END_S = 60.0        # for all threads together
+CALM_S = 1.5        # an order of a remote that does not dawdle is never silent for so long
 IDLE_S = 1.0        # of a poster without orders: then its connection wants to be looked after
 
 # What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
@@ -129,6 +130,11 @@ class Load:
         with self.lock:
             self.unposted.extend(order for order in orders if order not in self.unposted)
             self.has_unposted.notify_all()
+
+    def is_calm(self):
+        """No plain order has been silent for long."""
+        now = time.monotonic()
+        return all(now - max(order.heard[-1:] + [order.wanted_at]) < CALM_S for order in self.open_orders() if order.kind.is_plain)
 
     # --- posting ---------------------------------------------------------------------------------------------------------
 

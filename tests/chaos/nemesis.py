@@ -82,8 +82,16 @@ class Nemesis:
             self.inject([each for each in (first, second) if each is not None])
             self.stage.wait_s(BETWEEN_S)
 
+    def await_calm(self):
+        """What the last fault still holds up, of the orders that came after it, is not the next one's."""
+        began = time.monotonic()
+        is_calm = self.stage.wait(self.load.is_calm, GIVE_UP_S)
+        if time.monotonic() - began > BETWEEN_S or not is_calm:
+            self.history.note("calm" if is_calm else "not calm", seconds=round(time.monotonic() - began, 3))
+
     def inject(self, faults):
         """Injects, holds, heals, and waits until what was touched moves again."""
+        self.await_calm()
         injections, running = [], []
         for each in faults:
             injection = Injection(each, time.monotonic())
