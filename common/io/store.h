@@ -219,7 +219,8 @@ struct mg_lead_answer {
     bool is_leader;
     uint64_t epoch;
     int64_t now_ms;
-    int64_t swept_at_ms; /* when the last leader last swept; 0: never */
+    int64_t swept_at_ms; /* when the last leader last swept, or, ahead of now, what the clock said before it
+                          * went back and all was woken; 0: never */
     const char *refusal; /* NULL, or why this session can never lead (transaction pooling) */
 };
 typedef void mg_store_lead_fn(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err);

@@ -29,7 +29,7 @@ static const struct mg_sql SWEEP = {
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is swept. */
     " leader AS ("
-    "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = c.now FROM clock c"
+    "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = greatest(swept_at, c.now) FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
     " locked AS MATERIALIZED ("
     "  SELECT order_id, version, wake_at = " WOKEN " AS is_woken FROM order_process"
@@ -204,8 +204,12 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
 /* clang-format off */
 static const struct mg_sql WAKE = {
     "wake",
+    /* Only when the last are woken it is forgotten how far the clock was ahead: till then the next leader, if
+     * this one ends, sees it by this row and goes on waking. */
     "WITH leader AS ("
-    "  UPDATE supervisor_leader SET seen_at = " MG_SQL_NOW
+    "  UPDATE supervisor_leader SET seen_at = " MG_SQL_NOW ", swept_at = CASE WHEN $3::bigint > (SELECT count(*)"
+    "   FROM (SELECT FROM order_process WHERE wake_at > " WOKEN " LIMIT $3::bigint) o)"
+    "   THEN " MG_SQL_NOW " ELSE swept_at END"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
     " asleep AS MATERIALIZED ("
     "  SELECT order_id FROM order_process WHERE wake_at > " WOKEN " AND EXISTS (SELECT FROM leader)"

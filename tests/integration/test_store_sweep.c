@@ -385,6 +385,26 @@ START_TEST(a_full_sweep_says_so_and_the_next_takes_the_rest)
 }
 END_TEST
 
+static bool is_swept_ahead(void)
+{
+    return strcmp(rig_value(&rig, "SELECT swept_at > now() FROM supervisor_leader"), "t") == 0;
+}
+
+/* The leader ends between the clock's step back and the waking. Catches a next one that cannot know of it. */
+START_TEST(how_far_the_clock_was_ahead_is_kept_until_all_are_woken)
+{
+    store_order("o-1", MG_ORDER_PENDING, NULL, now_ms + 3600000);
+    store_order("o-2", MG_ORDER_PENDING, NULL, now_ms + 3600000);
+    rig_admin(&rig, "UPDATE supervisor_leader SET swept_at = now() + interval '1 hour'");
+    rig_sweep(&rig, &options);
+    ck_assert(is_swept_ahead());
+    wake(7, 1);
+    ck_assert(is_swept_ahead());
+    wake(7, 100);
+    ck_assert(!is_swept_ahead());
+}
+END_TEST
+
 /* Law 9. Catches a leader that wakes from a pause and goes on as if nothing had been. */
 START_TEST(a_leader_of_an_earlier_epoch_changes_nothing)
 {
@@ -460,6 +480,7 @@ int main(void)
     tcase_add_test(test, what_is_owed_since_a_moment_to_come_is_asked_for);
     tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
     tcase_add_test(test, an_order_that_is_being_written_is_woken_too);
+    tcase_add_test(test, how_far_the_clock_was_ahead_is_kept_until_all_are_woken);
     tcase_add_test(test, the_woken_stay_so_when_there_are_more_asks_than_the_limit);
     tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);

@@ -373,7 +373,7 @@ static bool is_leader(const struct sim_input *input, bool is_sweep)
         return false;
     }
     tables->leader.seen_at_ms = transaction->now_ms;
-    if (is_sweep) {
+    if (is_sweep && transaction->now_ms > tables->leader.swept_at_ms) {
         tables->leader.swept_at_ms = transaction->now_ms;
     }
     if (transaction->session != NULL) {
@@ -422,7 +422,7 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
 
 void sim_wake(struct sim_input *input, struct sim_output *output)
 {
-    const struct sim_tables *tables = input->transaction->tables;
+    struct sim_tables *tables = input->transaction->tables;
     int64_t limit = sim_int(sim_scalar(input, 3));
     bool is_leading = is_leader(input, false);
     struct sim_order **asleep = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
@@ -437,6 +437,9 @@ void sim_wake(struct sim_input *input, struct sim_output *output)
     int64_t woken = count < limit ? count : limit;
     for (int64_t i = 0; i < woken; i++) {
         asleep[count - 1 - i]->record.order.wake_at_ms = WOKEN_MS; /* those that sleep longest */
+    }
+    if (is_leading && woken < limit) {
+        tables->leader.swept_at_ms = input->transaction->now_ms;
     }
     sim_output_begin(output, 2);
     sim_output_row(output);
