@@ -188,7 +188,8 @@ static bool is_torn(const struct load_job *job)
 /* An order that is there is to be told of, and nobody has asked yet. */
 static bool lacks_told(const struct load_job *job)
 {
-    for (int i = 0; i < job->count && !job->asks_told; i++) {
+    if (job->asks_told) return false;
+    for (int i = 0; i < job->count; i++) {
         if (job->loads[i].wants_told && job->answer.orders[i].record != NULL) return true;
     }
     return false;
@@ -213,10 +214,11 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
         answer_load(job, &err);
         return;
     }
-    if (!is_torn(job) && !lacks_told(job)) {
+    bool is_untold = lacks_told(job);
+    if (!is_torn(job) && !is_untold) {
         answer_load(job, NULL);
     } else if (job->rounds < ROUNDS_MAX) {
-        job->asks_told = job->asks_told || lacks_told(job);
+        job->asks_told = job->asks_told || is_untold;
         send_round(job);
     } else {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read orders: they change as fast as they are read");

@@ -231,7 +231,7 @@ static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     struct mg_work *origin = work->origin;
     if (work->delivery == NULL && work->end != MG_END_ACK) {
-        mg_work_give_up(work);
+        mg_work_give_up(work); /* the broker has nothing of it but what it follows from */
     }
     if (work->delivery != NULL) {
         switch (work->end) {

@@ -209,7 +209,8 @@ static void on_failover(void *arg)
     plan(SIM_STORE_FAILOVER, on_failover);
 }
 
-/* The leader learns that the clock went back from two sweeps, of which one saw it ahead. */
+/* A leader learns that the clock went back from two sweeps, of which one, perhaps of a leader before it, saw
+ * it ahead. */
 static void clock_set(int64_t ahead_ms)
 {
     if (ahead_ms < sim_server.ahead_ms && sim_server.tables->leader.swept_at_ms <= sim_true_ms() + ahead_ms) {
