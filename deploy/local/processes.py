@@ -45,22 +45,36 @@ def wait_until(condition, what, timeout_s=30.0, alive=None):
         time.sleep(POLL_S)
 
 
-taken_ports = set()
+taken_ports = []
 
 
 def free_port():
-    """A port on loopback that nobody listens on now and that this program has not given out before."""
+    """A port on loopback that nobody listens on now and that no program of ours on this machine has been given and may yet
+    bind: a server can take ten seconds to get there."""
     for port in random.sample(PORTS, 200):
-        if port in taken_ports:
+        claim = claim_port(port)
+        if claim is None:
             continue
+        taken_ports.append(claim)
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        taken_ports.add(port)
         return port
     raise Failure("could not find a free port on 127.0.0.1 between 20000 and 32000")
+
+
+def claim_port(port):
+    """A socket whose name only one process of a network namespace can have, or None if another has it. The kernel takes the
+    name back when the process ends (unix(7), abstract sockets)."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claim.bind(f"\0makegood-port-{port}")
+    except OSError:
+        claim.close()
+        return None
+    return claim
 
 
 def descendants(pid):

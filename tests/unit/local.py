@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""local.py SOURCE: deploy/local without servers. The demo's verdict on doctored facts, one wrong number at a time; and how
-what was started is ended."""
+"""local.py SOURCE: deploy/local without servers. The demo's verdict on doctored facts, one wrong number at a time; which
+ports are given out; and how what was started is ended."""
 
 import copy
 import json
@@ -29,6 +29,16 @@ finally:
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGTERM)
     print("ended", flush=True)
+"""
+
+# As many ports of a few as it is told to take; it keeps them until its stdin ends.
+PORTS_TAKEN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from local import processes
+processes.PORTS = range(20000, 20400)
+print(*(processes.free_port() for _ in range(150)), flush=True)
+sys.stdin.read()
 """
 
 
@@ -98,6 +108,18 @@ class Verdict(unittest.TestCase):
                 change(facts)
                 self.assertNotEqual({**before, "lines": 0}, {**vars(facts), "lines": 0}, "this changes nothing")
                 self.assertNotEqual(facts.judge(), [])
+
+
+class Ports(unittest.TestCase):
+    def test_two_programs_are_never_given_the_same_port(self):
+        """Neither binds what it was given: a server that starts takes seconds to do so."""
+        words = [sys.executable, "-c", PORTS_TAKEN, SOURCE / "deploy"]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+            given = first.stdout.readline().split()
+            second = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=True)
+            first.stdin.close()
+        self.assertEqual(len(set(given)), 150)
+        self.assertEqual(set(given) & set(second.stdout.split()), set())
 
 
 class Ending(unittest.TestCase):
