@@ -69,6 +69,32 @@ START_TEST(a_client_with_an_exchange_of_its_own_names_its_own_queues_only)
 }
 END_TEST
 
+/* Would catch: an order that the database cannot store, taken in, set aside, and its client told nothing. */
+START_TEST(an_envelope_that_is_no_text_is_refused)
+{
+    static const char *const texts[] = {"\xff\xfe", "caf\xc3", "\xed\xa0\x80"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        fake_broker_deliver(
+            &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                    .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
+                                    .reply_to = "client",
+                                    .correlation_id = texts[i]});
+        stage_settle();
+        ck_assert_ptr_null(fake_store_order("o1"));
+        ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->reason, "correlation_id"));
+        ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
+        ck_assert_int_eq(fake_broker.acked, (int)i + 1);
+    }
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
+                                .reply_to = "caf\xc3\xa9",
+                                .correlation_id = "\xf0\x9f\x92\xb6"});
+    stage_settle();
+    ck_assert_ptr_nonnull(fake_store_order("o1"));
+}
+END_TEST
+
 /* Would catch: a refused submission that is acked although nobody keeps it. */
 START_TEST(a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters)
 {
@@ -492,6 +518,7 @@ int main(void)
     tcase_add_test(messages, the_same_id_with_other_bytes_is_a_conflict);
     tcase_add_test(messages, a_reserved_reply_queue_is_refused_and_never_written_to);
     tcase_add_test(messages, a_client_with_an_exchange_of_its_own_names_its_own_queues_only);
+    tcase_add_test(messages, an_envelope_that_is_no_text_is_refused);
     tcase_add_test(messages, a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters);
     tcase_add_test(messages, an_unknown_workflow_is_refused_with_its_name);
     tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
