@@ -142,6 +142,19 @@ size_t mg_utf8_len(const char *text, size_t len)
     return need;
 }
 
+void mg_utf8_mend(char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        size_t len = mg_utf8_len(text, left);
+        if (len == 0) {
+            *text = '?';
+            len = 1;
+        }
+        text += len;
+        left -= len;
+    }
+}
+
 static void append_json_escape(struct mg_buf *buf, unsigned char byte)
 {
     static const char named[][3] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f",

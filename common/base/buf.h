@@ -25,6 +25,8 @@ bool mg_slice_is(struct mg_slice a, const char *text);
 /* Bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. `len` > 0.
  */
 size_t mg_utf8_len(const char *text, size_t len);
+/* Puts '?' for each byte that is no UTF-8, as where a text was cut in the midst of a character. */
+void mg_utf8_mend(char *text);
 
 /*
  * Grows up to `max` bytes. An append that does not fit, or for which there is no memory, sets `failed` and

@@ -1,7 +1,8 @@
 /*
- * Errors as values: text is built here and nowhere else, so that a message never outgrows its room and
- * context always stands in front. Nothing is logged here and nothing is allocated: an error must be tellable
- * when memory has run out.
+ * Errors as values: text is built here and nowhere else, so that a message never outgrows its room, context
+ * always stands in front, and all of it is UTF-8, whatever was quoted and wherever that was cut: it may be
+ * stored, and the database refuses what is not. Nothing is logged here and nothing is allocated: an error
+ * must be tellable when memory has run out.
  */
 #include "base/err.h"
 
@@ -9,6 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/buf.h"
 
 enum mg_class mg_err_set(struct mg_err *err, enum mg_class class, const char *format, ...)
 {
@@ -21,6 +24,7 @@ enum mg_class mg_err_set(struct mg_err *err, enum mg_class class, const char *fo
     if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
     va_end(args);
 
+    mg_utf8_mend(text);
     err->class = class;
     memcpy(err->text, text, strlen(text) + 1);
     return class;
@@ -46,6 +50,7 @@ enum mg_class mg_err_prefix(struct mg_err *err, const char *format, ...)
         used += len;
     }
     text[used] = '\0';
+    mg_utf8_mend(text);
     memcpy(err->text, text, used + 1);
     return err->class;
 }

@@ -241,6 +241,23 @@ START_TEST(an_error_gathers_context_within_its_room)
 }
 END_TEST
 
+/* Catches: an error's text that the database refuses, and with it the order that it is about. */
+START_TEST(an_error_is_utf8_wherever_it_is_cut)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_PERMANENT, "no \"%.4s\" here", "a\xd0\xb6\xd0\xb6");
+    ck_assert_str_eq(err.text, "no \"a\xd0\xb6?\" here");
+    (void)mg_err_prefix(&err, "step %.2s", "\xe2\x82\xac");
+    ck_assert_str_eq(err.text, "step ??: no \"a\xd0\xb6?\" here");
+    for (int i = 0; i < MG_ERR_TEXT_MAX; i++)
+        (void)mg_err_prefix(&err, "\xd0\xb6%.*s", i % 2, ".");
+    for (size_t at = 0, len = 0; err.text[at] != '\0'; at += len) {
+        len = mg_utf8_len(err.text + at, strlen(err.text + at));
+        ck_assert_uint_gt(len, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("buf");
@@ -258,6 +275,7 @@ int main(void)
     tcase_add_test(tests, an_arena_ends_at_its_maximum);
     tcase_add_test(tests, an_arena_copies_texts);
     tcase_add_test(tests, an_error_gathers_context_within_its_room);
+    tcase_add_test(tests, an_error_is_utf8_wherever_it_is_cut);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
