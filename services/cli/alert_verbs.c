@@ -54,6 +54,7 @@ enum exit_code verb_alert_ack(struct cli *cli)
     const char *name =
         cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
     (void)snprintf(by, sizeof(by), "%.100s: %.140s", name != NULL ? name : "operator", cli->options.reason);
+    mg_utf8_mend(by); /* where it was cut; the database takes nothing else */
     enum exit_code code = cli_open_store(cli, false);
     if (code != EXIT_DONE) {
         return code;
