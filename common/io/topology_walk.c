@@ -34,6 +34,7 @@ struct letter {
     struct mg_dead_letter shown;
 };
 
+static enum mg_class walk_count(struct walk *walk, int *max, struct mg_err *err);
 static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_empty,
                                 struct mg_err *err);
 static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
@@ -49,6 +50,7 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
     if (class != MG_OK) return class;
     if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL)
         class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);
+    if (class == MG_OK) class = walk_count(&walk, &max, err);
     int count = 0;
     while (class == MG_OK && count < max) {
         struct letter letter = {0};
@@ -74,6 +76,21 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 }
 
 /* ---- fetching ---- */
+
+/* No more than is there now: what is requeued may die again at once, and would be met again and again. */
+static enum mg_class walk_count(struct walk *walk, int *max, struct mg_err *err)
+{
+    const amqp_queue_declare_ok_t *queue =
+        amqp_queue_declare(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue), 1, 0, 0, 0,
+                           amqp_empty_table);
+    if (queue == NULL) {
+        enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(walk->connection), NULL, err);
+        return class == MG_OK ? mg_err_set(err, MG_TRANSIENT, "the broker did not answer")
+                              : mg_err_prefix(err, "could not look at queue %s", walk->queue);
+    }
+    if (queue->message_count < (uint32_t)*max) *max = (int)queue->message_count;
+    return MG_OK;
+}
 
 static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, struct mg_err *err)
 {

@@ -136,6 +136,18 @@ def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
 
 
+@scenario(schedulers=1, agents=1, supervisors=1)
+def all_that_is_requeued_is_requeued_once(s):
+    """Would catch: a walk that meets again what it has requeued, and tells the client thousands of times that it is refused."""
+    for number in range(8):
+        s.client.publish("{", message_id=str(number), correlation_id=str(number), reply_to=s.client.queue)
+    s.wait(lambda: s.client.depth("orders.rejected") == 8, "all are refused")
+    done = s.cluster.tool("dead", "requeue", "--all", "--queue", "orders.rejected", "--reason", "try again")
+    assert done.stdout == "8 requeued\n", done
+    s.wait(lambda: s.client.depth("orders.rejected") == 8, "all are refused again")
+    s.wait(lambda: len(s.client.messages) == 16, "each was told twice")
+
+
 @scenario()
 def a_requeued_letter_goes_where_it_came_from_and_nowhere_else(s):
     """Would catch: a sender that reaches other queues by the operator's rights."""
