@@ -37,13 +37,38 @@ static void step_revive(struct mg_decider *decider, int index)
     step->is_refused = false;
 }
 
-static bool is_resumable(const struct mg_order *order, const struct mg_step *step)
+/* What may be sent only once, and may have been: a person says what became of it, and sends it no more. */
+static bool is_spent(const struct mg_decider *decider, int index)
 {
-    if (order->goal != MG_GOAL_PROCESSED) {
-        return step->state == MG_STEP_UNDO_FAILED || step->state == MG_STEP_UNDO_WAITING;
-    }
+    return decider->plan->steps[index].is_at_most_once && decider->order.steps[index].is_maybe;
+}
+
+/* A do would go out if the step began anew. */
+static bool is_to_do(const struct mg_step *step)
+{
     return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
            (step->state == MG_STEP_WAITING && !step->is_accepted);
+}
+
+static bool is_resumable(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    if (decider->order.goal != MG_GOAL_PROCESSED) {
+        return step->state == MG_STEP_UNDO_FAILED || step->state == MG_STEP_UNDO_WAITING;
+    }
+    return is_to_do(step) && !is_spent(decider, index);
+}
+
+/* In the way of an order that is to go on: a step in doubt is not, it waits to be settled meanwhile. */
+static bool has_spent_step(const struct mg_decider *decider)
+{
+    for (int i = 0; i < decider->order.step_count; i++) {
+        const struct mg_step *step = &decider->order.steps[i];
+        if (is_to_do(step) && step->state != MG_STEP_UNKNOWN && is_spent(decider, i)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A repaired payload makes another request: a step that may have executed must not be sent it under the old
@@ -83,8 +108,12 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
             decider, MG_REFUSED,
             "a step may have executed with the old payload; settle it before changing the payload");
     }
+    if (is_forward && has_spent_step(decider)) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              "a step that is sent at most once may have happened; settle it");
+    }
     for (int i = 0; i < order->step_count; i++) {
-        if (is_resumable(order, &order->steps[i])) {
+        if (is_resumable(decider, i)) {
             step_revive(decider, i);
         }
     }
@@ -95,7 +124,9 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
     if (!was_in_error) {
         return decider->is_changed
                    ? mg_decider_end(decider, MG_GO, "an operator resumes it")
-                   : mg_decider_end(decider, MG_REFUSED, "no step of the order waits to be resumed");
+                   : mg_decider_end(decider, MG_REFUSED,
+                                    "no step of the order waits to be resumed; one in doubt that is sent at "
+                                    "most once is to be settled");
     }
     if (is_forward) {
         order->complete_by_ms = new_complete_by_ms(decider);
@@ -111,7 +142,9 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
         const struct mg_step *step = &order->steps[i];
         bool stands = step->state == MG_STEP_DONE || step->is_maybe || mg_step_is_running(step) ||
                       mg_step_is_to_undo(step) || step->state == MG_STEP_UNDO_FAILED;
-        if (stands && (decider->plan->steps[i].has_undo || order->state == MG_ORDER_ERROR)) {
+        bool would_be_sent_twice = is_spent(decider, i) && step->state != MG_STEP_DONE;
+        bool matters = decider->plan->steps[i].has_undo || order->state == MG_ORDER_ERROR;
+        if (stands && (matters || would_be_sent_twice)) {
             return mg_decider_end(
                 decider, MG_REFUSED,
                 "a step stands or may stand; compensate the order or settle the step first");

@@ -16,7 +16,7 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    uint32_t revived_at[WORLD_STEPS]; /* attempts up to here were before an operator's word */
+    uint32_t revived_at[WORLD_STEPS]; /* attempts up to here were before a word that lets it be sent again */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };
@@ -353,10 +353,12 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
     witness_cause(witness, cause);
     WITNESS(witness, witness->order.version == witness->before.version + 1,
             "the version does not rise by one");
-    bool is_revived =
-        cause->kind == MG_CAUSE_RESUME || cause->kind == MG_CAUSE_RESTART || cause->kind == MG_CAUSE_SETTLE;
-    for (int i = 0; i < witness->order.step_count && is_revived; i++) {
-        witness->revived_at[i] = witness->before.steps[i].attempt;
+    for (int i = 0; i < witness->order.step_count; i++) {
+        bool is_settled = cause->kind == MG_CAUSE_SETTLE && cause->step == i;
+        bool is_revived = cause->kind == MG_CAUSE_RESUME || cause->kind == MG_CAUSE_RESTART;
+        if (is_settled || (is_revived && !witness->is_maybe[i])) {
+            witness->revived_at[i] = witness->before.steps[i].attempt;
+        }
     }
     if (cause->kind == MG_CAUSE_REPLY && cause->attempt < WORLD_ATTEMPTS) {
         witness->world.attempts[cause->step][cause->attempt].is_answered = true;

@@ -337,13 +337,71 @@ START_TEST(what_may_be_sent_only_once_has_no_other_copy)
 {
     plan.steps[0].is_at_most_once = true;
     submit();
-    overdue(0);
-    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    order.steps[0].is_maybe = true; /* of an attempt that the database had lost */
     struct mg_cause refused = {
-        .kind = MG_CAUSE_UNPUBLISHABLE, .step = 0, .attempt = 2, .executed = MG_EXECUTED_NO};
+        .kind = MG_CAUSE_UNPUBLISHABLE, .step = 0, .attempt = 1, .executed = MG_EXECUTED_NO};
     ck_assert_int_eq(decide(refused), MG_GO);
     ck_assert(order.steps[0].is_maybe);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+}
+END_TEST
+
+static void submit_once(void)
+{
+    for (int i = 0; i < 3; i++) {
+        plan.steps[i].after = 0;
+    }
+    plan.steps[0].is_at_most_once = true;
+    plan.steps[0].retry.attempts = 1;
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_OPERATOR;
+    plan.steps[0].has_undo = false;
+    submit();
+}
+
+/* Would catch: a repair of another step, or an operator who knows no better, that sends twice what may be
+ * sent only once. */
+START_TEST(resuming_sends_nothing_twice_that_may_be_sent_only_once)
+{
+    plan.on_failure = MG_ON_FAILURE_ERROR;
+    submit_once();
+    reply(0, MG_OUTCOME_UNKNOWN);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_REFUSED);
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(1, MG_KIND_DO));
+    ck_assert(!has_request(0, MG_KIND_DO));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO)); /* a person's word that it has not happened */
+}
+END_TEST
+
+START_TEST(step_sent_once_that_failed_in_doubt_is_settled_before_its_order_is_resumed)
+{
+    plan.on_failure = MG_ON_FAILURE_ERROR;
+    submit_once();
+    reply_executed(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_REFUSED);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO));
+}
+END_TEST
+
+START_TEST(step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart)
+{
+    submit_once();
+    reply(0, MG_OUTCOME_UNKNOWN);
+    reply(2, MG_OUTCOME_PERMANENT);
+    reply(1, MG_OUTCOME_DONE);
+    reply(1, MG_OUTCOME_DONE); /* its undo */
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_REFUSED);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(operate(MG_CAUSE_RESTART, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO));
 }
 END_TEST
 
@@ -388,6 +446,9 @@ int main(void)
     tcase_add_test(cases, republished_attempt_is_maybe_whatever_one_copy_says);
     tcase_add_loop_test(cases, refused_copy_says_nothing_of_the_other_one, 0, 2);
     tcase_add_test(cases, what_may_be_sent_only_once_has_no_other_copy);
+    tcase_add_test(cases, resuming_sends_nothing_twice_that_may_be_sent_only_once);
+    tcase_add_test(cases, step_sent_once_that_failed_in_doubt_is_settled_before_its_order_is_resumed);
+    tcase_add_test(cases, step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
