@@ -83,7 +83,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     if (work->delivery->is_oversized) {
         class = mg_err_set(&err, MG_BAD_INPUT, "the body is above the limit");
     } else if (command != NULL) {
-        class = mg_command_parse(work->delivery->body, &batch->scheduler->options->limits, batch->arena,
+        class = mg_command_parse(work->delivery->body, &batch->scheduler->message_limits, batch->arena,
                                  command, &err);
     }
     if (class == MG_BAD_INPUT) {

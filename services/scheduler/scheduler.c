@@ -278,6 +278,24 @@ static bool timers_create(struct mg_scheduler *scheduler)
            scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
 
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* However little a submission may be, what an agent found out and what an operator wants is taken: agents cut
+ * results to fit the default. */
+static struct mg_json_limits message_limits(const struct mg_json_limits *of_submissions)
+{
+    struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
+    if (of_submissions->max_bytes > limits.max_bytes) {
+        limits.max_bytes = of_submissions->max_bytes;
+    }
+    limits.max_depth = most(limits.max_depth, of_submissions->max_depth);
+    limits.max_members = most(limits.max_members, of_submissions->max_members);
+    return limits;
+}
+
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
                                   struct mg_metrics *metrics, struct mg_definition *definitions,
                                   struct mg_scheduler **ret_scheduler, struct mg_err *err)
@@ -289,6 +307,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     }
     scheduler->loop = loop;
     scheduler->options = options;
+    scheduler->message_limits = message_limits(&options->limits);
     scheduler->metrics = metrics;
     scheduler->definitions = definitions;
     mg_counters_init(&scheduler->counters, metrics);

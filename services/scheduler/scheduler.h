@@ -35,7 +35,7 @@ struct mg_scheduler_options {
     int64_t batch, prefetch, window;
     int64_t quiesce_ms, park_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
-    struct mg_json_limits limits;
+    struct mg_json_limits limits; /* of submissions and payloads */
     void (*on_end)(void *arg, int exit_code); /* it has drained, or cannot go on; the loop may be stopped */
     void *arg;
 };
@@ -223,6 +223,7 @@ struct mg_scheduler {
     struct mg_store *store;
     struct mg_metrics *metrics;
     struct mg_counters counters;
+    struct mg_json_limits message_limits; /* of replies and commands */
     bool is_broker_up, is_store_up, is_loaded, is_draining, has_ended;
     int64_t rank;  /* among all that consume, while it may lead */
     bool has_left; /* something for others, to whom it must come first from now on */

@@ -22,7 +22,7 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     } else if (!is_reply) { /* a type that a newer version knows */
         class = MG_STALE;
     } else if (item->reply != NULL) {
-        class = mg_reply_parse(work->delivery->body, &batch->scheduler->options->limits, item->reply, &err);
+        class = mg_reply_parse(work->delivery->body, &batch->scheduler->message_limits, item->reply, &err);
     }
     if (class != MG_OK) {
         if (class == MG_BAD_INPUT) {

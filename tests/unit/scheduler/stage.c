@@ -22,6 +22,11 @@ static void on_end(void *arg, int exit_code)
 
 void stage_start(void)
 {
+    stage_start_limited(MG_JSON_LIMITS_DEFAULT);
+}
+
+void stage_start_limited(struct mg_json_limits limits)
+{
     struct mg_err err;
     fake_loop_reset();
     fake_store_reset();
@@ -37,7 +42,7 @@ void stage_start(void)
                                             .quiesce_ms = 3000,
                                             .park_ms = 1000,
                                             .drain_timeout_ms = 1000,
-                                            .limits = MG_JSON_LIMITS_DEFAULT,
+                                            .limits = limits,
                                             .on_end = on_end};
     metrics = mg_metrics_create();
     ck_assert_int_eq(mg_scheduler_create(NULL, &options, metrics, NULL, &stage_scheduler, &err), MG_OK);

@@ -22,6 +22,7 @@ extern struct mg_scheduler *stage_scheduler;
 extern int stage_exit_code; /* -1: it has not ended */
 
 void stage_start(void);
+void stage_start_limited(struct mg_json_limits limits); /* of submissions */
 void stage_finish(void);
 void stage_settle(void); /* turns, answers and confirms until nothing is left to do */
 

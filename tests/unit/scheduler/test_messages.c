@@ -260,6 +260,27 @@ START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others
 }
 END_TEST
 
+/* Would catch: work that is done and taken for failed, because its result is larger than a submission may be. */
+START_TEST(a_reply_may_be_larger_than_a_submission)
+{
+    stage_finish();
+    stage_start_limited((struct mg_json_limits){.max_bytes = 80, .max_depth = 3, .max_members = 5});
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    stage_command("11111111-1111-1111-1111-111111111111", "o1",
+                  "\"command\":\"cancel\",\"by\":\"somebody\",\"reason\":\"not wanted any more\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    stage_submit("an-order-of-which-the-submission-is-larger-than-it-may-be", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("submission"), 1);
+}
+END_TEST
+
 /* Would catch: an agent that was taken over, and speaks for the services of others. */
 START_TEST(a_word_from_the_agents_of_another_service_counts_for_nothing)
 {
@@ -526,6 +547,7 @@ int main(void)
     tcase_add_test(messages, a_command_sent_twice_changes_once);
     tcase_add_test(messages, a_supervisor_gives_no_operators_command);
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);
+    tcase_add_test(messages, a_reply_may_be_larger_than_a_submission);
     tcase_add_test(messages, a_word_from_the_agents_of_another_service_counts_for_nothing);
     tcase_add_test(messages, a_step_whose_service_nobody_serves_waits_and_counts_nothing);
     tcase_add_test(messages, a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned);
