@@ -189,7 +189,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
     if (is_up) {
         mg_timer_stop(scheduler->away_timer);
         for (int i = 0; i < MG_LANE_CONSUMERS && scheduler->is_away && !scheduler->is_draining; i++) {
-            mg_broker_resume(scheduler->broker, i, (uint16_t)scheduler->options->prefetch);
+            mg_broker_resume(scheduler->broker, i, mg_inbox_prefetch(scheduler, (enum mg_lane)i));
         }
         scheduler->is_away = false;
     } else if (!scheduler->is_draining && !scheduler->is_away) {

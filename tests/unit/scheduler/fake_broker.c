@@ -111,9 +111,8 @@ void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
 {
     (void)broker;
-    (void)consumer;
-    (void)prefetch;
     fake_broker.resumed++;
+    fake_broker.prefetch[consumer] = prefetch;
 }
 
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)

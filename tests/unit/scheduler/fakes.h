@@ -62,6 +62,7 @@ struct fake_broker {
     enum mg_publish_outcome failure;
     size_t room;
     int acked, rejected, requeued, paused, resumed;
+    uint16_t prefetch[MG_CONSUMERS_MAX];  /* of those that were resumed */
     int64_t queue_ready, queue_consumers; /* what a watched queue shows; consumers -2: nothing is seen */
     int looks;                            /* asked for beside the watch's period */
 };

@@ -488,6 +488,9 @@ START_TEST(what_waits_for_a_store_that_stays_away_is_given_back)
     ck_assert_int_eq(fake_broker.acked, 0);
     fake_store.options.on_state(fake_store.options.arg, true, "");
     ck_assert_int_eq(fake_broker.resumed, MG_LANE_CONSUMERS);
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) { /* as at the start */
+        ck_assert_int_eq(fake_broker.prefetch[i], fake_broker.options.consumers[i].prefetch);
+    }
     stage_submit("o1", true);
     stage_settle();
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING);
