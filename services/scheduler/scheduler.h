@@ -159,6 +159,7 @@ struct mg_gate {
     struct mg_gate_queue queues[2]; /* normal, high */
     enum mg_reason reported;        /* what agents say of the service */
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
+    int closed_for_ticks; /* since this process saw to that */
 };
 
 struct mg_workflow_entry {

@@ -365,6 +365,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
     call->fn.alerts = done;
     call->count = alerts[0].is_closed ? 0 : count; /* closing what was never open changes nothing */
     fake_store.alerts += call->count;
+    fake_store.closings += alerts[0].is_closed ? 1 : 0;
 }
 
 void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,

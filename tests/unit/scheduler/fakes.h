@@ -30,7 +30,7 @@ struct fake_store {
     bool is_held;           /* commits are not answered until it is false */
     bool keeps_nothing;     /* each write is done, and forgotten */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
-    int commits, loads, marks, unmarks, alerts, reports;
+    int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
     char last_mark[80];
 };
 extern struct fake_store fake_store;

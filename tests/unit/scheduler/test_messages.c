@@ -419,6 +419,23 @@ START_TEST(a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned)
 }
 END_TEST
 
+/* Would catch: an alert for ever, because who opened it is dead and the others have closed it once before. */
+START_TEST(an_alert_that_another_process_left_open_is_closed)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store.closings, 1);
+    for (int ticks = 0; ticks < 40000 / MG_TICK_MS; ticks++) {
+        fake_loop_advance(MG_TICK_MS);
+    }
+    stage_submit("o2", false);
+    stage_submit("o3", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store.closings, 2);
+    ck_assert_int_eq(fake_store.alerts, 0);
+}
+END_TEST
+
 /* Would catch: reports of agents that never reach the others. */
 START_TEST(a_service_report_is_stored_and_acked)
 {
@@ -557,6 +574,7 @@ int main(void)
     tcase_add_test(messages, intake_rests_while_a_window_is_nearly_full);
     tcase_add_test(messages, a_window_is_looked_at_when_it_may_be_full);
     tcase_add_test(messages, a_queue_is_looked_at_while_it_is_in_use);
+    tcase_add_test(messages, an_alert_that_another_process_left_open_is_closed);
     tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
     tcase_add_test(messages, what_waits_for_a_store_that_stays_away_is_given_back);
