@@ -86,8 +86,8 @@ struct mg_dead_letter {
 };
 enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
 /* Walks a queue (dead.letters or orders.rejected), at most `max` messages of those that lie there when it
- * begins; `pick` says for each what to do with it; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the queue it came from, marked
- * x-makegood-again, and removes it after the confirm. Blocks (for the tool). */
+ * begins; `pick` says for each what to do with it; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the
+ * queue it came from, marked x-makegood-again, and removes it after the confirm. Blocks (for the tool). */
 enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err) MG_MUSTCHECK;
