@@ -80,9 +80,8 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 /* No more than is there now: what is requeued may die again at once, and would be met again and again. */
 static enum mg_class walk_count(struct walk *walk, int *max, struct mg_err *err)
 {
-    const amqp_queue_declare_ok_t *queue =
-        amqp_queue_declare(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue), 1, 0, 0, 0,
-                           amqp_empty_table);
+    const amqp_queue_declare_ok_t *queue = amqp_queue_declare(
+        walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue), 1, 0, 0, 0, amqp_empty_table);
     if (queue == NULL) {
         enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(walk->connection), NULL, err);
         return class == MG_OK ? mg_err_set(err, MG_TRANSIENT, "the broker did not answer")

@@ -24,7 +24,8 @@
 #define MG_GATE_LOOK_MS 10
 /* What can become of a queue at rest is that its consumers leave or that it is deleted. */
 #define MG_GATE_REST_MS 1000
-/* So long one's own word that the alert is closed holds: another process may have opened it since, and died. */
+/* So long one's own word that the alert is closed holds: another process may have opened it since, and died.
+ */
 #define MG_GATE_CLOSED_TICKS (30000 / MG_TICK_MS)
 /* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
  * would be parked. */

@@ -35,7 +35,7 @@ struct mg_scheduler_options {
     int64_t batch, prefetch, window;
     int64_t quiesce_ms, park_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
-    struct mg_json_limits limits; /* of submissions and payloads */
+    struct mg_json_limits limits;             /* of submissions and payloads */
     void (*on_end)(void *arg, int exit_code); /* it has drained, or cannot go on; the loop may be stopped */
     void *arg;
 };

@@ -260,7 +260,8 @@ START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others
 }
 END_TEST
 
-/* Would catch: work that is done and taken for failed, because its result is larger than a submission may be. */
+/* Would catch: work that is done and taken for failed, because its result is larger than a submission may be.
+ */
 START_TEST(a_reply_may_be_larger_than_a_submission)
 {
     stage_finish();
