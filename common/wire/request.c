@@ -10,11 +10,13 @@
 #include "wire/json_write.h"
 #include "wire/template.h"
 
-/* A request holds payload and results several times over, some levels deeper than they came. */
+/* A request holds payload and results several times over, some levels deeper than they came: whatever a
+ * scheduler takes in and renders, agents must take. It may be let take payloads of 1000 levels, in a template
+ * of 32, and renders up to 1000 KiB, in which a member takes two bytes or more. */
 const struct mg_json_limits MG_REQUEST_LIMITS = {
     .max_bytes = 4 * 1024 * 1024,
-    .max_depth = 80,
-    .max_members = 200000,
+    .max_depth = 1040,
+    .max_members = 512 * 1024,
 };
 
 static const char *const NAMES[] = {"v",       "order_id",        "step",     "service",     "attempt",

@@ -76,6 +76,38 @@ START_TEST(a_request_comes_back)
 }
 END_TEST
 
+/* Catches: an order that a scheduler takes, and whose requests no agent does. */
+START_TEST(a_request_may_be_as_large_as_a_scheduler_makes_it)
+{
+    enum { DEPTH = 1000 + 32, MEMBERS = 500 * 1024 };
+    struct mg_request request = {.order_id = "o",
+                                 .step = "s",
+                                 .service = "s",
+                                 .attempt = 1,
+                                 .idempotency_key = "k",
+                                 .do_key = "k",
+                                 .complete_by_ms = AT_MS,
+                                 .sent_at_ms = AT_MS};
+    struct mg_request back = {0};
+    struct mg_buf text;
+    mg_buf_init(&text, MG_REQUEST_LIMITS.max_bytes);
+    mg_buf_append_text(&text, "{\"method\":\"POST\",\"path\":\"/\",\"body\":");
+    for (int i = 0; i < DEPTH; i++)
+        mg_buf_append_text(&text, "[");
+    for (int i = 0; i < MEMBERS; i++)
+        mg_buf_append_text(&text, i == 0 ? "0" : ",0");
+    for (int i = 0; i < DEPTH; i++)
+        mg_buf_append_text(&text, "]");
+    mg_buf_append_text(&text, "}");
+    request.request = mg_buf_slice(&text);
+    mg_buf_finish(&body);
+    mg_buf_init(&body, MG_REQUEST_LIMITS.max_bytes);
+    mg_request_write(&request, &body);
+    ck_assert_ok(mg_request_parse(mg_buf_slice(&body), arena, &back, &err));
+    mg_buf_finish(&text);
+}
+END_TEST
+
 /* Catches: a broken traceparent, which a client may have sent, that makes agents refuse the request. */
 START_TEST(a_traceparent_that_is_none_is_left_out)
 {
@@ -485,6 +517,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_request_comes_back);
+    tcase_add_test(tests, a_request_may_be_as_large_as_a_scheduler_makes_it);
     tcase_add_test(tests, a_traceparent_that_is_none_is_left_out);
     tcase_add_test(tests, a_reply_comes_back);
     tcase_add_test(tests, a_truncated_result_is_none);
