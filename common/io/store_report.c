@@ -59,8 +59,10 @@ static const struct {
         " FROM order_step WHERE order_id = $1::text ORDER BY position"}, 1},
     [MG_REPORT_ORDER_EVENTS] = {{
         "report_order_events",
-        "SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
-        " statuses, owed FROM order_event WHERE order_id = $1::text ORDER BY version LIMIT " ROWS_MAX}, 1},
+        "SELECT * FROM ("
+        "  SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
+        "   statuses, owed FROM order_event WHERE order_id = $1::text ORDER BY version DESC LIMIT " ROWS_MAX
+        " ) AS newest ORDER BY version"}, 1},
     [MG_REPORT_ALERTS] = {{
         "report_alerts",
         "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at,"

@@ -175,22 +175,38 @@ static void news_print(const struct cli *cli, const struct table *order, const s
     }
 }
 
+static unsigned long long version_of(const struct table *events, int row)
+{
+    return strtoull(table_cell(events, row, "version"), NULL, 10);
+}
+
+/* The first event above a version; as many as there are, if none is. */
+static int events_find(const struct table *events, unsigned long long version)
+{
+    int row = events->row_count;
+    while (row > 0 && version_of(events, row - 1) > version) {
+        row--;
+    }
+    return row;
+}
+
 /* Shows the story once, then every event that joins it. */
 enum exit_code verb_order_watch(struct cli *cli)
 {
-    int shown = 0;
+    unsigned long long shown = 0; /* the newest version */
     enum exit_code code = cli_open_store(cli, false);
     bool is_over = false;
     while (code == EXIT_DONE && !is_over) {
         struct order_tables tables = {0};
         code = order_load(cli, &tables);
-        if (code == EXIT_DONE && tables.events.row_count > shown) {
+        int known = code == EXIT_DONE ? events_find(&tables.events, shown) : 0;
+        if (code == EXIT_DONE && tables.events.row_count > known) {
             struct table news = tables.events;
-            news.cells += shown * news.column_count;
-            news.row_count -= shown;
+            news.cells += known * news.column_count;
+            news.row_count -= known;
             news_print(cli, shown == 0 ? &tables.order : NULL, &news);
             (void)fflush(stdout);
-            shown = tables.events.row_count;
+            shown = version_of(&news, news.row_count - 1);
         }
         is_over = code == EXIT_DONE && has_ended(&tables.order);
         if (is_over) {

@@ -121,6 +121,9 @@ void story_print(FILE *out, const struct table *order, const struct table *steps
         steps_print(out, steps);
         (void)fputc('\n', out);
     }
+    if (order != NULL && events->row_count > 0 && strcmp(table_cell(events, 0, "version"), "1") != 0) {
+        (void)fprintf(out, "(what came before version %s is left out)\n", table_cell(events, 0, "version"));
+    }
     for (int row = 0; row < events->row_count; row++) {
         event_print(out, events, row);
     }

@@ -106,6 +106,24 @@ def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
     s.cluster.tool("doctor")
 
 
+@scenario(schedulers=1, agents=1, supervisors=1)
+def the_newest_of_a_story_too_long_to_be_shown_is_shown(s):
+    """Would catch: an order that is polled for days, and of which one sees only the first hours."""
+    order = s.client.submit(payload={"n": 1})
+    s.wait_state(order, "processed")
+    last = s.process(order)["version"]
+    s.rows("""INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions, owed)
+              SELECT %s, n, 'nudge', 'n' || n, 'test', 0, '[]', false FROM generate_series(%s + 1, 10100) AS n RETURNING 1""",
+           order.order_id, last)
+    whole = json.loads(s.cluster.tool("order", "show", order.order_id, "-o", "json").stdout)
+    versions = [int(event["version"]) for event in whole["events"]]
+    assert versions == list(range(101, 10101)), (versions[0], versions[-1])
+    assert "before version 101 is left out" in s.cluster.tool("order", "show", order.order_id).stdout
+    watched = s.cluster.tool("order", "watch", order.order_id, "-o", "json").stdout
+    assert '"version": "10100"' in watched
+    s.rows("DELETE FROM order_event WHERE order_id = %s AND version > %s RETURNING 1", order.order_id, last)
+
+
 @scenario()
 def an_order_whose_request_lies_in_a_queue_without_agents_is_explained(s):
     """Would catch: a step that is said to run while nobody has its request."""
