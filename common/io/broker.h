@@ -101,8 +101,8 @@ void mg_broker_set_rank(struct mg_broker *broker, int64_t rank);
 struct mg_message {
     const char *exchange; /* "" : the default exchange */
     const char *routing_key;
-    const char *type;                                                 /* "request", "reply", "status", … */
-    const char *message_id, *correlation_id, *reply_to, *traceparent; /* NULL: absent */
+    const char *type; /* "request", "reply", "status", … */
+    const char *message_id, *correlation_id, *reply_to, *traceparent, *app_id; /* NULL: absent */
     const char *reason;   /* header x-makegood-reason; NULL: absent */
     bool is_again;        /* header x-makegood-again: the receiver treats it as redelivered */
     struct mg_slice body; /* copied */

@@ -42,8 +42,8 @@ struct mg_outgoing {
     bool is_told; /* its time was up, but half of it is on the wire */
     size_t sent_bytes;
     int64_t published_boot_ms;
-    struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, reason,
-        body;
+    struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, app_id,
+        reason, body;
     char text[];
 };
 
@@ -143,6 +143,7 @@ static enum mg_class publish_check(const struct mg_message *message, struct mg_e
         {"correlation id", message->correlation_id},
         {"reply-to", message->reply_to},
         {"traceparent", message->traceparent},
+        {"app id", message->app_id},
     };
     for (size_t i = 0; i < sizeof(shorts) / sizeof(shorts[0]); i++) {
         if (shorts[i].text != NULL && strlen(shorts[i].text) > MG_AMQP_SHORT_MAX)
@@ -186,6 +187,7 @@ static struct mg_outgoing *publish_make(const struct mg_message *message)
         mg_slice_of(message->correlation_id),
         mg_slice_of(message->reply_to),
         mg_slice_of(message->traceparent),
+        mg_slice_of(message->app_id),
         publish_reason(message->reason),
         message->body,
     };
@@ -196,9 +198,9 @@ static struct mg_outgoing *publish_make(const struct mg_message *message)
     if (outgoing == NULL) return NULL;
     *outgoing = (struct mg_outgoing){.state = OUTGOING_WAITING, .is_again = message->is_again};
     struct mg_slice *const targets[] = {
-        &outgoing->exchange,    &outgoing->routing_key,    &outgoing->type,
-        &outgoing->message_id,  &outgoing->correlation_id, &outgoing->reply_to,
-        &outgoing->traceparent, &outgoing->reason,         &outgoing->body,
+        &outgoing->exchange,       &outgoing->routing_key, &outgoing->type,        &outgoing->message_id,
+        &outgoing->correlation_id, &outgoing->reply_to,    &outgoing->traceparent, &outgoing->app_id,
+        &outgoing->reason,         &outgoing->body,
     };
     char *at = outgoing->text;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -290,7 +292,8 @@ static bool publish_send_head(struct mg_broker *broker, struct mg_outgoing *mess
                   (message->type.data != NULL ? AMQP_BASIC_TYPE_FLAG : 0U) |
                   (message->message_id.data != NULL ? AMQP_BASIC_MESSAGE_ID_FLAG : 0U) |
                   (message->correlation_id.data != NULL ? AMQP_BASIC_CORRELATION_ID_FLAG : 0U) |
-                  (message->reply_to.data != NULL ? AMQP_BASIC_REPLY_TO_FLAG : 0U),
+                  (message->reply_to.data != NULL ? AMQP_BASIC_REPLY_TO_FLAG : 0U) |
+                  (message->app_id.data != NULL ? AMQP_BASIC_APP_ID_FLAG : 0U),
         .content_type = amqp_cstring_bytes("application/json"),
         .delivery_mode = AMQP_DELIVERY_PERSISTENT,
         .headers = {.num_entries = count, .entries = headers},
@@ -298,6 +301,7 @@ static bool publish_send_head(struct mg_broker *broker, struct mg_outgoing *mess
         .message_id = mg_amqp_bytes(message->message_id),
         .correlation_id = mg_amqp_bytes(message->correlation_id),
         .reply_to = mg_amqp_bytes(message->reply_to),
+        .app_id = mg_amqp_bytes(message->app_id),
     };
     amqp_basic_publish_t method = {.exchange = mg_amqp_bytes(message->exchange),
                                    .routing_key = mg_amqp_bytes(message->routing_key),

@@ -286,7 +286,12 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     properties.headers.num_entries = walk_headers(letter->properties, entries);
     properties.headers.entries = entries;
     properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
-    /* The user would have to be ours, and a life span has passed long ago. */
+    /* The user would have to be ours, and a life span has passed long ago. An order that has its id from its
+     * sender and message keeps it: to schedulers an application is as good as a user. */
+    if ((properties._flags & AMQP_BASIC_USER_ID_FLAG) != 0) {
+        properties.app_id = properties.user_id;
+        properties._flags |= AMQP_BASIC_APP_ID_FLAG;
+    }
     properties._flags &= ~(amqp_flags_t)(AMQP_BASIC_USER_ID_FLAG | AMQP_BASIC_EXPIRATION_FLAG);
     properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
     int status =

@@ -46,6 +46,12 @@ static bool is_text(struct mg_slice bytes)
     return true;
 }
 
+/* Who names an order that does not name itself (law 8), together with its message. */
+static struct mg_slice sender_of(const struct mg_delivery *delivery)
+{
+    return delivery->user_id.len > 0 ? delivery->user_id : delivery->app_id;
+}
+
 /* NULL: no memory. */
 static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
                                       const char *reason)
@@ -86,6 +92,8 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
                                 .correlation_id = delivery->correlation_id,
                                 .reply_to = delivery->reply_to,
                                 .traceparent = delivery->traceparent,
+                                .app_id =
+                                    sender_of(delivery), /* so that it is the same order when requeued */
                                 .reason = mg_slice_of(reason),
                                 .body = delivery->body};
     if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
@@ -122,7 +130,7 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
 static enum mg_class identity_of(struct mg_batch *batch, const struct mg_delivery *delivery,
                                  const struct mg_submission *submission, const char **ret_order_id)
 {
-    struct mg_slice sender = delivery->user_id.len > 0 ? delivery->user_id : delivery->app_id;
+    struct mg_slice sender = sender_of(delivery);
     if (submission->order_id[0] != '\0') {
         *ret_order_id = submission->order_id;
         return MG_OK;

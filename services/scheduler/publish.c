@@ -19,7 +19,7 @@
 #define MG_SEND_TRIES 2
 /* The broker had no room although nothing of ours was outstanding: look again soon. */
 #define MG_OUTBOX_RETRY_MS 20
-#define MG_SEND_TEXTS      8 /* texts behind a send, a NUL each */
+#define MG_SEND_TEXTS      9 /* texts behind a send, a NUL each */
 
 static void list_remove(struct mg_send_list *list, struct mg_send *send)
 {
@@ -75,8 +75,8 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     struct mg_slice rendered = spec->request != NULL ? spec->request->request : (struct mg_slice){NULL, 0};
     size_t request_size = spec->request != NULL ? sizeof(*spec->request) : 0;
     size_t size = sizeof(struct mg_send) + request_size + key.len + spec->message_id.len +
-                  spec->correlation_id.len + spec->reply_to.len + spec->traceparent.len + spec->reason.len +
-                  spec->body.len + rendered.len + MG_SEND_TEXTS;
+                  spec->correlation_id.len + spec->reply_to.len + spec->traceparent.len + spec->app_id.len +
+                  spec->reason.len + spec->body.len + rendered.len + MG_SEND_TEXTS;
     struct mg_send *send = calloc(1, size);
     if (send == NULL) {
         return NULL;
@@ -98,6 +98,7 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     send->correlation_id = text_put(&at, spec->correlation_id).data;
     send->reply_to = text_put(&at, spec->reply_to).data;
     send->traceparent = text_put(&at, spec->traceparent).data;
+    send->app_id = text_put(&at, spec->app_id).data;
     send->reason = text_put(&at, spec->reason).data;
     send->body = text_put(&at, spec->body);
     return send;
@@ -242,6 +243,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .correlation_id = send->correlation_id,
                                  .reply_to = send->reply_to,
                                  .traceparent = send->traceparent,
+                                 .app_id = send->app_id,
                                  .reason = send->reason,
                                  .is_again = send->request != NULL && (send->is_again || send->tries > 0),
                                  .body = send->body};

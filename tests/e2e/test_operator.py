@@ -1,6 +1,7 @@
 """What a person does about orders: the tool, its words and its exit codes."""
 
 import json
+import urllib.parse
 
 from harness import scenario, step
 
@@ -164,6 +165,23 @@ def all_that_is_requeued_is_requeued_once(s):
     assert done.stdout == "8 requeued\n", done
     s.wait(lambda: s.client.depth("orders.rejected") == 8, "all are refused again")
     s.wait(lambda: len(s.client.messages) == 16, "each was told twice")
+
+
+@scenario(schedulers=1, agents=1, supervisors=1)
+def a_requeued_order_without_an_id_is_the_order_that_it_was(s):
+    """Would catch: a refused order that can never be taken, because what named it is gone; or one that becomes two."""
+    names = {"app": {"app_id": "shop"}, "user": {"user_id": urllib.parse.urlsplit(s.url).username}}
+    for message_id, sender in names.items():
+        s.client.publish('{"workflow": "later", "payload": {}}', message_id=message_id, **sender)
+    s.wait(lambda: s.client.depth("orders.rejected") == 2, "both are refused: there is no such workflow yet")
+    s.load_workflow("later", [step("charge", "payment")])
+    s.cluster.tool("dead", "requeue", "--all", "--queue", "orders.rejected", "--reason", "the workflow is loaded")
+    s.wait(lambda: len(s.rows("SELECT 1 FROM order_process WHERE process_state = 'processed'")) == 2, "both are processed")
+    for message_id, sender in names.items():
+        s.client.publish('{"workflow": "later", "payload": {}}', message_id=message_id, **sender)
+    s.client.wait_status(s.client.submit(payload={"n": 1}), "processed")
+    assert len(s.rows("SELECT 1 FROM orders WHERE order_id IN (SELECT order_id FROM order_process WHERE workflow = 'later')")) == 2
+    assert s.client.depth("orders.rejected") == 0
 
 
 @scenario()

@@ -356,7 +356,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     assert(outgoing != NULL);
     *outgoing = (struct sim_outgoing){.previous = broker->last,
                                       .broker = broker,
-                                      .message = sim_message_create(message, (struct mg_slice){NULL, 0}),
+                                      .message = sim_message_create(message, mg_slice_of(message->app_id)),
                                       .done = done,
                                       .arg = arg,
                                       .since_boot_ms = mg_clock_boot_ms()};
