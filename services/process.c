@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "broker_options.h"
 #include "io/http_server.h"
+#include "measure.h"
 #include "notify.h"
 
 enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -28,6 +29,7 @@ struct process {
     struct mg_config *config;
     struct mg_http_server *http_server;
     struct mg_notify *notify;
+    struct mg_measure *measure;
     char instance[INSTANCE_SIZE];
     char reread[REREAD_SIZE]; /* what this SIGHUP has read */
     int exit_code;
@@ -187,6 +189,8 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
         !mg_loop_on_signal(shared->loop, SIGHUP, on_hangup, process)) {
         return mg_err_set(err, MG_TRANSIENT, "no memory or no file descriptors");
     }
+    process->measure = mg_measure_create(shared->loop, shared->metrics);
+    if (process->measure == NULL) return mg_err_set(err, MG_TRANSIENT, "no memory");
     enum mg_class class = service->create(shared, err);
     if (class == MG_OK && shared->options.http[0] != '\0') {
         const struct mg_http_server_options options = http_options(process);
@@ -202,6 +206,7 @@ static void process_close(struct process *process)
 {
     mg_notify_destroy(process->notify);
     mg_http_server_destroy(process->http_server);
+    mg_measure_destroy(process->measure);
     process->service->destroy(&process->shared);
     mg_loop_destroy(process->shared.loop);
     mg_metrics_destroy(process->shared.metrics);

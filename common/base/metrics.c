@@ -14,14 +14,22 @@
 /* Room for all names, labels and helps of MG_METRICS_MAX series at 512 bytes each. */
 #define TEXT_MAX (MG_METRICS_MAX * 512)
 
-/* From a hop on the same machine to the longest call one waits for at a desk; three steps a decade. */
-static const struct {
-    double seconds;
+struct bucket {
+    double bound;
     const char *text;
-} BUCKETS[] = {{0.001, "0.001"}, {0.0025, "0.0025"}, {0.005, "0.005"}, {0.01, "0.01"}, {0.025, "0.025"},
-               {0.05, "0.05"},   {0.1, "0.1"},       {0.25, "0.25"},   {0.5, "0.5"},   {1, "1"},
-               {2.5, "2.5"},     {5, "5"},           {10, "10"},       {30, "30"},     {60, "60"}};
-#define BUCKET_COUNT (sizeof BUCKETS / sizeof BUCKETS[0])
+};
+/* From a hop on the same machine to the longest call one waits for at a desk; three steps a decade. */
+static const struct bucket SECONDS[] = {
+    {0.001, "0.001"}, {0.0025, "0.0025"}, {0.005, "0.005"}, {0.01, "0.01"}, {0.025, "0.025"},
+    {0.05, "0.05"},   {0.1, "0.1"},       {0.25, "0.25"},   {0.5, "0.5"},   {1, "1"},
+    {2.5, "2.5"},     {5, "5"},           {10, "10"},       {30, "30"},     {60, "60"}};
+#define SECONDS_COUNT (sizeof SECONDS / sizeof SECONDS[0])
+/* To the largest batch. */
+static const struct bucket SIZES[] = {{1, "1"},     {2, "2"},     {4, "4"},      {8, "8"},
+                                      {16, "16"},   {32, "32"},   {64, "64"},    {128, "128"},
+                                      {256, "256"}, {512, "512"}, {1024, "1024"}};
+#define SIZES_COUNT (sizeof SIZES / sizeof SIZES[0])
+_Static_assert(SIZES_COUNT <= SECONDS_COUNT, "a series has room for its buckets");
 
 struct mg_metric {
     enum mg_metric_type type;
@@ -29,8 +37,9 @@ struct mg_metric {
     const char *name, *labels, *help; /* of the arena; labels "" if none */
     struct mg_metric *next_of_name;   /* the text format wants one name's series side by side */
     bool is_first_of_name;
-    double value;                   /* counter and gauge */
-    uint64_t buckets[BUCKET_COUNT]; /* histogram: observations in this bucket alone */
+    bool is_silent;                  /* gauge: not shown */
+    double value;                    /* counter and gauge */
+    uint64_t buckets[SECONDS_COUNT]; /* histogram: observations in this bucket alone */
     uint64_t count;
     double sum;
 };
@@ -38,6 +47,8 @@ struct mg_metric {
 struct mg_metrics {
     struct mg_arena *texts;
     int count;
+    void (*on_render)(void *arg);
+    void *on_render_arg;
     struct mg_metric overflow;
     struct mg_metric series[MG_METRICS_MAX];
 };
@@ -111,8 +122,8 @@ void mg_metric_add(struct mg_metric *metric, double amount)
         metric->value += 1;
         return;
     }
-    assert(metric->type != MG_HISTOGRAM);
-    assert(metric->type != MG_COUNTER || amount >= 0);
+    assert(metric->type == MG_GAUGE || (metric->type == MG_COUNTER && amount >= 0));
+    metric->is_silent = false;
     metric->value += amount;
 }
 
@@ -123,30 +134,49 @@ void mg_metric_set(struct mg_metric *metric, double value)
         return;
     }
     assert(metric->type == MG_GAUGE);
+    metric->is_silent = false;
     metric->value = value;
 }
 
-void mg_metric_observe(struct mg_metric *metric, double seconds)
+void mg_metric_silence(struct mg_metric *metric)
+{
+    metric->is_silent = !metric->is_overflow;
+}
+
+static bool is_histogram(const struct mg_metric *metric)
+{
+    return metric->type == MG_HISTOGRAM || metric->type == MG_HISTOGRAM_SIZES;
+}
+
+static const struct bucket *buckets_of(const struct mg_metric *metric, size_t *ret_count)
+{
+    *ret_count = metric->type == MG_HISTOGRAM ? SECONDS_COUNT : SIZES_COUNT;
+    return metric->type == MG_HISTOGRAM ? SECONDS : SIZES;
+}
+
+void mg_metric_observe(struct mg_metric *metric, double value)
 {
     if (metric->is_overflow) {
         metric->value += 1;
         return;
     }
-    assert(metric->type == MG_HISTOGRAM);
-    if (isnan(seconds)) return; /* one would make the sum useless for ever */
-    for (size_t i = 0; i < BUCKET_COUNT; i++) {
-        if (seconds <= BUCKETS[i].seconds) {
+    assert(is_histogram(metric));
+    if (isnan(value)) return; /* one would make the sum useless for ever */
+    size_t count;
+    const struct bucket *buckets = buckets_of(metric, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (value <= buckets[i].bound) {
             metric->buckets[i]++;
             break;
         }
     }
     metric->count++;
-    metric->sum += seconds;
+    metric->sum += value;
 }
 
 double mg_metric_value(const struct mg_metric *metric)
 {
-    return metric->type == MG_HISTOGRAM ? (double)metric->count : metric->value;
+    return is_histogram(metric) ? (double)metric->count : metric->value;
 }
 
 static void append_number(struct mg_buf *buf, double value)
@@ -182,6 +212,7 @@ static const char *type_name(enum mg_metric_type type)
     case MG_GAUGE:
         return "gauge";
     case MG_HISTOGRAM:
+    case MG_HISTOGRAM_SIZES:
         return "histogram";
     }
     return "untyped";
@@ -192,11 +223,13 @@ static void render_histogram(const struct mg_metric *metric, struct mg_buf *buf)
     const char *comma = metric->labels[0] ? "," : "";
     const char *open = metric->labels[0] ? "{" : "", *close = metric->labels[0] ? "}" : "";
     uint64_t cumulative = 0;
+    size_t count;
+    const struct bucket *buckets = buckets_of(metric, &count);
 
-    for (size_t i = 0; i < BUCKET_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         cumulative += metric->buckets[i];
         mg_buf_printf(buf, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", metric->name, metric->labels, comma,
-                      BUCKETS[i].text, cumulative);
+                      buckets[i].text, cumulative);
     }
     mg_buf_printf(buf, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", metric->name, metric->labels, comma,
                   metric->count);
@@ -213,7 +246,8 @@ static void render_name(const struct mg_metric *first, struct mg_buf *buf)
     append_help(buf, first->help);
     mg_buf_printf(buf, "\n# TYPE %s %s\n", first->name, type_name(first->type));
     for (const struct mg_metric *metric = first; metric; metric = metric->next_of_name) {
-        if (metric->type == MG_HISTOGRAM) {
+        if (metric->is_silent) continue;
+        if (is_histogram(metric)) {
             render_histogram(metric, buf);
             continue;
         }
@@ -225,8 +259,15 @@ static void render_name(const struct mg_metric *first, struct mg_buf *buf)
     }
 }
 
+void mg_metrics_on_render(struct mg_metrics *metrics, void (*fn)(void *arg), void *arg)
+{
+    metrics->on_render = fn;
+    metrics->on_render_arg = arg;
+}
+
 void mg_metrics_render(const struct mg_metrics *metrics, struct mg_buf *buf)
 {
+    if (metrics->on_render != NULL) metrics->on_render(metrics->on_render_arg);
     for (int i = 0; i < metrics->count; i++) {
         if (metrics->series[i].is_first_of_name) render_name(&metrics->series[i], buf);
     }

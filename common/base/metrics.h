@@ -9,9 +9,16 @@
 
 #include "base/buf.h"
 
-#define MG_METRICS_MAX 512 /* series of one process; more than that means a label that grows */
+/* Series of one process; more than that means a label that grows. A scheduler has eleven for each service,
+ * seven for each workflow and some two hundred others. */
+#define MG_METRICS_MAX 2048
 
-enum mg_metric_type { MG_COUNTER, MG_GAUGE, MG_HISTOGRAM };
+enum mg_metric_type {
+    MG_COUNTER,
+    MG_GAUGE,
+    MG_HISTOGRAM,       /* of seconds: buckets from 1 ms to 60 s */
+    MG_HISTOGRAM_SIZES, /* of numbers of things: buckets of powers of two to 1024 */
+};
 
 struct mg_metrics;
 struct mg_metric; /* one series */
@@ -19,14 +26,19 @@ struct mg_metric; /* one series */
 struct mg_metrics *mg_metrics_create(void);
 void mg_metrics_destroy(struct mg_metrics *metrics);
 /* Finds or makes the series. `labels` as in the text format without braces (`service="payment"`), or NULL.
- * Histograms have fixed buckets from 1 ms to 60 s and take seconds. Never NULL: past MG_METRICS_MAX all
- * further series share one named makegood_metrics_overflow_total. */
+ * A name has one type. Never NULL: past MG_METRICS_MAX all further series share one named
+ * makegood_metrics_overflow_total. */
 struct mg_metric *mg_metrics_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
                                     const char *labels, const char *help);
 void mg_metric_add(struct mg_metric *metric, double amount);
 void mg_metric_set(struct mg_metric *metric, double value);
-void mg_metric_observe(struct mg_metric *metric, double seconds);
+/* A gauge that has nothing to say is not shown until it is set again: better than a number of long ago. */
+void mg_metric_silence(struct mg_metric *metric);
+void mg_metric_observe(struct mg_metric *metric, double value);
 double mg_metric_value(const struct mg_metric *metric); /* a histogram gives its count */
+/* Calls `fn` before each rendering, for figures that are read where they stand and not counted. One a
+ * process. */
+void mg_metrics_on_render(struct mg_metrics *metrics, void (*fn)(void *arg), void *arg);
 void mg_metrics_render(const struct mg_metrics *metrics, struct mg_buf *buf);
 
 #endif

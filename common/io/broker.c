@@ -42,6 +42,9 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
                                          "Connections made to the broker.");
     broker->deliveries = mg_metrics_series(metrics, MG_COUNTER, "makegood_deliveries_total", NULL,
                                            "Messages that came from the broker.");
+    broker->redeliveries =
+        mg_metrics_series(metrics, MG_COUNTER, "makegood_redeliveries_total", NULL,
+                          "Messages that came from the broker and had been given to somebody before.");
     class = mg_acks_init(broker, err);
     if (class == MG_OK) class = mg_consume_init(broker, err);
     if (class == MG_OK) class = mg_publish_init(broker, &with_metrics, err);

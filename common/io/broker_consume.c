@@ -323,6 +323,7 @@ static void consume_complete(struct mg_link *link)
     struct mg_delivery *delivery = mg_acks_complete(broker);
     if (delivery == NULL) return;
     mg_metric_add(broker->deliveries, 1);
+    if (delivery->is_redelivered) mg_metric_add(broker->redeliveries, 1);
     if (delivery->consumer < 0) { /* a consumer that is none of ours cannot be */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "a message came for an unknown consumer");
         mg_broker_requeue(broker, delivery);

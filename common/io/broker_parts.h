@@ -117,7 +117,7 @@ struct mg_broker {
     int busy;                       /* callbacks and threads under way in which this memory is used */
     bool is_closing;                /* destroyed as soon as busy is 0 */
     struct mg_metrics *own_metrics; /* when the owner wants none */
-    struct mg_metric *up, *connects, *deliveries;
+    struct mg_metric *up, *connects, *deliveries, *redeliveries;
 };
 
 /* Every callback from the loop runs between these, so that the broker may be destroyed from within. */

@@ -34,7 +34,7 @@
 #define CONNECTIONS_MAX        32u          /* probes and scrapers; descriptors are for the service's work */
 #define CONNECTION_TIMEOUT_S   10u          /* a scraper that is silent for so long is gone */
 #define CONNECTION_MEMORY_MAX  (16u * 1024) /* request line and headers of one connection */
-#define METRICS_TEXT_MAX_BYTES (4 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
+#define METRICS_TEXT_MAX_BYTES (8 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
 #define TURNS_MAX              64 /* of the library before the loop goes on, for records of one byte each */
 #define REASON_SIZE            512
 #define ADDRESS_SIZE           128

@@ -19,14 +19,14 @@
 
 /*
  * Limits of this session, all below the watchdog of pg.c (15 s); a leader that is stopped must lose its lock,
- * hence the idle time-out ($1). A plan that reads a whole table is never right for the statements used here,
- * and statistics of young tables mislead the planner: sequential scans are left to queries that cannot do
- * without. Settings rather than start-up options, which a pooler would refuse.
+ * hence the idle time-out ($1); $2 bounds one statement. A plan that reads a whole table is never right for
+ * the statements used here, and statistics of young tables mislead the planner: sequential scans are left to
+ * queries that cannot do without. Settings rather than start-up options, which a pooler would refuse.
  */
 /* clang-format off */
 static const struct mg_sql SET_UP_SESSION = {
     "",
-    "SELECT set_config('statement_timeout', '10s', false), set_config('lock_timeout', '2s', false),"
+    "SELECT set_config('statement_timeout', $2::text, false), set_config('lock_timeout', '2s', false),"
     " set_config('idle_in_transaction_session_timeout', '5s', false),"
     " set_config('idle_session_timeout', $1::text, false),"
     " set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),"
@@ -66,6 +66,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
     store->loop = loop;
     store->options = *options;
     store->options.dsn = store->options.name = NULL; /* the session has copies; these may not live as long */
+    if (store->options.statement_timeout == NULL) store->options.statement_timeout = "10s";
     snprintf(store->reason, sizeof store->reason, "not yet connected");
     store->recheck = mg_timer_create(loop, on_session, store);
     if (store->recheck == NULL) {
@@ -254,6 +255,7 @@ static void on_session(void *arg)
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(store->options.is_leader_session ? "10s" : "0"));
+    mg_pg_add_text(&params, mg_slice_of(store->options.statement_timeout));
     struct mg_pg_statement statements[] = {{&SET_UP_SESSION, &params}, {&CHECK_SERVER, NULL}};
     mg_pg_send(store->pg, statements, 2, on_server_checked, store);
     mg_pg_params_finish(&params);

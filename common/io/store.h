@@ -35,8 +35,9 @@ struct mg_store_options {
     const char *name;          /* application_name */
     bool is_plaintext_allowed; /* to a host that is not loopback */
     bool is_unsafe_durability_allowed;
-    bool is_leader_session;  /* sets idle_session_timeout, so that a paused leader loses its lock */
-    bool skips_schema_check; /* for `db migrate|status` */
+    bool is_leader_session;        /* sets idle_session_timeout, so that a paused leader loses its lock */
+    const char *statement_timeout; /* as PostgreSQL reads it; NULL: 10s */
+    bool skips_schema_check;       /* for `db migrate|status` */
     struct mg_metrics *metrics;
     void (*on_state)(void *arg, bool is_up, const char *reason); /* said once per change */
     /* The server answers, but this program must not use it (schema, durability): say it and exit. */
@@ -289,6 +290,8 @@ enum mg_report {
     MG_REPORT_SERVICES,     /* service_state */
     MG_REPORT_LEADER,       /* supervisor_leader with age in ms */
     MG_REPORT_COUNTS,       /* orders by state */
+    MG_REPORT_FIGURES,      /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: what is
+                               open, at most 100,000 of each are looked at */
     MG_REPORT_STUCK,        /* open orders with nothing that will move them */
     MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
                          */

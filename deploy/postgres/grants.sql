@@ -33,13 +33,13 @@ BEGIN
         ('makegood_scheduler', 'service_state', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
 
-        -- finds what is due, remembers having asked, leads: no payload, no result, no state of an order to change
+        -- finds what is due, counts what is open, remembers having asked, leads: no payload, no result, no state of an order to change
         ('makegood_supervisor', 'order_process', 'SELECT (order_id, process_state, goal, version, seq, complete_by,'
-            ' wake_at), UPDATE (wake_at)'),
+            ' wake_at, workflow, created_at), UPDATE (wake_at)'),
         ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, attempt, state, complete_by, due_at)'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at),'
             ' UPDATE (owed_asked_at)'),
-        ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, closed_at),'
+        ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, opened_at, closed_at),'
             ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
 

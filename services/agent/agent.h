@@ -99,7 +99,7 @@ struct mg_line {
 struct mg_lane_metrics {
     struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
     struct mg_metric *call_seconds, *replies[MG_OUTCOME_COUNT];
-    struct mg_metric *late, *malformed, *reply_again, *breaker, *in_flight, *waiting;
+    struct mg_metric *late, *malformed, *reply_again, *breaker, *in_flight, *concurrency, *waiting;
 };
 
 /* One service with all that belongs to it. */

@@ -123,6 +123,7 @@ void mg_lane_measure(struct mg_lane *lane)
     }
     mg_metric_set(lane->metrics.waiting, waiting);
     mg_metric_set(lane->metrics.in_flight, lane->limiter.in_flight);
+    mg_metric_set(lane->metrics.concurrency, lane->limiter.concurrency);
     mg_metric_set(lane->metrics.breaker, lane->breaker.state);
 }
 
@@ -161,6 +162,8 @@ void mg_lane_register_metrics(struct mg_lane *lane)
                               "circuit breaker: 0 closed, 1 open, 2 half-open");
     metrics->in_flight =
         series(lane, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "HTTP calls under way");
+    metrics->concurrency = series(lane, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,
+                                  "HTTP calls that may be under way at once");
     metrics->waiting =
         series(lane, MG_GAUGE, "makegood_agent_waiting", NULL, NULL, "requests in hand that wait for a call");
 }

@@ -62,7 +62,7 @@ static void batch_end(struct mg_batch *batch)
     struct mg_scheduler *scheduler = batch->scheduler;
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
     mg_metric_observe(scheduler->counters.batch_seconds, seconds);
-    mg_metric_add(scheduler->counters.batch_causes, batch->item_count);
+    mg_metric_observe(scheduler->counters.batch_causes, batch->item_count);
     scheduler->causes_done += (uint64_t)batch->item_count; /* agents' reports are none */
     scheduler->batch = NULL;
     mg_batch_destroy(batch);
@@ -168,12 +168,8 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
         fold->record->stored_steps |= fold->write->changed_steps;
         mg_cache_put(&scheduler->cache, fold->record);
     }
-    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
-        if (fold->entered[state] > 0) {
-            mg_metric_add(scheduler->counters.orders[state], fold->entered[state]);
-        }
-    }
     sends_prune(fold);
+    mg_fold_measure(fold);
     mg_outbox_add(scheduler, &fold->sends);
 }
 
@@ -199,6 +195,9 @@ static void batch_settle(struct mg_batch *batch)
     }
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
+        if (item->outcome == FOLD_STORED) {
+            mg_item_measure(scheduler, item);
+        }
         if (item->outcome != FOLD_AGAIN) {
             mg_work_settle(scheduler, item->work, item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
         }
@@ -214,6 +213,8 @@ static void on_committed(void *arg, const struct mg_err *err)
     if (err != NULL) {
         mg_batch_retry(batch, err);
     } else {
+        double seconds = (double)(mg_clock_boot_us() - batch->commit_us) / 1e6;
+        mg_metric_observe(batch->scheduler->counters.commit_seconds, seconds);
         MG_FAILPOINT(SCHEDULER_COMMITTED);
         batch_settle(batch);
     }
@@ -291,6 +292,7 @@ static void batch_decide(struct mg_batch *batch)
     }
     if (batch->write_count > 0) {
         MG_FAILPOINT(SCHEDULER_DECIDED);
+        batch->commit_us = mg_clock_boot_us();
         mg_store_commit(batch->scheduler->store, batch->writes, batch->write_count, on_committed, batch);
         MG_FAILPOINT(SCHEDULER_COMMITTING);
     } else {

@@ -40,6 +40,11 @@ struct mg_item {
     int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
     const char *why;        /* of the core, about the cause itself */
     int outcome;            /* what became of it (batch.c) */
+
+    /* for the metrics, once it is stored (measure.c) */
+    bool is_new;             /* it made its order */
+    struct mg_gate *service; /* whose attempt it ended; NULL: none's */
+    int64_t attempt_ms;      /* how long that took */
 };
 
 /* An order with all causes of the batch applied to it. */
@@ -86,7 +91,7 @@ struct mg_batch {
     struct mg_err failure;
     struct mg_order_write *writes;
     int write_count;
-    int64_t now_ms, started_us;
+    int64_t now_ms, started_us, commit_us;
     struct mg_decision decision; /* of the cause in hand */
     struct mg_buf scratch;
 };
@@ -112,8 +117,8 @@ enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, cons
                               struct mg_story story);
 /* Law 3: true if the item's cause has made its event before. If it came again, its effects are made again. */
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item);
-/* Sends a status and, if the item has made an event, keeps it with that. */
-void mg_fold_status(struct mg_batch *batch, struct mg_item *item, uint64_t seq, struct mg_slice body);
+/* Sends a status and, if the item has made an event, keeps it with that, whatever event kept it before. */
+void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status);
 /* Ties a record to the fold's workflow and remembers how it was; false: no memory, and the fold has failed.
  */
 bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record);
@@ -125,6 +130,13 @@ enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_REN
 /* Builds the request of a step's running attempt and adds it to the fold's sends. `is_again`: the digest is
  * only compared. */
 enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
+
+/* ---- measure.c ---- */
+
+/* How long the running attempt of a step has been under way; -1: none is. Before it is decided. */
+int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step);
+void mg_fold_measure(const struct mg_fold *fold); /* it is stored, and its messages have not gone out */
+void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item); /* it is stored */
 
 /* ---- intake.c, settle.c, command.c ---- */
 

@@ -179,6 +179,8 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     if (command->reason[0] != '\0') {
         story.reason = mg_slice_of(command->reason);
     }
+    int64_t attempt_ms =
+        command->kind == MG_CAUSE_OVERDUE && step >= 0 ? mg_attempt_ms(batch, item->fold, step) : -1;
     enum mg_verdict verdict;
     if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
         struct mg_err err;
@@ -190,6 +192,10 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         verdict = resume_apply(batch, item, &cause, story, repaired);
     } else {
         verdict = mg_fold_cause(batch, item, &cause, story);
+    }
+    if (verdict == MG_GO && attempt_ms >= 0) {
+        item->service = item->fold->workflow->gates[step];
+        item->attempt_ms = attempt_ms;
     }
     bool is_done = verdict == MG_GO || verdict == MG_DUPLICATE;
     result_add(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);

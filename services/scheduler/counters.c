@@ -1,4 +1,5 @@
-/* The scheduler's own series. Label sets are bounded: words of the state machine and names of lanes. */
+/* The scheduler's own series. Label sets are bounded: words of the state machine, names of lanes, of
+ * workflows and of services. */
 #include <stdio.h>
 
 #include "scheduler.h"
@@ -38,11 +39,21 @@ static void labelled_init(struct mg_counters *counters, struct mg_metrics *metri
                                         [MG_SEND_ALERT] = "alert",
                                         [MG_SEND_REJECTED] = "rejected",
                                         [MG_SEND_RESULT] = "result"};
+    static const char *const SUBMITTED[] = {[MG_SUBMITTED_ACCEPTED] = "accepted",
+                                            [MG_SUBMITTED_REPEATED] = "repeated",
+                                            [MG_SUBMITTED_REJECTED] = "rejected"};
     char labels[96];
-    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
-        snprintf(labels, sizeof(labels), "state=\"%s\"", mg_order_state_name((enum mg_order_state)state));
-        counters->orders[state] = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_total", labels,
-                                                    "orders that entered a state by this process");
+    for (int i = 0; i < MG_SUBMITTED_COUNT; i++) {
+        snprintf(labels, sizeof(labels), "outcome=\"%s\"", SUBMITTED[i]);
+        counters->submissions[i] =
+            mg_metrics_series(metrics, MG_COUNTER, "makegood_submissions_total", labels,
+                              "submissions by what became of them; repeated: the order was there");
+    }
+    for (int status = 0; status < MG_STATUS_COUNT; status++) {
+        snprintf(labels, sizeof(labels), "status=\"%s\"", mg_status_name((enum mg_status)status));
+        counters->statuses[status] =
+            mg_metrics_series(metrics, MG_COUNTER, "makegood_statuses_sent_total", labels,
+                              "statuses that the broker confirmed, those sent again included");
     }
     for (int lane = 0; lane < MG_LANE_COUNT; lane++) {
         snprintf(labels, sizeof(labels), "lane=\"%s\"", LANES[lane]);
@@ -62,7 +73,11 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
     labelled_init(counters, metrics);
     counters->batch_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_batch_seconds", NULL,
                                                 "from taking a batch to its commit");
-    counters->batch_causes = counter(metrics, "makegood_batch_causes_total", "causes taken in batches");
+    counters->batch_causes =
+        mg_metrics_series(metrics, MG_HISTOGRAM_SIZES, "makegood_batch_causes", NULL, "causes of a batch");
+    counters->commit_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_commit_seconds", NULL,
+                                                 "from sending a batch's rows to the database's word that "
+                                                 "they are stored");
     counters->conflicts = counter(metrics, "makegood_conflicts_total",
                                   "orders decided again because they were not as supposed");
     counters->guessed =
@@ -72,7 +87,6 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
         counter(metrics, "makegood_duplicates_total", "causes that changed nothing, being repeats");
     counters->again =
         counter(metrics, "makegood_again_total", "causes that came again and re-created their effects");
-    counters->rejected = counter(metrics, "makegood_submissions_rejected_total", "submissions refused");
     counters->dead_lettered =
         counter(metrics, "makegood_dead_lettered_total", "messages sent to the dead letters");
     counters->poisoned = counter(metrics, "makegood_poisoned_total", "messages that could not be stored");
@@ -84,4 +98,38 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
         counter(metrics, "makegood_service_reports_total", "reports of agents about their service");
     counters->left =
         counter(metrics, "makegood_left_total", "messages of a newer version, left to another instance");
+}
+
+void mg_workflow_metrics_init(struct mg_workflow_entry *entry, struct mg_metrics *metrics)
+{
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        char labels[MG_NAME_MAX + 64];
+        snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", entry->workflow->name,
+                 mg_order_state_name((enum mg_order_state)state));
+        entry->entered[state] = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_total", labels,
+                                                  "orders that entered a state by this process");
+    }
+}
+
+void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metrics *metrics, const char *name)
+{
+    char labels[MG_NAME_MAX + 64];
+    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
+        snprintf(labels, sizeof(labels), "service=\"%s\",kind=\"%s\"", name,
+                 mg_kind_name((enum mg_kind)kind));
+        service->attempts[kind] = mg_metrics_series(metrics, MG_COUNTER, "makegood_attempts_total", labels,
+                                                    "attempts dispatched to a service's agents");
+    }
+    for (int outcome = 0; outcome < MG_OUTCOME_COUNT; outcome++) {
+        snprintf(labels, sizeof(labels), "service=\"%s\",outcome=\"%s\"", name,
+                 mg_outcome_name((enum mg_outcome)outcome));
+        service->outcomes[outcome] = mg_metrics_series(metrics, MG_COUNTER, "makegood_outcomes_total", labels,
+                                                       "attempts that a reply ended, by its outcome");
+    }
+    snprintf(labels, sizeof(labels), "service=\"%s\"", name);
+    service->expirations = mg_metrics_series(metrics, MG_COUNTER, "makegood_expirations_total", labels,
+                                             "attempts that ended without a reply, by their complete-by");
+    service->step_seconds = mg_metrics_series(
+        metrics, MG_HISTOGRAM, "makegood_step_seconds", labels,
+        "from the dispatch of a step's attempt to its end by a reply or by its complete-by");
 }

@@ -155,16 +155,16 @@ static void status_send(struct mg_batch *batch, struct mg_item *item, const stru
     mg_send_list_add(&fold->sends, send);
 }
 
-void mg_fold_status(struct mg_batch *batch, struct mg_item *item, uint64_t seq, struct mg_slice body)
+void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status)
 {
     struct mg_fold *fold = item->fold;
-    struct mg_status_text text = {.seq = seq, .body = body};
+    struct mg_status_text text = {.seq = status->seq, .status = status->status, .body = status->body};
     if (item->first_event >= 0) {
         if (item->statuses.max == 0) {
             mg_buf_init(&item->statuses, MG_STATUSES_MAX_BYTES);
         }
         mg_buf_append_text(&item->statuses, item->statuses.len == 0 ? "[" : ",");
-        mg_buf_append_slice(&item->statuses, body);
+        mg_buf_append_slice(&item->statuses, text.body);
         fold->has_failed = fold->has_failed || item->statuses.failed;
         text.version = fold->events[item->first_event].version;
     }
@@ -186,7 +186,9 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     mg_buf_clear(&batch->scratch);
     mg_status_write(&status, &batch->scratch);
     item->fold->has_failed = item->fold->has_failed || batch->scratch.failed;
-    mg_fold_status(batch, item, effect->seq, mg_buf_slice(&batch->scratch));
+    const struct mg_status_text text = {
+        .seq = effect->seq, .status = effect->status, .body = mg_buf_slice(&batch->scratch)};
+    mg_fold_status(batch, item, &text);
 }
 
 /* The step that an alert is about, or, of an alert about the order, the one that failed; -1: none. */

@@ -47,6 +47,10 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             seen->ready = ready_messages;
             seen->consumers = consumers;
             seen->since = 0;
+            /* What is not there any more has been taken. What others published meanwhile is not known here,
+             * so it is rather too few. */
+            mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->arrived - ready_messages,
+                                  gate->scheduler->sent_count);
         }
     }
     if (has_missing_queue(gate) != was_missing) { /* before a request is lost on it, if it can be */
@@ -70,9 +74,11 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
     }
     gate->scheduler = scheduler;
     snprintf(gate->service, sizeof(gate->service), "%s", service);
+    mg_service_metrics_init(&gate->metrics, scheduler->metrics, service);
     for (int i = 0; i < 2; i++) {
         struct mg_err err;
         mg_topology_request_queue(service, i == 1, gate->queues[i].name);
+        mg_queue_metrics_init(&gate->queues[i].metrics, scheduler->metrics, gate->queues[i].name);
         if (mg_broker_watch_queue(scheduler->broker, gate->queues[i].name, MG_GATE_REST_MS, on_queue_seen,
                                   gate, &err) != MG_OK) {
             mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", gate->queues[i].name),
@@ -192,6 +198,13 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
         char text[256];
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
         mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false, gate);
+    }
+}
+
+void mg_gate_arrived(struct mg_gate *gate, const char *queue)
+{
+    for (int i = 0; gate != NULL && i < 2; i++) {
+        gate->queues[i].arrived += strcmp(gate->queues[i].name, queue) == 0 ? 1 : 0;
     }
 }
 

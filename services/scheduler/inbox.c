@@ -26,6 +26,13 @@
 /* How long a message of a newer version is kept before another instance may try. Longer than a rolling
  * restart's step would waste time; shorter would use up the queue's delivery limit. */
 #define MG_LEAVE_MS 5000
+/* As often as anybody scrapes. */
+#define MG_WATCH_MS 1000
+
+static const char *const QUEUES[MG_LANE_CONSUMERS] = {[MG_LANE_REPLIES] = MG_QUEUE_REPLIES,
+                                                      [MG_LANE_COMMANDS] = MG_QUEUE_COMMANDS,
+                                                      [MG_LANE_HIGH] = MG_QUEUE_INTAKE_HIGH,
+                                                      [MG_LANE_NORMAL] = MG_QUEUE_INTAKE};
 
 static void lane_append(struct mg_lane_list *lane, struct mg_work *work)
 {
@@ -119,6 +126,7 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
     delivery->user = work;
     work->is_again = delivery->is_redelivered;
     work->is_alone = delivery->delivery_count >= MG_SUSPECT_COUNT;
+    scheduler->queues[lane].taken += delivery->is_redelivered ? 0 : 1;
     if (lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
         mg_reports_add(scheduler, work);
         return;
@@ -128,6 +136,31 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
     lane_trim(scheduler, lane);
     lane_note(scheduler, lane);
     mg_scheduler_wake(scheduler);
+}
+
+static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
+{
+    struct mg_scheduler *scheduler = arg;
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        struct mg_lane_queue *seen = &scheduler->queues[i];
+        if (strcmp(QUEUES[i], queue) == 0) { /* as many as the prefetch may be on their way here */
+            mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->taken,
+                                  mg_inbox_prefetch(scheduler, (enum mg_lane)i));
+        }
+    }
+}
+
+void mg_inbox_watch(struct mg_scheduler *scheduler)
+{
+    struct mg_err err;
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        mg_queue_metrics_init(&scheduler->queues[i].metrics, scheduler->metrics, QUEUES[i]);
+        if (mg_broker_watch_queue(scheduler->broker, QUEUES[i], MG_WATCH_MS, on_queue_seen, scheduler,
+                                  &err) != MG_OK) {
+            mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", QUEUES[i]),
+                   MG_LOG_TEXT("why", err.text));
+        }
+    }
 }
 
 struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct mg_work *origin)

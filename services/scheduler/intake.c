@@ -72,7 +72,12 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
                                 .type = "status",
                                 .correlation_id = delivery->correlation_id,
                                 .body = mg_buf_slice(&batch->scratch)};
-    return batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
+    if (send != NULL) {
+        send->is_status = true;
+        send->status = MG_STATUS_REJECTED;
+    }
+    return send;
 }
 
 /* Tells the sender and keeps the message. Where it cannot be kept in orders.rejected it goes to dead.letters;
@@ -107,7 +112,7 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
         free(send);
         return MG_END_LEAVE;
     }
-    mg_metric_add(batch->scheduler->counters.rejected, 1);
+    mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REJECTED], 1);
     if (is_told) {
         mg_send_list_add(list, status);
     }
@@ -260,7 +265,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1, .retry_after_ms = -1};
-    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* a new order goes */
+    item->is_new = mg_fold_cause(batch, item, &cause, story_of(batch)) == MG_GO; /* a new order goes */
 }
 
 /* What the client was told of the state in which its order is, by this batch or before: it is told the same
@@ -314,6 +319,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     mg_metric_add(batch->scheduler->counters.duplicates, 1);
+    mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REPEATED], 1);
     if (!is_awaited) {
         return;
     }
@@ -322,7 +328,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     if (is_elsewhere) {
         order_reattach(batch, item);
     }
-    mg_fold_status(batch, item, status.seq, status.body);
+    mg_fold_status(batch, item, &status);
 }
 
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)

@@ -254,6 +254,8 @@ struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *w
     if (send != NULL) {
         memcpy(send->order_id, record->order_id, sizeof(send->order_id));
         send->version = status->version;
+        send->is_status = true;
+        send->status = status->status;
     }
     return send;
 }

@@ -214,6 +214,9 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
         MG_FAILPOINT(SCHEDULER_CONFIRMED);
         if (send->kind == MG_SEND_REQUEST) {
             mg_gate_published(send->gate, true);
+            mg_gate_arrived(send->gate, send->routing_key);
+        } else if (send->is_status) {
+            mg_metric_add(scheduler->counters.statuses[send->status], 1);
         }
         if (send->debt != NULL) {
             mg_debt_settle(scheduler, send, true);

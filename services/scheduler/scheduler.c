@@ -326,6 +326,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
         mg_scheduler_destroy(scheduler);
         return class;
     }
+    mg_inbox_watch(scheduler);
     mg_timer_start(scheduler->tick, MG_TICK_MS, MG_TICK_MS);
     mg_scheduler_wake(scheduler);
     *ret_scheduler = scheduler;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/queue_metrics.h"
 #include "base/rest.h"
 #include "core/model.h"
 #include "io/broker.h"
@@ -121,6 +122,8 @@ struct mg_send {
     bool is_again; /* it may have gone out before: the agent must not swear that nothing happened */
     struct mg_request *request;
     /* status */
+    bool is_status; /* also one about no order */
+    enum mg_status status;
     char order_id[MG_ORDER_ID_MAX + 1];
     uint64_t version; /* of the event that keeps it; 0: it is kept nowhere */
     struct mg_debt *debt;
@@ -145,11 +148,18 @@ struct mg_send_spec {
 
 /* ---- services and workflows ---- */
 
+/* What is told of one service. */
+struct mg_service_metrics {
+    struct mg_metric *attempts[MG_KIND_COUNT], *outcomes[MG_OUTCOME_COUNT], *expirations, *step_seconds;
+};
+
 struct mg_gate_queue {
     char name[MG_QUEUE_NAME_SIZE];
     bool is_seen;
     int64_t ready, consumers, since; /* since: published after it was last seen */
     int64_t looked_at_boot_ms;       /* beside its period */
+    int64_t arrived;                 /* of ours, since the start */
+    struct mg_queue_metrics metrics;
 };
 
 struct mg_gate {
@@ -158,6 +168,7 @@ struct mg_gate {
     char service[MG_NAME_MAX + 1];
     struct mg_gate_queue queues[2]; /* normal, high */
     enum mg_reason reported;        /* what agents say of the service */
+    struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
     int closed_for_ticks; /* since this process saw to that */
 };
@@ -166,7 +177,8 @@ struct mg_workflow_entry {
     struct mg_workflow_entry *next;
     struct mg_workflow *workflow;
     struct mg_gate *gates[MG_STEPS_MAX];
-    uint64_t used_in; /* number of the last batch that needed it */
+    struct mg_metric *entered[MG_ORDER_STATE_COUNT]; /* orders of this workflow, whatever its version */
+    uint64_t used_in;                                /* number of the last batch that needed it */
 };
 
 struct mg_newest {
@@ -208,13 +220,23 @@ struct mg_batch;
 struct mg_owed_mark;
 struct mg_agent_report;
 
+/* What became of a submission. */
+enum mg_submitted { MG_SUBMITTED_ACCEPTED, MG_SUBMITTED_REPEATED, MG_SUBMITTED_REJECTED, MG_SUBMITTED_COUNT };
+
 struct mg_counters {
     struct mg_metric *causes[MG_CAUSE_COUNT][MG_IMPOSSIBLE + 1];
-    struct mg_metric *orders[MG_ORDER_STATE_COUNT];
+    struct mg_metric *submissions[MG_SUBMITTED_COUNT];
+    struct mg_metric *statuses[MG_STATUS_COUNT];
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];
-    struct mg_metric *batch_seconds, *batch_causes, *conflicts, *stale, *duplicates, *again, *rejected,
+    struct mg_metric *batch_seconds, *batch_causes, *commit_seconds, *conflicts, *stale, *duplicates, *again,
         *guessed, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
+};
+
+/* A queue that this process consumes. */
+struct mg_lane_queue {
+    int64_t taken; /* for the first time, since the start */
+    struct mg_queue_metrics metrics;
 };
 
 struct mg_scheduler {
@@ -232,6 +254,7 @@ struct mg_scheduler {
 
     /* inbox */
     struct mg_lane_list lanes[MG_LANE_COUNT];
+    struct mg_lane_queue queues[MG_LANE_CONSUMERS];
     struct mg_work *all;
     int work_count;
     unsigned int replies_turn, intake_turn;
@@ -292,11 +315,19 @@ void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code);
 /* Something changed that lets it lead, or others instead. */
 void mg_scheduler_rank(struct mg_scheduler *scheduler);
 int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler);
+
+/* ---- counters.c ---- */
+
 void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics);
+void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metrics *metrics,
+                             const char *name);
+void mg_workflow_metrics_init(struct mg_workflow_entry *entry, struct mg_metrics *metrics);
 
 /* ---- inbox.c ---- */
 
 void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery);
+/* How full the queues are from which it comes; only for what is told of them. */
+void mg_inbox_watch(struct mg_scheduler *scheduler);
 /* Deliveries of a lane that may be here unacked. */
 uint16_t mg_inbox_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane);
 /* At most `max` pieces of work in the order of the law: what is going on before what begins. */
@@ -373,6 +404,8 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all that new orders may give it */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
+/* A request of ours is in the queue. */
+void mg_gate_arrived(struct mg_gate *gate, const char *queue);
 void mg_gates_finish(struct mg_scheduler *scheduler);
 
 /* ---- workflows.c ---- */

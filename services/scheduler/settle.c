@@ -74,11 +74,14 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     }
     struct mg_slice result = record->result, error_code = record->error_code, error_text = record->error_text;
     bool is_awaited = state->attempt == reply->attempt && state->kind == reply->kind;
+    int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
     if (is_awaited) {
         record_update(reply, record);
     }
     if (mg_fold_cause(batch, item, &cause, story) == MG_GO) {
         fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
+        item->service = fold->workflow->gates[step];
+        item->attempt_ms = attempt_ms;
     } else {
         record->result = result;
         record->error_code = error_code;

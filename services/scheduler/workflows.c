@@ -60,6 +60,7 @@ static void cache_add(struct mg_scheduler *scheduler, struct mg_workflow *workfl
     for (int i = 0; i < workflow->plan.step_count; i++) {
         entry->gates[i] = mg_gates_of(scheduler, workflow->steps[i].service);
     }
+    mg_workflow_metrics_init(entry, scheduler->metrics);
     entry->next = scheduler->workflows;
     scheduler->workflows = entry;
     scheduler->workflow_count++;

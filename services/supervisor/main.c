@@ -8,6 +8,9 @@
 #include "process.h"
 #include "supervisor.h"
 
+/* Ten times what it takes on an idle machine to count as much as is ever counted. */
+#define COUNT_TIMEOUT "2s"
+
 static struct supervisor supervisor;
 
 static const struct mg_option option_table[] = {
@@ -54,30 +57,6 @@ static void delivery_came(void *arg, struct mg_delivery *delivery)
     mg_broker_reject(((struct supervisor *)arg)->broker, delivery); /* it consumes nothing */
 }
 
-static void metrics_make(struct mg_metrics *metrics)
-{
-    supervisor.leading = mg_metrics_series(metrics, MG_GAUGE, "makegood_supervisor_leading", NULL,
-                                           "1 while this process leads");
-    supervisor.sweeps =
-        mg_metrics_series(metrics, MG_COUNTER, "makegood_sweeps_total", NULL, "sweeps answered");
-    supervisor.sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_sweep_seconds", NULL,
-                                                 "how long the database took for a sweep");
-    supervisor.unasked = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_unconfirmed_total", NULL,
-                                           "asks that the broker did not confirm; they are asked again");
-    supervisor.violations = mg_metrics_series(metrics, MG_COUNTER, "makegood_invariant_violations", NULL,
-                                              "open orders found with nothing that will move them");
-    supervisor.held_back = mg_metrics_series(metrics, MG_GAUGE, "makegood_overdue_held_back", NULL,
-                                             "overdue attempts that the brake on mass expiry holds back");
-    static const enum mg_cause_kind asks[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE, MG_CAUSE_EXPIRED,
-                                              MG_CAUSE_NUDGE, MG_CAUSE_OWED};
-    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
-        char label[64];
-        (void)snprintf(label, sizeof(label), "ask=\"%s\"", mg_cause_name(asks[i]));
-        supervisor.asked[asks[i]] = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_total", label,
-                                                      "commands published for what was due");
-    }
-}
-
 static enum mg_class supervisor_create(struct mg_process *process, struct mg_err *err)
 {
     struct mg_store_options store = {.dsn = process->options.pg_dsn,
@@ -90,6 +69,13 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
                                      .on_state = session_changed,
                                      .on_refused = store_refused,
                                      .arg = process};
+    /* What becomes of it concerns nobody but the figures: the session that leads says all that matters. */
+    const struct mg_store_options counting = {.dsn = process->options.pg_dsn,
+                                              .is_plaintext_allowed = store.is_plaintext_allowed,
+                                              .name = "makegood-supervisor counting",
+                                              .is_unsafe_durability_allowed =
+                                                  store.is_unsafe_durability_allowed,
+                                              .statement_timeout = COUNT_TIMEOUT};
     struct mg_broker_options broker = {
         .address = process->options.broker,
         .name = "makegood-supervisor",
@@ -101,8 +87,11 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     process->service = &supervisor;
     supervisor.loop = process->loop;
     (void)snprintf(supervisor.holder, sizeof(supervisor.holder), "%s", process->instance);
-    metrics_make(process->metrics);
+    supervisor_metrics_make(&supervisor, process->metrics);
     enum mg_class class = mg_store_create(process->loop, &store, &supervisor.store, err);
+    if (class == MG_OK) {
+        class = mg_store_create(process->loop, &counting, &supervisor.counting, err);
+    }
     if (class == MG_OK) {
         class = mg_broker_create(process->loop, &broker, &supervisor.broker, err);
     }
@@ -112,6 +101,15 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     process->store = supervisor.store;
     process->broker = supervisor.broker;
     return class;
+}
+
+/* The session that leads has been given the new DSN, or has said what is wrong with it. */
+static void supervisor_reload(struct mg_process *process)
+{
+    struct mg_err err;
+    if (mg_store_set_dsn(supervisor.counting, process->options.pg_dsn, &err) != MG_OK) {
+        return;
+    }
 }
 
 static void supervisor_drain(void *arg)
@@ -126,9 +124,11 @@ static void supervisor_destroy(struct mg_process *process)
     mg_timer_destroy(supervisor.lead_timer);
     mg_timer_destroy(supervisor.sweep_timer);
     mg_timer_destroy(supervisor.watch_timer);
+    mg_timer_destroy(supervisor.count_timer);
     if (supervisor.broker != NULL) {
         mg_broker_destroy(supervisor.broker);
     }
+    mg_store_destroy(supervisor.counting);
     mg_store_destroy(supervisor.store);
 }
 
@@ -142,6 +142,7 @@ static const struct mg_process_service supervisor_service = {
     .create = supervisor_create,
     .is_ready = supervisor_lead_is_ready,
     .drain = supervisor_drain,
+    .reload = supervisor_reload,
     .destroy = supervisor_destroy,
 };
 

@@ -2,8 +2,8 @@
  * The supervisor: finds what is due and asks the schedulers to see to it. It changes no order and no step,
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
- * (sweep.c), publishes what it found as commands (ask.c) and keeps the alerts that belong to no order
- * (watch.c). Who cannot ask, because the broker is away, does not lead.
+ * (sweep.c), publishes what it found as commands (ask.c), keeps the alerts that belong to no order
+ * (watch.c) and counts what is open (measure.c). Who cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -11,8 +11,14 @@
 #include "base/config.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/queue_metrics.h"
 #include "io/broker.h"
 #include "io/store.h"
+
+/* Queues that belong to no service. */
+#define SUPERVISOR_QUEUES 7
+/* Series of what is counted: seven states of each workflow, and some twenty others. */
+#define SUPERVISOR_COUNTED_MAX 1024
 
 struct supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
@@ -60,7 +66,8 @@ struct supervisor {
     int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
     int64_t commands_ready, commands_consumers;
-    bool is_held; /* that asking waits for the schedulers has been said */
+    bool is_held;                   /* that asking waits for the schedulers has been said */
+    int64_t lag_ms, lag_at_boot_ms; /* as last told, and since when */
 
     /* watch.c */
     bool is_writing_alerts;
@@ -69,8 +76,20 @@ struct supervisor {
     enum watched written[WATCHED_COUNT]; /* what the write under way is about */
     struct watched_state watched[WATCHED_COUNT];
 
-    struct mg_metric *leading, *sweeps, *sweep_seconds, *asked[MG_CAUSE_COUNT], *unasked, *violations,
-        *held_back;
+    /* measure.c */
+    struct mg_store *counting; /* a session for nothing else; NULL: nothing is counted */
+    struct mg_timer *count_timer;
+    bool is_counting;
+    bool is_count_failing; /* that the last count failed has been said */
+    int64_t counting_since_boot_us;
+    struct mg_metrics *metrics;
+    struct mg_metric *counted[SUPERVISOR_COUNTED_MAX];
+    int counted_count;
+    struct mg_queue_metrics queues[SUPERVISOR_QUEUES];
+    struct mg_metric *owed, *owed_oldest, *count_seconds;
+
+    struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_lag, *asked[MG_CAUSE_COUNT],
+        *unasked, *violations, *violations_found, *held_back;
 };
 
 bool supervisor_lead_start(struct supervisor *supervisor); /* false: no memory */
@@ -94,5 +113,11 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 /* A condition was looked for; `text` NULL: it does not hold. */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
+
+void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
+bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+void supervisor_measure_stop(struct supervisor *supervisor);  /* it leads no more: others know better */
+void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready,
+                           int64_t consumers);
 
 #endif

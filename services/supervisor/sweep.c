@@ -20,6 +20,8 @@
 /* Asks that lie unread when no more are added: two sweeps' worth. Schedulers that are only busy take them in
  * well under the ask-again time; asking more would fill the queue and help nobody. */
 #define COMMANDS_BACKLOG_SWEEPS 2
+/* Sweeps are many a scrape: what one of them finds is shown for so long. */
+#define SHOWN_MS 15000
 
 /* After the database's clock went back, waits that it set while it was ahead, and with them wake_at, end too
  * far in the future. So all open orders are woken and asked about. This long after: by then every scheduler
@@ -110,6 +112,10 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
         }
     }
     if (first == NULL) {
+        int64_t seen_boot_ms = supervisor->watched[WATCHED_STUCK_ORDERS].seen_at_boot_ms;
+        if (mg_clock_boot_ms() - seen_boot_ms >= SHOWN_MS) {
+            mg_metric_set(supervisor->violations, 0);
+        }
         supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, NULL);
         return;
     }
@@ -117,10 +123,29 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
     (void)snprintf(text, sizeof(text),
                    "order %s is open and nothing in it runs, waits or is due (%d such orders in this sweep)",
                    first->order_id, count);
-    mg_metric_add(supervisor->violations, count);
+    mg_metric_set(supervisor->violations, count);
+    mg_metric_add(supervisor->violations_found, count);
     mg_log(MG_LOG_ERROR, "an open order has nothing that will move it",
            MG_LOG_TEXT("order_id", first->order_id), MG_LOG_NUMBER("orders", count));
     supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, text);
+}
+
+/* How late deadlines that passed were found. What nobody judges is found again and again, and later each
+ * time. A step that is due is none: while its service is away it stays due, and waits rightly. */
+static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+{
+    int64_t lag_ms = 0, now_boot_ms = mg_clock_boot_ms();
+    for (int i = 0; i < answer->due_count; i++) {
+        const struct mg_due *due = &answer->dues[i];
+        bool is_judged = due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED;
+        int64_t late_ms = is_judged ? answer->now_ms - due->due_at_ms : 0;
+        lag_ms = late_ms > lag_ms ? late_ms : lag_ms;
+    }
+    if (lag_ms >= supervisor->lag_ms || now_boot_ms - supervisor->lag_at_boot_ms >= SHOWN_MS) {
+        supervisor->lag_ms = lag_ms;
+        supervisor->lag_at_boot_ms = now_boot_ms;
+    }
+    mg_metric_set(supervisor->sweep_lag, (double)supervisor->lag_ms / 1000.0);
 }
 
 /* What was not asked is due again after ask-again; not so what is asked about only because its order was
@@ -173,6 +198,7 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     /* What a gap found only now left overdue is not yet known to be too much: it is in its grace. */
     bool is_braked = !clock_follow(supervisor, answer->now_ms) && brake_check(supervisor, answer);
     stuck_check(supervisor, answer);
+    lag_note(supervisor, answer);
     /* At once again only what neither the brake nor a full window is to slow down. */
     if (dues_ask(supervisor, answer) && answer->is_full && !is_braked) {
         mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
@@ -218,7 +244,7 @@ static bool are_commands_taken(struct supervisor *supervisor)
 static void commands_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
     struct supervisor *supervisor = arg;
-    (void)queue;
+    supervisor_queue_seen(supervisor, queue, ready_messages, consumers);
     supervisor->commands_seen_boot_ms = mg_clock_boot_ms();
     supervisor->commands_ready = ready_messages;
     supervisor->commands_consumers = consumers;

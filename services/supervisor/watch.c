@@ -43,7 +43,7 @@ void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched
 static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
     char text[256];
-    (void)consumers;
+    supervisor_queue_seen(arg, queue, ready_messages, consumers);
     (void)snprintf(text, sizeof(text), "%lld messages lie in %s; see makegood dead list",
                    (long long)ready_messages, queue);
     supervisor_watch_looked(arg, WATCHED_DEAD_LETTERS, ready_messages > 0 ? text : NULL);

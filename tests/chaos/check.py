@@ -222,7 +222,7 @@ def check_processes(findings, stage):
         count = len(os.listdir(f"/proc/{process.pid}/fd"))
         findings.check(count < DESCRIPTORS_MAX, 22, f"{process.name} holds {count} file descriptors")
     for supervisor in stage.cluster.supervisors:
-        findings.check(supervisor.metric("makegood_invariant_violations") == 0, 2, f"{supervisor.name} found open orders that "
+        findings.check(supervisor.metric("makegood_invariant_violations_found_total") == 0, 2, f"{supervisor.name} found open orders that "
                        "nothing would move")
     for process in stage.cluster.all:
         with open(process.log_path, encoding="utf-8", errors="replace") as log:

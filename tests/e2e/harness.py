@@ -267,7 +267,7 @@ class Stage:
         assert not gaps, f"an order's story has gaps: {gaps}"
         for supervisor in self.cluster.supervisors:
             if supervisor.is_running():
-                assert supervisor.metric("makegood_invariant_violations") == 0, "an open order had nothing to move it"
+                assert supervisor.metric("makegood_invariant_violations_found_total") == 0, "an open order had nothing to move it"
 
     def check_ends(self):
         """All services end with 0 when asked, and no sanitizer has had anything to say."""

@@ -27,19 +27,6 @@ static void on_broker(void *arg, bool is_up, const char *reason)
     }
 }
 
-static void make_metrics(struct supervisor *supervisor, struct mg_metrics *metrics)
-{
-    supervisor->leading = mg_metrics_series(metrics, MG_GAUGE, "leading", NULL, "");
-    supervisor->sweeps = mg_metrics_series(metrics, MG_COUNTER, "sweeps", NULL, "");
-    supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "seconds", NULL, "");
-    supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "unasked", NULL, "");
-    supervisor->violations = mg_metrics_series(metrics, MG_COUNTER, "violations", NULL, "");
-    supervisor->held_back = mg_metrics_series(metrics, MG_GAUGE, "held_back", NULL, "");
-    for (int i = 0; i < MG_CAUSE_COUNT; i++) {
-        supervisor->asked[i] = mg_metrics_series(metrics, MG_COUNTER, "asked", NULL, "");
-    }
-}
-
 static enum mg_class start(struct sim_process *process, struct sim_node *node, struct mg_err *err)
 {
     struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
@@ -55,7 +42,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                       .overdue_limit = 200};
     supervisor->loop = loop;
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
-    make_metrics(supervisor, process->metrics);
+    supervisor_metrics_make(supervisor, process->metrics); /* it counts nothing: it has no second session */
     struct mg_store_options store = {.name = "makegood-supervisor",
                                      .is_leader_session = true,
                                      .metrics = process->metrics,

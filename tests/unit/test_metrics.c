@@ -92,6 +92,54 @@ START_TEST(a_histogram_counts_cumulatively)
 }
 END_TEST
 
+/* Catches: sizes in buckets of seconds, all of them above the last. */
+START_TEST(a_histogram_of_sizes_has_buckets_of_its_own)
+{
+    struct mg_metric *sizes = mg_metrics_series(metrics, MG_HISTOGRAM_SIZES, "batch_causes", NULL, "x");
+    mg_metric_observe(sizes, 1);
+    mg_metric_observe(sizes, 75);
+    mg_metric_observe(sizes, 1024);
+    mg_metric_observe(sizes, 1025);
+    const char *page = render();
+    ck_assert_ptr_nonnull(strstr(page, "# TYPE batch_causes histogram\n"));
+    ck_assert_ptr_nonnull(strstr(page, "batch_causes_bucket{le=\"1\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "batch_causes_bucket{le=\"64\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(page, "batch_causes_bucket{le=\"128\"} 2\n"));
+    ck_assert_ptr_nonnull(strstr(page, "batch_causes_bucket{le=\"1024\"} 3\n"));
+    ck_assert_ptr_nonnull(strstr(page, "batch_causes_bucket{le=\"+Inf\"} 4\n"));
+    ck_assert_ptr_nonnull(strstr(page, "batch_causes_sum 2125\nbatch_causes_count 4\n"));
+}
+END_TEST
+
+/* Catches: an old number that stays on the page when nobody knows it any more. */
+START_TEST(a_silent_gauge_is_not_shown)
+{
+    struct mg_metric *a = mg_metrics_series(metrics, MG_GAUGE, "depth", "queue=\"a\"", "x");
+    struct mg_metric *b = mg_metrics_series(metrics, MG_GAUGE, "depth", "queue=\"b\"", "x");
+    mg_metric_set(a, 3);
+    mg_metric_set(b, 4);
+    mg_metric_silence(a);
+    ck_assert_ptr_null(strstr(render(), "queue=\"a\""));
+    ck_assert_ptr_nonnull(strstr(text.data, "depth{queue=\"b\"} 4\n"));
+    mg_metric_set(a, 5);
+    ck_assert_ptr_nonnull(strstr(render(), "depth{queue=\"a\"} 5\n"));
+}
+END_TEST
+
+static void set_seven(void *arg)
+{
+    mg_metric_set(arg, 7);
+}
+
+/* Catches: what is read when asked for, shown as of the last time. */
+START_TEST(what_is_read_is_read_before_each_page)
+{
+    struct mg_metric *gauge = mg_metrics_series(metrics, MG_GAUGE, "g", NULL, "x");
+    mg_metrics_on_render(metrics, set_seven, gauge);
+    ck_assert_ptr_nonnull(strstr(render(), "\ng 7\n"));
+}
+END_TEST
+
 /* Catches: numbers that Prometheus cannot read, or counts that lose their last digits. */
 START_TEST(numbers_are_written_as_prometheus_reads_them)
 {
@@ -159,6 +207,9 @@ int main(void)
     tcase_add_test(tests, series_of_one_name_stand_together_under_one_head);
     tcase_add_test(tests, asking_again_gives_the_same_series);
     tcase_add_test(tests, a_histogram_counts_cumulatively);
+    tcase_add_test(tests, a_histogram_of_sizes_has_buckets_of_its_own);
+    tcase_add_test(tests, a_silent_gauge_is_not_shown);
+    tcase_add_test(tests, what_is_read_is_read_before_each_page);
     tcase_add_test(tests, numbers_are_written_as_prometheus_reads_them);
     tcase_add_test(tests, past_the_limit_all_series_share_one);
     tcase_add_test(tests, an_endless_label_ends_in_the_overflow);

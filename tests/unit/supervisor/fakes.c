@@ -111,6 +111,14 @@ static mg_store_sweep_fn *sweep_done;
 static mg_store_wake_fn *wake_done;
 static mg_store_alerts_fn *write_done;
 static mg_store_done_fn *resign_done;
+static mg_store_rows_fn *count_done;
+
+/* Never looked into; only another than the one that leads. */
+static struct mg_store *fake_counting_store(void)
+{
+    static int store;
+    return (struct mg_store *)(void *)&store;
+}
 
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
 {
@@ -173,11 +181,50 @@ void fake_answer_resigned(void)
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
                      int param_count, mg_store_rows_fn *done, void *arg)
 {
-    (void)store;
     (void)params;
-    assert(report == MG_REPORT_LEADER && param_count == 0);
+    assert(param_count == 0);
+    if (report == MG_REPORT_FIGURES) {
+        assert(!fake.is_count_open && store == fake_counting_store() && arg == supervisor);
+        fake.is_count_open = true;
+        fake.counts++;
+        count_done = done;
+        return;
+    }
+    assert(report == MG_REPORT_LEADER);
     fake.kept++;
     done(arg, NULL, NULL);
+}
+
+struct mg_rows {
+    int count;
+    const char *const (*cells)[FAKE_FIGURE_COLUMNS];
+};
+
+int mg_rows_count(const struct mg_rows *rows)
+{
+    return rows->count;
+}
+
+struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column)
+{
+    return mg_slice_of(rows->cells[row][column]);
+}
+
+void fake_answer_count(const char *const (*cells)[FAKE_FIGURE_COLUMNS], int count)
+{
+    const struct mg_rows rows = {count, cells};
+    assert(fake.is_count_open);
+    fake.is_count_open = false;
+    count_done(supervisor, &rows, NULL);
+}
+
+void fake_answer_count_failed(void)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+    assert(fake.is_count_open);
+    fake.is_count_open = false;
+    count_done(supervisor, NULL, &err);
 }
 
 void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
@@ -293,7 +340,7 @@ static struct {
     const char *queue;
     mg_queue_seen_fn *seen;
     void *arg;
-} watches[2];
+} watches[SUPERVISOR_QUEUES];
 static int watch_count;
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
@@ -326,7 +373,7 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
             return MG_OK;
         }
     }
-    assert(watch_count < 2);
+    assert(watch_count < SUPERVISOR_QUEUES);
     watches[watch_count].queue = queue;
     watches[watch_count].seen = seen;
     watches[watch_count++].arg = arg;
@@ -399,15 +446,8 @@ struct supervisor *fake_start(void)
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "me");
     supervisor->loop = &the_loop;
     metrics = mg_metrics_create();
-    supervisor->leading = mg_metrics_series(metrics, MG_GAUGE, "leading", NULL, "x");
-    supervisor->sweeps = mg_metrics_series(metrics, MG_COUNTER, "sweeps", NULL, "x");
-    supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "seconds", NULL, "x");
-    supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "unasked", NULL, "x");
-    supervisor->violations = mg_metrics_series(metrics, MG_COUNTER, "violations", NULL, "x");
-    supervisor->held_back = mg_metrics_series(metrics, MG_GAUGE, "held_back", NULL, "x");
-    for (int i = 0; i < MG_CAUSE_COUNT; i++) {
-        supervisor->asked[i] = mg_metrics_series(metrics, MG_COUNTER, "asked", NULL, "x");
-    }
+    supervisor_metrics_make(supervisor, metrics);
+    supervisor->counting = fake_counting_store();
     assert(supervisor_lead_start(supervisor));
     return supervisor;
 }

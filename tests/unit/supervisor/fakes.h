@@ -10,8 +10,9 @@
 #include "wire/alert.h"
 #include "wire/command.h"
 
-#define FAKE_PUBLISHED_MAX 64
-#define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
+#define FAKE_PUBLISHED_MAX  64
+#define FAKE_FIGURE_COLUMNS 5
+#define FAKE_NOW_MS         INT64_C(1750000000000) /* the database's clock when a test begins */
 
 struct fake_world {
     int64_t boot_ms;
@@ -20,7 +21,8 @@ struct fake_world {
 
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
-    int tries, sweeps, wakes, writes, resigned, kept;
+    bool is_count_open;
+    int tries, sweeps, wakes, writes, resigned, kept, counts;
     struct mg_sweep_options asked; /* by the last sweep */
     struct mg_alert_write alerts[WATCHED_COUNT];
     char alert_texts[WATCHED_COUNT][256];
@@ -57,6 +59,8 @@ void fake_answer_wake(bool is_leader, bool is_full);
 void fake_answer_wake_failed(void);
 void fake_answer_write(void);
 void fake_answer_resigned(void);
+void fake_answer_count(const char *const (*cells)[FAKE_FIGURE_COLUMNS], int count);
+void fake_answer_count_failed(void);
 /* Passes time; every question that comes up is answered with nothing due. */
 void fake_pass_quietly(int64_t ms);
 void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers);

@@ -1,0 +1,40 @@
+/* See queue_metrics.h. */
+#include "base/queue_metrics.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+/* A name of AMQP (255 bytes) and the label's own. */
+#define LABELS_SIZE 272
+
+void mg_queue_metrics_silence(struct mg_queue_metrics *queue)
+{
+    queue->age.count = 0;
+    mg_metric_silence(queue->messages);
+    mg_metric_silence(queue->consumers);
+    mg_metric_silence(queue->oldest);
+}
+
+void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *metrics, const char *name)
+{
+    char labels[LABELS_SIZE];
+    (void)snprintf(labels, sizeof labels, "queue=\"%s\"", name);
+    queue->messages = mg_metrics_series(metrics, MG_GAUGE, "makegood_queue_messages", labels,
+                                        "messages that lie in a queue and are given to nobody yet");
+    queue->consumers = mg_metrics_series(metrics, MG_GAUGE, "makegood_queue_consumers", labels,
+                                         "who takes messages from a queue; -1: there is no such queue");
+    queue->oldest = mg_metrics_series(
+        metrics, MG_GAUGE, "makegood_queue_oldest_age_seconds", labels,
+        "no message that lies in a queue is older; of what several processes say the least is right");
+    mg_queue_metrics_silence(queue);
+}
+
+void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_t consumers, int64_t taken,
+                           int64_t unsure)
+{
+    int64_t age_ms = mg_queue_age_look(&queue->age, mg_clock_boot_ms(), ready, taken, unsure);
+    mg_metric_set(queue->messages, (double)ready);
+    mg_metric_set(queue->consumers, (double)consumers);
+    mg_metric_set(queue->oldest, (double)age_ms / 1000.0);
+}

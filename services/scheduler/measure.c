@@ -1,0 +1,49 @@
+/*
+ * What of a decision is counted. It is noted where it is decided and counted here when it is stored: what was
+ * decided on an order that had changed is decided again, and counts once.
+ */
+#include "batch.h"
+
+/* An attempt's complete-by was set at its dispatch, one bound ahead of the same clock: so its beginning need
+ * be stored nowhere. */
+int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step)
+{
+    const struct mg_step *state = &fold->record->order.steps[step];
+    const struct mg_step_plan *plan = &fold->workflow->workflow->plan.steps[step];
+    if (state->state != MG_STEP_RUNNING && state->state != MG_STEP_UNDO_RUNNING) {
+        return -1;
+    }
+    int64_t within_ms =
+        state->kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
+    int64_t passed_ms = batch->now_ms - (state->complete_by_ms - within_ms);
+    return passed_ms > 0 ? passed_ms : 0; /* clocks of two servers, around a failover */
+}
+
+void mg_fold_measure(const struct mg_fold *fold)
+{
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        if (fold->entered[state] > 0) {
+            mg_metric_add(fold->workflow->entered[state], fold->entered[state]);
+        }
+    }
+    for (const struct mg_send *send = fold->sends.first; send != NULL; send = send->next) {
+        if (send->request != NULL && !send->is_again && send->gate != NULL) {
+            mg_metric_add(send->gate->metrics.attempts[send->request->kind], 1);
+        }
+    }
+}
+
+void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item)
+{
+    if (item->is_new) {
+        mg_metric_add(scheduler->counters.submissions[MG_SUBMITTED_ACCEPTED], 1);
+    }
+    if (item->service == NULL) {
+        return;
+    }
+    const struct mg_service_metrics *metrics = &item->service->metrics;
+    mg_metric_add(item->reply != NULL ? metrics->outcomes[item->reply->outcome] : metrics->expirations, 1);
+    if (item->attempt_ms >= 0) {
+        mg_metric_observe(metrics->step_seconds, (double)item->attempt_ms / 1000.0);
+    }
+}

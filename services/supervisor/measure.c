@@ -1,0 +1,290 @@
+/*
+ * What supervisors tell about the system, not about themselves: the leader counts what is open in the
+ * database, and sees how full the queues are that belong to no service. One process asks for all, so that
+ * figures cost the same however many processes there are; who does not lead shows none of them.
+ *
+ * Counting has a session of its own, since a slow count must not hold up a sweep, and is bounded three times:
+ * by the rows that the statement looks at, by the session's statement time-out, and by a period that grows
+ * with what the last count took.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/topology.h"
+#include "supervisor.h"
+
+/* As often as a person looks twice; and no more than a fiftieth of one session's time. */
+#define COUNT_PERIOD_MS 15000
+#define COUNT_SHARE     50
+#define QUEUE_PERIOD_MS 1000
+
+static const char *const QUEUES[SUPERVISOR_QUEUES] = {
+    MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES, MG_QUEUE_COMMANDS,
+    MG_QUEUE_ALERTS, MG_QUEUE_REJECTED,    MG_QUEUE_DEAD};
+
+/* ---- series ---- */
+
+static struct mg_metric *gauge(struct supervisor *supervisor, const char *name, const char *labels,
+                               const char *help)
+{
+    return mg_metrics_series(supervisor->metrics, MG_GAUGE, name, labels, help);
+}
+
+/* Figures of the count: 0 where the answer does not name them, silent when there is no answer. */
+static struct mg_metric *counted(struct supervisor *supervisor, const char *name, const char *labels,
+                                 const char *help)
+{
+    struct mg_metric *metric = gauge(supervisor, name, labels, help);
+    for (int i = 0; i < supervisor->counted_count; i++) {
+        if (supervisor->counted[i] == metric) {
+            return metric;
+        }
+    }
+    if (supervisor->counted_count < SUPERVISOR_COUNTED_MAX) {
+        supervisor->counted[supervisor->counted_count++] = metric;
+        mg_metric_silence(metric);
+    }
+    return metric;
+}
+
+static struct mg_metric *orders_series(struct supervisor *supervisor, const char *workflow, const char *state)
+{
+    char labels[2 * MG_NAME_MAX + 64];
+    (void)snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", workflow, state);
+    return counted(supervisor, "makegood_orders", labels,
+                   "orders that are open; at most 100000 of all are counted");
+}
+
+static struct mg_metric *orders_oldest_series(struct supervisor *supervisor, const char *state)
+{
+    char labels[64];
+    (void)snprintf(labels, sizeof(labels), "state=\"%s\"", state);
+    return counted(supervisor, "makegood_order_oldest_age_seconds", labels,
+                   "how long ago the oldest of the open orders was submitted");
+}
+
+static struct mg_metric *alerts_series(struct supervisor *supervisor, const char *alert)
+{
+    char labels[64];
+    (void)snprintf(labels, sizeof(labels), "alert=\"%s\"", alert);
+    return counted(supervisor, "makegood_alerts", labels, "alerts that are open: makegood alert list");
+}
+
+static struct mg_metric *alerts_oldest_series(struct supervisor *supervisor, const char *alert)
+{
+    char labels[64];
+    (void)snprintf(labels, sizeof(labels), "alert=\"%s\"", alert);
+    return counted(supervisor, "makegood_alert_oldest_age_seconds", labels,
+                   "how long the oldest of the open alerts has been open");
+}
+
+static void own_make(struct supervisor *supervisor)
+{
+    struct mg_metrics *metrics = supervisor->metrics;
+    supervisor->leading =
+        gauge(supervisor, "makegood_supervisor_leading", NULL, "1 while this process leads");
+    supervisor->epoch_led = gauge(supervisor, "makegood_supervisor_epoch", NULL,
+                                  "the epoch in which this process leads or led last; 0: it never did");
+    supervisor->sweeps =
+        mg_metrics_series(metrics, MG_COUNTER, "makegood_sweeps_total", NULL, "sweeps answered");
+    supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_sweep_seconds", NULL,
+                                                  "how long the database took for a sweep");
+    supervisor->sweep_lag =
+        gauge(supervisor, "makegood_sweep_lag_seconds", NULL,
+              "how late deadlines that had passed were found, the worst of the last 15 s");
+    supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_unconfirmed_total", NULL,
+                                            "asks that the broker did not confirm; they are asked again");
+    supervisor->violations =
+        gauge(supervisor, "makegood_invariant_violations", NULL,
+              "open orders with nothing that will move them, as found in the last 15 s; should be 0");
+    supervisor->violations_found =
+        mg_metrics_series(metrics, MG_COUNTER, "makegood_invariant_violations_found_total", NULL,
+                          "open orders found with nothing that will move them, at each look");
+    supervisor->held_back = gauge(supervisor, "makegood_overdue_held_back", NULL,
+                                  "overdue attempts that the brake on mass expiry holds back");
+    supervisor->count_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
+                                                  "how long the database took to count what is open");
+    static const enum mg_cause_kind ASKS[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE, MG_CAUSE_EXPIRED,
+                                              MG_CAUSE_NUDGE, MG_CAUSE_OWED};
+    for (size_t i = 0; i < sizeof(ASKS) / sizeof(ASKS[0]); i++) {
+        char label[64];
+        (void)snprintf(label, sizeof(label), "ask=\"%s\"", mg_cause_name(ASKS[i]));
+        supervisor->asked[ASKS[i]] = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_total", label,
+                                                       "commands published for what was due");
+    }
+}
+
+void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics)
+{
+    supervisor->metrics = metrics;
+    own_make(supervisor);
+    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+        mg_queue_metrics_init(&supervisor->queues[i], metrics, QUEUES[i]);
+    }
+    for (int i = 0; i < MG_ALERT_COUNT; i++) {
+        (void)alerts_series(supervisor, mg_alert_name((enum mg_alert)i));
+        (void)alerts_oldest_series(supervisor, mg_alert_name((enum mg_alert)i));
+    }
+    for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
+        if (!mg_order_state_is_terminal((enum mg_order_state)i)) {
+            (void)orders_oldest_series(supervisor, mg_order_state_name((enum mg_order_state)i));
+        }
+    }
+    supervisor->owed = counted(supervisor, "makegood_statuses_owed", NULL,
+                               "events of which a status has not reached its client's queue");
+    supervisor->owed_oldest = counted(supervisor, "makegood_status_owed_oldest_age_seconds", NULL,
+                                      "how long the oldest of them has been owed");
+}
+
+/* ---- counting ---- */
+
+static void counted_silence(struct supervisor *supervisor)
+{
+    for (int i = 0; i < supervisor->counted_count; i++) {
+        mg_metric_silence(supervisor->counted[i]);
+    }
+}
+
+/* Several workflows have orders in one state: the oldest of all counts. */
+static void raise_to(struct mg_metric *metric, double value)
+{
+    if (value > mg_metric_value(metric)) {
+        mg_metric_set(metric, value);
+    }
+}
+
+enum { COLUMN_FIGURE, COLUMN_WORD, COLUMN_WORKFLOW, COLUMN_NUMBER, COLUMN_OLDEST };
+
+static void text_of(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)
+{
+    struct mg_slice value = mg_rows_value(rows, row, column);
+    (void)snprintf(ret_text, size, "%.*s", (int)value.len, value.data != NULL ? value.data : "");
+}
+
+static double number_of(const struct mg_rows *rows, int row, int column)
+{
+    char text[32];
+    text_of(rows, row, column, text, sizeof(text));
+    return strtod(text, NULL);
+}
+
+static void figure_set(struct supervisor *supervisor, const struct mg_rows *rows, int row)
+{
+    char figure[16], word[64], workflow[MG_NAME_MAX + 1];
+    text_of(rows, row, COLUMN_FIGURE, figure, sizeof(figure));
+    text_of(rows, row, COLUMN_WORD, word, sizeof(word));
+    text_of(rows, row, COLUMN_WORKFLOW, workflow, sizeof(workflow));
+    double number = number_of(rows, row, COLUMN_NUMBER);
+    double oldest_s = number_of(rows, row, COLUMN_OLDEST) / 1000.0;
+    if (strcmp(figure, "orders") == 0) {
+        mg_metric_set(orders_series(supervisor, workflow, word), number);
+        raise_to(orders_oldest_series(supervisor, word), oldest_s);
+    } else if (strcmp(figure, "alerts") == 0) {
+        mg_metric_set(alerts_series(supervisor, word), number);
+        mg_metric_set(alerts_oldest_series(supervisor, word), oldest_s);
+    } else {
+        mg_metric_set(supervisor->owed, number);
+        mg_metric_set(supervisor->owed_oldest, oldest_s);
+    }
+}
+
+static void count_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    int64_t took_us = mg_clock_boot_us() - supervisor->counting_since_boot_us;
+    int64_t next_ms = took_us / 1000 * COUNT_SHARE;
+    supervisor->is_counting = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    mg_timer_start(supervisor->count_timer, next_ms > COUNT_PERIOD_MS ? next_ms : COUNT_PERIOD_MS, 0);
+    if (err != NULL) {
+        mg_log(supervisor->is_count_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+               "could not count what is open; the figures are missing", MG_LOG_TEXT("reason", err->text));
+        supervisor->is_count_failing = true;
+        counted_silence(supervisor);
+        return;
+    }
+    supervisor->is_count_failing = false;
+    mg_metric_observe(supervisor->count_seconds, (double)took_us / 1e6);
+    for (int i = 0; i < supervisor->counted_count; i++) {
+        mg_metric_set(supervisor->counted[i], 0);
+    }
+    for (int i = 0; i < mg_rows_count(rows); i++) {
+        figure_set(supervisor, rows, i);
+    }
+}
+
+static void count_ask(void *arg)
+{
+    struct supervisor *supervisor = arg;
+    if (!supervisor->is_leader || supervisor->is_counting) {
+        return;
+    }
+    supervisor->is_counting = true;
+    supervisor->counting_since_boot_us = mg_clock_boot_us();
+    mg_store_report(supervisor->counting, MG_REPORT_FIGURES, NULL, 0, count_answered, supervisor);
+}
+
+/* ---- queues ---- */
+
+void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready, int64_t consumers)
+{
+    if (!supervisor->is_leader) {
+        return;
+    }
+    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+        if (strcmp(QUEUES[i], queue) == 0) { /* who takes from it knows better how much was taken */
+            mg_queue_metrics_seen(&supervisor->queues[i], ready, consumers, 0, 0);
+        }
+    }
+}
+
+static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
+{
+    supervisor_queue_seen(arg, queue, ready_messages, consumers);
+}
+
+/* ---- while leading ---- */
+
+bool supervisor_measure_start(struct supervisor *supervisor)
+{
+    struct mg_err err;
+    mg_metric_set(supervisor->epoch_led, (double)supervisor->epoch);
+    /* Those that are watched for their own sake (sweep.c, watch.c) are watched already, and told here. */
+    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+        if (mg_broker_watch_queue(supervisor->broker, QUEUES[i], QUEUE_PERIOD_MS, on_queue_seen, supervisor,
+                                  &err) != MG_OK) {
+            mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", QUEUES[i]),
+                   MG_LOG_TEXT("reason", err.text));
+        }
+    }
+    if (supervisor->counting == NULL) {
+        return true;
+    }
+    if (supervisor->count_timer == NULL) {
+        supervisor->count_timer = mg_timer_create(supervisor->loop, count_ask, supervisor);
+    }
+    if (supervisor->count_timer == NULL) {
+        return false;
+    }
+    mg_timer_start(supervisor->count_timer, 0, 0);
+    return true;
+}
+
+void supervisor_measure_stop(struct supervisor *supervisor)
+{
+    if (supervisor->count_timer != NULL) {
+        mg_timer_stop(supervisor->count_timer);
+    }
+    counted_silence(supervisor);
+    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+        mg_queue_metrics_silence(&supervisor->queues[i]);
+    }
+    mg_metric_set(supervisor->violations, 0);
+    mg_metric_set(supervisor->sweep_lag, 0);
+    mg_metric_set(supervisor->held_back, 0);
+}

@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+"""alerts.py SOURCE-FOLDER: each rule of Prometheus fires when it should, and is silent while all is well.
+
+A system that is well is written down once, as series. For each rule there is what is different when it should fire; then
+this rule fires, with the words that people will read, and no other but those named. It would catch a rule that can never
+fire (a label that does not match), one that always does, a text that cannot be expanded, and a rule without a test or
+without a place in the runbook. promtool (Debian's package prometheus) does the reckoning.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+SOURCE = pathlib.Path(sys.argv[1])
+RULES = SOURCE / "deploy" / "observability" / "alerts.yml"
+RUNBOOK = "deploy/README.md"
+STEP_S, SAMPLES = 15, 120  # half an hour
+EVALUATED_AT = "29m"
+
+SCHEDULER = 'job="makegood",part="scheduler",instance="10.0.0.1:9100"'
+LEADER = 'job="makegood",part="supervisor",instance="10.0.0.2:9100"'
+STANDBY = 'job="makegood",part="supervisor",instance="10.0.0.3:9100"'
+AGENT = 'job="makegood",part="agent-payment",instance="10.0.0.4:9100"'
+PROCESSES = (SCHEDULER, LEADER, STANDBY, AGENT)
+WHERE = {"job": "makegood", "part": "scheduler", "instance": "10.0.0.1:9100"}
+
+
+def always(value):
+    return f"{value}x{SAMPLES}"
+
+
+def rising(by):
+    return f"0+{by}x{SAMPLES}"
+
+
+def each(name, value):
+    return {f"{name}{{{labels}}}": value for labels in PROCESSES}
+
+
+def histogram(name, labels, below):
+    """A rising histogram whose observations lie below `below`, or above all bounds."""
+    bounds = ("0.01", "1", "2.5", "+Inf")
+    rise = bounds.index(below)
+    return {f'{name}_bucket{{{labels},le="{bound}"}}': rising(9 if i >= rise else 0) for i, bound in enumerate(bounds)}
+
+
+WELL = {
+    **each("up", always(1)),
+    **each("makegood_broker_up", always(1)),
+    **each("process_open_fds", always(40)),
+    **each("process_max_fds", always(1024)),
+    **each("makegood_metrics_overflow_total", always(0)),
+    f"makegood_store_sessions{{{SCHEDULER}}}": always(1),
+    f"makegood_store_sessions{{{LEADER}}}": always(1),
+    f"makegood_supervisor_leading{{{LEADER}}}": always(1),
+    f"makegood_supervisor_leading{{{STANDBY}}}": always(0),
+    f"makegood_sweep_lag_seconds{{{LEADER}}}": always(0.4),
+    f"makegood_invariant_violations{{{LEADER}}}": always(0),
+    f"makegood_overdue_held_back{{{LEADER}}}": always(0),
+    f'makegood_alerts{{{LEADER},alert="order_error"}}': always(0),
+    f"makegood_statuses_owed{{{LEADER}}}": always(0),
+    f"makegood_status_owed_oldest_age_seconds{{{LEADER}}}": always(0),
+    f'makegood_orders_total{{{SCHEDULER},workflow="w",state="error"}}': always(3),  # of yesterday
+    f"makegood_poisoned_total{{{SCHEDULER}}}": always(0),
+    f"makegood_impossible_total{{{SCHEDULER}}}": always(0),
+    f'makegood_attempts_total{{{SCHEDULER},service="payment",kind="do"}}': rising(100),
+    f'makegood_expirations_total{{{SCHEDULER},service="payment"}}': rising(1),
+    f'makegood_agent_breaker_state{{{AGENT},service="payment"}}': always(0),
+    f'makegood_clock_skew_seconds{{{AGENT}}}': always(-0.02),
+    f'makegood_queue_messages{{{LEADER},queue="dead.letters"}}': always(0),
+    f'makegood_queue_messages{{{LEADER},queue="orders.intake"}}': always(50),
+    f'makegood_queue_oldest_age_seconds{{{LEADER},queue="orders.intake"}}': always(900),  # never seen empty, says who does not read it
+    f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="orders.intake"}}': always(1.5),
+    f'makegood_queue_messages{{{SCHEDULER},queue="agent.payment.requests"}}': always(20),
+    f'makegood_queue_consumers{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
+    f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
+    "rabbitmq_alarms_memory_used_watermark": always(0),
+    "rabbitmq_alarms_free_disk_space_watermark": always(0),
+    **histogram("makegood_store_call_seconds", SCHEDULER, "0.01"),
+    **histogram("makegood_publish_confirm_seconds", SCHEDULER, "0.01"),
+    **histogram("makegood_loop_lag_seconds", SCHEDULER, "0.01"),
+}
+
+# rule: what is different (None: the series is gone), the labels of the alert, its summary, other rules that fire with it.
+CASES = {
+    "MakegoodPartDown": ({f"up{{{AGENT}}}": always(0)}, {"job": "makegood", "part": "agent-payment", "instance": "10.0.0.4:9100"},
+                         "agent-payment at 10.0.0.4:9100 does not answer", ()),
+    "MakegoodNoScheduler": ({f"up{{{SCHEDULER}}}": None}, {}, "no scheduler runs", ()),
+    "MakegoodNoLeader": ({f"makegood_supervisor_leading{{{LEADER}}}": always(0)}, {}, "no supervisor leads", ()),
+    "MakegoodTwoLeaders": ({f"makegood_supervisor_leading{{{STANDBY}}}": always(1)}, {}, "2 supervisors believe that they lead", ()),
+    "MakegoodBrokerAway": ({f"makegood_broker_up{{{SCHEDULER}}}": always(0)}, WHERE,
+                           "scheduler at 10.0.0.1:9100 cannot use RabbitMQ", ()),
+    "MakegoodStoreAway": ({f"makegood_store_sessions{{{SCHEDULER}}}": always(0)}, WHERE,
+                          "scheduler at 10.0.0.1:9100 has no session of PostgreSQL", ()),
+    "MakegoodOrdersInError": ({f'makegood_orders_total{{{SCHEDULER},workflow="w",state="error"}}': rising(1)}, {},
+                              "orders went into error in the last 10 minutes", ()),
+    "MakegoodAlertOpen": ({f'makegood_alerts{{{LEADER},alert="order_error"}}': always(7)}, {"alert": "order_error"},
+                          "7 alerts order_error are open, and have been for 15 minutes", ()),
+    "MakegoodDeadLetters": ({f'makegood_queue_messages{{{LEADER},queue="dead.letters"}}': always(2)}, {},
+                            "2 messages were set aside", ()),
+    "MakegoodPoisoned": ({f"makegood_poisoned_total{{{SCHEDULER}}}": rising(1)}, {},
+                         "the database refuses the data of a message", ()),
+    "MakegoodImpossible": ({f"makegood_impossible_total{{{SCHEDULER}}}": rising(1)}, {},
+                           "something happened that no correct run brings about", ()),
+    "MakegoodInvariantViolation": ({f"makegood_invariant_violations{{{LEADER}}}": always(3)}, {},
+                                   "3 open orders have nothing that will move them", ()),
+    "MakegoodMassExpiry": ({f"makegood_overdue_held_back{{{LEADER}}}": always(250)}, {}, "250 overdue attempts are held back", ()),
+    "MakegoodSweepLate": ({f"makegood_sweep_lag_seconds{{{LEADER}}}": always(45)}, {},
+                          "deadlines are judged 45 s late", ()),
+    "MakegoodExpirations": ({f'makegood_expirations_total{{{SCHEDULER},service="payment"}}': rising(50)}, {"service": "payment"},
+                            "50% of the attempts at payment end without a reply", ()),
+    "MakegoodBreakerOpen": ({f'makegood_agent_breaker_state{{{AGENT},service="payment"}}': always(1)}, {"service": "payment"},
+                            "service payment is taken to be down", ()),
+    "MakegoodClockSkew": ({f"makegood_clock_skew_seconds{{{AGENT}}}": always(-1.5)},
+                          {"job": "makegood", "part": "agent-payment", "instance": "10.0.0.4:9100"},
+                          "the clock of agent-payment at 10.0.0.4:9100 is off by 1.5 s", ()),
+    "MakegoodBacklog": ({f'makegood_queue_messages{{{LEADER},queue="orders.intake"}}': always(20000)}, {"queue": "orders.intake"},
+                        "20000 messages wait in orders.intake", ()),
+    "MakegoodQueueOld": ({f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="orders.intake"}}': None},
+                         {"queue": "orders.intake"}, "messages wait in orders.intake for up to 15m 0s", ()),
+    "MakegoodServiceBehind": ({f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="agent.payment.requests"}}': always(90)},
+                              {"queue": "agent.payment.requests"}, "requests wait in agent.payment.requests for up to 1m 30s", ()),
+    "MakegoodServiceUnserved": ({f'makegood_queue_consumers{{{SCHEDULER},queue="agent.payment.requests"}}': always(0)},
+                                {"queue": "agent.payment.requests"}, "nobody takes requests from agent.payment.requests", ()),
+    "MakegoodStatusesOwed": ({f"makegood_status_owed_oldest_age_seconds{{{LEADER}}}": always(3600)}, {},
+                             "a status has not reached its client for 1h 0m 0s", ()),
+    "MakegoodFiguresMissing": ({f"makegood_statuses_owed{{{LEADER}}}": None}, {},
+                               "the leading supervisor cannot count what is open", ()),
+    "MakegoodSlowStore": (histogram("makegood_store_call_seconds", SCHEDULER, "+Inf"), {},
+                          "one database call in a hundred takes longer than 2.5 s", ()),
+    "MakegoodSlowBroker": (histogram("makegood_publish_confirm_seconds", SCHEDULER, "+Inf"), {},
+                           "one confirm in a hundred takes longer than 2.5 s", ()),
+    "MakegoodLoopLate": (histogram("makegood_loop_lag_seconds", SCHEDULER, "+Inf"), {"part": "scheduler", "instance": "10.0.0.1:9100"},
+                         "the loop of scheduler at 10.0.0.1:9100 is late by 2.5 s", ()),
+    "MakegoodDescriptorsShort": ({f"process_open_fds{{{SCHEDULER}}}": always(921.6)}, WHERE,
+                                 "scheduler at 10.0.0.1:9100 has used 90% of its file descriptors", ()),
+    "MakegoodMetricsOverflow": ({f"makegood_metrics_overflow_total{{{SCHEDULER}}}": rising(1)}, {},
+                                "a process has more series than it has room for", ()),
+    "RabbitMQAlarm": ({"rabbitmq_alarms_memory_used_watermark": always(1)}, {}, "RabbitMQ holds publishers back", ()),
+}
+
+
+def expectation(rule, case):
+    _, labels, summary, _ = case
+    annotations = {**rule["annotations"], "summary": summary}
+    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": annotations}
+
+
+def group_of(name, series, rules, firing):
+    """One group of promtool's: the series, and for every rule what is expected of it."""
+    looked_at = [{"eval_time": EVALUATED_AT, "alertname": rule,
+                  **({"exp_alerts": [expectation(rules[rule], CASES[rule])]} if rule in firing else {})} for rule in rules]
+    return {"name": name, "interval": f"{STEP_S}s", "alert_rule_test": looked_at,
+            "input_series": [{"series": key, "values": value} for key, value in series.items() if value is not None]}
+
+
+def promtool(*words):
+    done = subprocess.run(["promtool", *map(str, words)], capture_output=True, text=True, timeout=100, check=False)
+    return [] if done.returncode == 0 else [f"promtool {words[0]} {words[1]}:\n{done.stdout}{done.stderr}"]
+
+
+def runbook_findings(rules):
+    text = (SOURCE / RUNBOOK).read_text(encoding="utf-8")
+    section = text.split("\n## Runbook\n", 1)[-1].split("\n## ", 1)[0]
+    headings = re.findall(r"^### (\w+)$", section, re.MULTILINE)
+    for name in sorted(set(rules) ^ set(headings)):
+        yield f"{RUNBOOK}: the runbook and the rules do not both have {name}"
+    for name, rule in rules.items():
+        if rule["annotations"].get("runbook_url") != f"{RUNBOOK}#{name.lower()}":
+            yield f"{name}: its runbook_url is not {RUNBOOK}#{name.lower()}"
+
+
+def main():
+    rules = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]}
+    findings = list(runbook_findings(rules)) + promtool("check", "rules", RULES)
+    findings += [f"there is no test of the rule {name}" for name in sorted(set(rules) ^ set(CASES))]
+    if not findings:
+        groups = [group_of("all is well", WELL, rules, ())]
+        groups += [group_of(name, {**WELL, **CASES[name][0]}, rules, (name, *CASES[name][3])) for name in rules]
+        for name, (different, *_) in CASES.items():
+            findings += [f"{name}: {key} is no series of a system that is well" for key in different if key not in WELL]
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "tests.yml"
+            path.write_text(yaml.safe_dump({"rule_files": [str(RULES.resolve())], "evaluation_interval": f"{STEP_S}s",
+                                            "tests": groups}, sort_keys=False), encoding="utf-8")
+            findings += promtool("test", "rules", path)
+    for finding in findings:
+        print(finding)
+    print(f"{len(rules)} rules, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+/* What the scheduler tells of its orders: counted once, when it is stored, under the names of its services.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+static struct mg_buf page;
+
+static bool shows(const char *line)
+{
+    mg_buf_clear(&page);
+    mg_metrics_render(stage_scheduler->metrics, &page);
+    return strstr(page.data, line) != NULL;
+}
+
+static void set_up(void)
+{
+    mg_buf_init(&page, 1 << 20);
+    stage_start();
+}
+
+static void tear_down(void)
+{
+    stage_finish();
+    mg_buf_finish(&page);
+}
+
+static void reply(const char *step, const char *outcome)
+{
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = step, .attempt = 1, .outcome = outcome});
+}
+
+/* Would catch: a figure that nobody counts any more, or under another name. */
+START_TEST(an_order_leaves_its_figures)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert(shows("\nmakegood_attempts_total{service=\"inventory\",kind=\"do\"} 1\n"));
+    ck_assert(shows("\nmakegood_attempts_total{service=\"payment\",kind=\"do\"} 0\n"));
+    ck_assert(shows("\nmakegood_step_seconds_count{service=\"inventory\"} 0\n"));
+    reply("reserve", "done");
+    stage_settle();
+    reply("charge", "done");
+    stage_settle();
+    ck_assert(shows("\nmakegood_submissions_total{outcome=\"accepted\"} 1\n"));
+    ck_assert(shows("\nmakegood_orders_total{workflow=\"two\",state=\"processing\"} 1\n"));
+    ck_assert(shows("\nmakegood_orders_total{workflow=\"two\",state=\"processed\"} 1\n"));
+    ck_assert(shows("\nmakegood_outcomes_total{service=\"payment\",outcome=\"done\"} 1\n"));
+    ck_assert(shows("\nmakegood_step_seconds_count{service=\"inventory\"} 1\n"));
+    ck_assert(shows("\nmakegood_step_seconds_bucket{service=\"payment\",le=\"1\"} 1\n"));
+    ck_assert(shows("\nmakegood_statuses_sent_total{status=\"accepted\"} 1\n"));
+    ck_assert(shows("\nmakegood_statuses_sent_total{status=\"processed\"} 1\n"));
+    ck_assert(shows("\nmakegood_batch_causes_sum 3\n"));
+    ck_assert(shows("\nmakegood_commit_seconds_count 3\n"));
+}
+END_TEST
+
+/* Would catch: repeats and refusals counted as orders. */
+START_TEST(submissions_are_told_apart)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit_from("o1", "[15.00]", "client", false);
+    stage_settle();
+    ck_assert(shows("\nmakegood_submissions_total{outcome=\"accepted\"} 1\n"));
+    ck_assert(shows("\nmakegood_submissions_total{outcome=\"repeated\"} 1\n"));
+    ck_assert(shows("\nmakegood_submissions_total{outcome=\"rejected\"} 1\n"));
+    ck_assert(shows("\nmakegood_statuses_sent_total{status=\"rejected\"} 1\n"));
+}
+END_TEST
+
+/* Would catch: a decision that another instance overtook, counted with the one that took its place. */
+START_TEST(what_is_decided_again_counts_once)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_store.next_commit = FAKE_COMMIT_CONFLICT;
+    reply("reserve", "done");
+    stage_settle();
+    ck_assert(shows("\nmakegood_conflicts_total 1\n"));
+    ck_assert(shows("\nmakegood_outcomes_total{service=\"inventory\",outcome=\"done\"} 1\n"));
+    ck_assert(shows("\nmakegood_step_seconds_count{service=\"inventory\"} 1\n"));
+    ck_assert(shows("\nmakegood_attempts_total{service=\"payment\",kind=\"do\"} 1\n"));
+    reply("reserve", "done"); /* an old one: it ends nothing */
+    stage_settle();
+    ck_assert(shows("\nmakegood_outcomes_total{service=\"inventory\",outcome=\"done\"} 1\n"));
+}
+END_TEST
+
+/* Would catch: the second copy of a request counted as a second attempt. */
+START_TEST(a_request_that_goes_out_again_is_one_attempt)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit("o1", true);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    ck_assert(shows("\nmakegood_attempts_total{service=\"inventory\",kind=\"do\"} 1\n"));
+}
+END_TEST
+
+/* Would catch: queues of which nothing is told. */
+START_TEST(its_queues_are_told_of)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert(!shows("makegood_queue_messages{")); /* nobody has seen one yet */
+    fake_broker.queue_ready = 4;
+    fake_broker.queue_consumers = 2;
+    fake_broker_seen();
+    ck_assert(shows("\nmakegood_queue_messages{queue=\"orders.intake\"} 4\n"));
+    ck_assert(shows("\nmakegood_queue_messages{queue=\"scheduler.replies\"} 4\n"));
+    ck_assert(shows("\nmakegood_queue_consumers{queue=\"agent.payment.requests\"} 2\n"));
+    ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"agent.payment.requests.high\"} 0\n"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler measure");
+    TCase *tests = tcase_create("measure");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, an_order_leaves_its_figures);
+    tcase_add_test(tests, submissions_are_told_apart);
+    tcase_add_test(tests, what_is_decided_again_counts_once);
+    tcase_add_test(tests, a_request_that_goes_out_again_is_one_attempt);
+    tcase_add_test(tests, its_queues_are_told_of);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

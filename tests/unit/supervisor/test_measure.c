@@ -1,0 +1,190 @@
+/* What the leader tells of the system: counted by it alone, seldom, and never an old number. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakes.h"
+
+static struct supervisor *supervisor;
+static struct mg_buf page;
+
+static void setup(void)
+{
+    supervisor = fake_start();
+    mg_buf_init(&page, 1 << 20);
+}
+
+static void teardown(void)
+{
+    mg_buf_finish(&page);
+    fake_finish();
+}
+
+static bool shows(const char *line)
+{
+    mg_buf_clear(&page);
+    mg_metrics_render(supervisor->metrics, &page);
+    return strstr(page.data, line) != NULL;
+}
+
+static const char *const FIGURES[][FAKE_FIGURE_COLUMNS] = {
+    {"orders", "processing", "two", "12", "61000"},
+    {"orders", "processing", "three", "3", "90500"},
+    {"orders", "compensating", "three", "1", "4000"},
+    {"alerts", "order_error", "", "7", "3600000"},
+    {"owed", "", "", "2", "1500"},
+};
+
+/* Would catch: a process that counts beside the leader. */
+START_TEST(only_the_leader_counts)
+{
+    fake_pass(50);
+    fake_answer_lead(false, 0);
+    fake_pass(60000);
+    ck_assert_int_eq(fake.counts, 0);
+    ck_assert(!shows("makegood_alerts{"));
+    ck_assert(!shows("makegood_queue_messages{"));
+}
+END_TEST
+
+/* Would catch: a figure under another name, of another unit, or one that keeps what it was. */
+START_TEST(what_was_counted_is_shown)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_answer_count(FIGURES, 5);
+    ck_assert(shows("\nmakegood_orders{workflow=\"two\",state=\"processing\"} 12\n"));
+    ck_assert(shows("\nmakegood_orders{workflow=\"three\",state=\"processing\"} 3\n"));
+    ck_assert(shows("\nmakegood_order_oldest_age_seconds{state=\"processing\"} 90.5\n"));
+    ck_assert(shows("\nmakegood_order_oldest_age_seconds{state=\"pending\"} 0\n"));
+    ck_assert(shows("\nmakegood_alerts{alert=\"order_error\"} 7\n"));
+    ck_assert(shows("\nmakegood_alerts{alert=\"dead_letter\"} 0\n"));
+    ck_assert(shows("\nmakegood_alert_oldest_age_seconds{alert=\"order_error\"} 3600\n"));
+    ck_assert(shows("\nmakegood_statuses_owed 2\n"));
+    ck_assert(shows("\nmakegood_status_owed_oldest_age_seconds 1.5\n"));
+    ck_assert(shows("\nmakegood_supervisor_epoch 7\n"));
+
+    fake_pass_quietly(16000); /* a workflow that has no open order any more has none, not as many as before */
+    ck_assert_int_eq(fake.counts, 2);
+    fake_answer_count(FIGURES, 1);
+    ck_assert(shows("\nmakegood_orders{workflow=\"three\",state=\"processing\"} 0\n"));
+    ck_assert(shows("\nmakegood_order_oldest_age_seconds{state=\"processing\"} 61\n"));
+}
+END_TEST
+
+/* Would catch: numbers that stand on the page for hours after the last count. */
+START_TEST(what_cannot_be_counted_is_not_shown)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_answer_count(FIGURES, 5);
+    fake_pass_quietly(16000);
+    fake_answer_count_failed();
+    ck_assert(!shows("makegood_orders{"));
+    ck_assert(!shows("makegood_statuses_owed 2"));
+    fake_pass_quietly(16000);
+    fake_answer_count(FIGURES, 5);
+    ck_assert(shows("\nmakegood_orders{workflow=\"two\",state=\"processing\"} 12\n"));
+}
+END_TEST
+
+/* Would catch: figures of two processes that add up. */
+START_TEST(who_leads_no_more_shows_nothing)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_answer_count(FIGURES, 5);
+    fake_queue_seen("orders.intake", 9, 1);
+    ck_assert(shows("\nmakegood_queue_messages{queue=\"orders.intake\"} 9\n"));
+    supervisor_lead_session(supervisor, false, "gone");
+    ck_assert(!shows("makegood_orders{"));
+    ck_assert(!shows("makegood_queue_messages{"));
+    fake_queue_seen("orders.intake", 9, 1); /* which is still watched */
+    ck_assert(!shows("makegood_queue_messages{"));
+    fake_pass(60000);
+    ck_assert_int_eq(fake.counts, 1);
+}
+END_TEST
+
+/* Would catch: a database that is slow, and is asked all the more. */
+START_TEST(a_slow_count_is_made_seldom)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(1000);
+    fake_answer_count(FIGURES, 1); /* it took a second: for fifty it rests */
+    fake_pass_quietly(49000);
+    ck_assert_int_eq(fake.counts, 1);
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.counts, 2);
+}
+END_TEST
+
+/* Would catch: dead letters that lie for days and look as if they came now. */
+START_TEST(the_age_of_a_queue_is_since_it_was_empty)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("dead.letters", 0, 0);
+    fake_pass(5000);
+    fake_queue_seen("dead.letters", 2, 0);
+    fake_pass(60000);
+    fake_queue_seen("dead.letters", 2, 0);
+    ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 65\n"));
+    fake_queue_seen("dead.letters", 0, 0);
+    ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 0\n"));
+}
+END_TEST
+
+/* Would catch: a violation that no scrape ever sees, since the next sweep says zero again. */
+START_TEST(a_violation_is_shown_long_enough)
+{
+    struct mg_due due = {.ask = MG_CAUSE_NUDGE, .version = 2, .is_stuck = true, .order_id = "o-1"};
+    fake_lead(100);
+    fake_answer_sweep(&due, 1);
+    fake_pass_quietly(10000);
+    ck_assert(shows("\nmakegood_invariant_violations 1\n"));
+    fake_pass_quietly(10000);
+    ck_assert(shows("\nmakegood_invariant_violations 0\n"));
+    ck_assert(shows("\nmakegood_invariant_violations_found_total 1\n"));
+}
+END_TEST
+
+/* Would catch: deadlines that nobody judges, or a service that is away and looks like that. */
+START_TEST(the_lag_is_that_of_the_deadline_found_latest)
+{
+    struct mg_due dues[] = {{.ask = MG_CAUSE_DUE, .order_id = "o-1", .step = "a", .attempt = 1},
+                            {.ask = MG_CAUSE_OVERDUE, .order_id = "o-2", .step = "a", .attempt = 1},
+                            {.ask = MG_CAUSE_OWED, .order_id = "o-3"}};
+    fake_lead(100);
+    dues[0].due_at_ms = fake_database_ms() - 3600000; /* parked for an hour, as it should be */
+    dues[1].due_at_ms = fake_database_ms() - 40000;
+    fake_answer_sweep(dues, 3);
+    ck_assert(shows("\nmakegood_sweep_lag_seconds 40\n"));
+    fake_pass_quietly(10000);
+    ck_assert(shows("\nmakegood_sweep_lag_seconds 40\n"));
+    fake_pass_quietly(10000);
+    ck_assert(shows("\nmakegood_sweep_lag_seconds 0\n"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor measure");
+    TCase *tests = tcase_create("measure");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, only_the_leader_counts);
+    tcase_add_test(tests, what_was_counted_is_shown);
+    tcase_add_test(tests, what_cannot_be_counted_is_not_shown);
+    tcase_add_test(tests, who_leads_no_more_shows_nothing);
+    tcase_add_test(tests, a_slow_count_is_made_seldom);
+    tcase_add_test(tests, the_age_of_a_queue_is_since_it_was_empty);
+    tcase_add_test(tests, a_violation_is_shown_long_enough);
+    tcase_add_test(tests, the_lag_is_that_of_the_deadline_found_latest);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
