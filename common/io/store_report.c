@@ -94,6 +94,7 @@ static const struct {
         "report_counts",
         "SELECT process_state AS state, count(*) AS orders FROM order_process"
         " GROUP BY process_state ORDER BY process_state"}, 0},
+    /* An order in error that still has an attempt under way has a wake_at, the others have none: so none counts. */
     [MG_REPORT_FIGURES] = {{
         "report_figures",
         "WITH orders AS MATERIALIZED (SELECT process_state, workflow, created_at FROM order_process"
@@ -103,7 +104,8 @@ static const struct {
         " owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY order_id, version"
         "  LIMIT " FIGURES_MAX ")"
         " SELECT 'orders' AS figure, process_state::text AS word, workflow, count(*) AS number,"
-        "  " AGE_MS("min(created_at)") " AS oldest_ms FROM orders GROUP BY process_state, workflow"
+        "  " AGE_MS("min(created_at)") " AS oldest_ms FROM orders"
+        "  WHERE process_state <> 'error' GROUP BY process_state, workflow"
         " UNION ALL SELECT 'alerts', code::text, '', count(*), " AGE_MS("min(opened_at)") " FROM alerts"
         "  GROUP BY code"
         " UNION ALL SELECT 'owed', '', '', count(*), " AGE_MS("min(at)") " FROM owed"

@@ -42,9 +42,9 @@ struct mg_item {
     int outcome;            /* what became of it (batch.c) */
 
     /* for the metrics, once it is stored (measure.c) */
-    bool is_new;             /* it made its order */
-    struct mg_gate *service; /* whose attempt it ended; NULL: none's */
-    int64_t attempt_ms;      /* how long that took */
+    enum mg_submitted submitted; /* of a submission */
+    struct mg_gate *service;     /* whose attempt it ended; NULL: none's */
+    int64_t attempt_ms;          /* how long that took */
 };
 
 /* An order with all causes of the batch applied to it. */

@@ -43,7 +43,7 @@ static void labelled_init(struct mg_counters *counters, struct mg_metrics *metri
                                             [MG_SUBMITTED_REPEATED] = "repeated",
                                             [MG_SUBMITTED_REJECTED] = "rejected"};
     char labels[96];
-    for (int i = 0; i < MG_SUBMITTED_COUNT; i++) {
+    for (int i = MG_SUBMITTED_ACCEPTED; i < MG_SUBMITTED_COUNT; i++) {
         snprintf(labels, sizeof(labels), "outcome=\"%s\"", SUBMITTED[i]);
         counters->submissions[i] =
             mg_metrics_series(metrics, MG_COUNTER, "makegood_submissions_total", labels,

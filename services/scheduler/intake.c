@@ -112,7 +112,6 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
         free(send);
         return MG_END_LEAVE;
     }
-    mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REJECTED], 1);
     if (is_told) {
         mg_send_list_add(list, status);
     }
@@ -125,9 +124,18 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
 {
     struct mg_send_list list = {NULL, NULL};
     enum mg_end end = refusal_make(batch, work, order_id, reason, &list);
+    if (end != MG_END_LEAVE) {
+        mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REJECTED], 1);
+    }
     mg_outbox_add(batch->scheduler, &list);
     mg_work_settle(batch->scheduler, work, end);
     return false;
+}
+
+static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char *reason)
+{
+    item->end = refusal_make(batch, item->work, item->order_id, reason, &item->fold->sends);
+    item->submitted = item->end != MG_END_LEAVE ? MG_SUBMITTED_REJECTED : MG_SUBMITTED_NOTHING;
 }
 
 /* Law 8: as submitted, else from sender and message. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory.
@@ -265,7 +273,8 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1, .retry_after_ms = -1};
-    item->is_new = mg_fold_cause(batch, item, &cause, story_of(batch)) == MG_GO; /* a new order goes */
+    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* a new order goes */
+    item->submitted = MG_SUBMITTED_ACCEPTED;
 }
 
 /* What the client was told of the state in which its order is, by this batch or before: it is told the same
@@ -303,10 +312,8 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     const struct mg_delivery *delivery = item->work->delivery;
     struct mg_order_record *record = item->fold->record;
     if (memcmp(record->digest, item->digest, sizeof(record->digest)) != 0) {
-        item->end =
-            refusal_make(batch, item->work, item->order_id,
-                         "conflict: another order has this order_id; give the new one an id of its own",
-                         &item->fold->sends);
+        item_refuse(batch, item,
+                    "conflict: another order has this order_id; give the new one an id of its own");
         return;
     }
     if (mg_fold_is_known(batch, item)) {
@@ -319,7 +326,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     mg_metric_add(batch->scheduler->counters.duplicates, 1);
-    mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REPEATED], 1);
+    item->submitted = MG_SUBMITTED_REPEATED;
     if (!is_awaited) {
         return;
     }
@@ -348,6 +355,6 @@ void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
             snprintf(reason, sizeof(reason), "/workflow: no workflow \"%s\" of version %lld has been loaded",
                      item->submission->workflow, (long long)item->submission->workflow_version);
         }
-        item->end = refusal_make(batch, item->work, item->order_id, reason, &item->fold->sends);
+        item_refuse(batch, item, reason);
     }
 }

@@ -35,8 +35,8 @@ void mg_fold_measure(const struct mg_fold *fold)
 
 void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item)
 {
-    if (item->is_new) {
-        mg_metric_add(scheduler->counters.submissions[MG_SUBMITTED_ACCEPTED], 1);
+    if (item->submitted != MG_SUBMITTED_NOTHING) {
+        mg_metric_add(scheduler->counters.submissions[item->submitted], 1);
     }
     if (item->service == NULL) {
         return;

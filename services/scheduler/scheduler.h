@@ -221,11 +221,17 @@ struct mg_owed_mark;
 struct mg_agent_report;
 
 /* What became of a submission. */
-enum mg_submitted { MG_SUBMITTED_ACCEPTED, MG_SUBMITTED_REPEATED, MG_SUBMITTED_REJECTED, MG_SUBMITTED_COUNT };
+enum mg_submitted {
+    MG_SUBMITTED_NOTHING, /* it came again, or is left to another */
+    MG_SUBMITTED_ACCEPTED,
+    MG_SUBMITTED_REPEATED,
+    MG_SUBMITTED_REJECTED,
+    MG_SUBMITTED_COUNT
+};
 
 struct mg_counters {
     struct mg_metric *causes[MG_CAUSE_COUNT][MG_IMPOSSIBLE + 1];
-    struct mg_metric *submissions[MG_SUBMITTED_COUNT];
+    struct mg_metric *submissions[MG_SUBMITTED_COUNT]; /* of nothing: none */
     struct mg_metric *statuses[MG_STATUS_COUNT];
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];

@@ -103,12 +103,12 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     return class;
 }
 
-/* The session that leads has been given the new DSN, or has said what is wrong with it. */
+/* What the session that leads has taken; it has said what it would not take. */
 static void supervisor_reload(struct mg_process *process)
 {
     struct mg_err err;
     if (mg_store_set_dsn(supervisor.counting, process->options.pg_dsn, &err) != MG_OK) {
-        return;
+        mg_log(MG_LOG_WARN, "counting goes on with the DSN as it was", MG_LOG_TEXT("reason", err.text));
     }
 }
 

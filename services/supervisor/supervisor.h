@@ -17,7 +17,7 @@
 
 /* Queues that belong to no service. */
 #define SUPERVISOR_QUEUES 7
-/* Series of what is counted: seven states of each workflow, and some twenty others. */
+/* Series of what is counted: three states of each workflow, and some fifty others. */
 #define SUPERVISOR_COUNTED_MAX 1024
 
 struct supervisor_options {
