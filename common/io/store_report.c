@@ -8,8 +8,8 @@
 
 /* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
 #define ROWS_MAX "10000"
-/* Of what is open so many are counted, through an index each: a tenth of a second at most. Who has more open
- * orders knows without a number. */
+/* Of what is open so many are counted, through an index each: some tenths of a second at most. Who has more
+ * open orders knows without a number. */
 #define FIGURES_MAX  "100000"
 #define AGE_MS(time) "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
 

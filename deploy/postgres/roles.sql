@@ -45,7 +45,7 @@ CREATE TEMPORARY TABLE wanted_role (name text, password text, session_limit inte
 INSERT INTO wanted_role VALUES
     ('makegood_owner',      :'owner',       4),
     ('makegood_scheduler',  :'scheduler',  40),
-    ('makegood_supervisor', :'supervisor',  8),
+    ('makegood_supervisor', :'supervisor', 12),
     ('makegood_operator',   :'operator',   16),
     ('makegood_reader',     :'reader',     16);
 

@@ -20,6 +20,9 @@
 #define COUNT_PERIOD_MS 15000
 #define COUNT_SHARE     50
 #define QUEUE_PERIOD_MS 1000
+/* Of a state or an alert; and the labels that a row may have. */
+#define WORD_SIZE   64
+#define LABELS_SIZE (MG_NAME_MAX + WORD_SIZE + 32)
 
 static const char *const QUEUES[SUPERVISOR_QUEUES] = {
     MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES, MG_QUEUE_COMMANDS,
@@ -52,7 +55,7 @@ static struct mg_metric *counted(struct supervisor *supervisor, const char *name
 
 static struct mg_metric *orders_series(struct supervisor *supervisor, const char *workflow, const char *state)
 {
-    char labels[2 * MG_NAME_MAX + 64];
+    char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", workflow, state);
     return counted(supervisor, "makegood_orders", labels,
                    "orders that are open; at most 100000 of all are counted");
@@ -60,7 +63,7 @@ static struct mg_metric *orders_series(struct supervisor *supervisor, const char
 
 static struct mg_metric *orders_oldest_series(struct supervisor *supervisor, const char *state)
 {
-    char labels[64];
+    char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "state=\"%s\"", state);
     return counted(supervisor, "makegood_order_oldest_age_seconds", labels,
                    "how long ago the oldest of the open orders was submitted");
@@ -68,14 +71,14 @@ static struct mg_metric *orders_oldest_series(struct supervisor *supervisor, con
 
 static struct mg_metric *alerts_series(struct supervisor *supervisor, const char *alert)
 {
-    char labels[64];
+    char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "alert=\"%s\"", alert);
     return counted(supervisor, "makegood_alerts", labels, "alerts that are open: makegood alert list");
 }
 
 static struct mg_metric *alerts_oldest_series(struct supervisor *supervisor, const char *alert)
 {
-    char labels[64];
+    char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "alert=\"%s\"", alert);
     return counted(supervisor, "makegood_alert_oldest_age_seconds", labels,
                    "how long the oldest of the open alerts has been open");
@@ -173,7 +176,7 @@ static double number_of(const struct mg_rows *rows, int row, int column)
 
 static void figure_set(struct supervisor *supervisor, const struct mg_rows *rows, int row)
 {
-    char figure[16], word[64], workflow[MG_NAME_MAX + 1];
+    char figure[16], word[WORD_SIZE], workflow[MG_NAME_MAX + 1];
     text_of(rows, row, COLUMN_FIGURE, figure, sizeof(figure));
     text_of(rows, row, COLUMN_WORD, word, sizeof(word));
     text_of(rows, row, COLUMN_WORKFLOW, workflow, sizeof(workflow));
