@@ -75,7 +75,9 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
                                               .name = "makegood-supervisor counting",
                                               .is_unsafe_durability_allowed =
                                                   store.is_unsafe_durability_allowed,
-                                              .statement_timeout = COUNT_TIMEOUT};
+                                              .statement_timeout = COUNT_TIMEOUT,
+                                              .on_state = supervisor_count_session,
+                                              .arg = &supervisor};
     struct mg_broker_options broker = {
         .address = process->options.broker,
         .name = "makegood-supervisor",

@@ -232,6 +232,15 @@ static void count_ask(void *arg)
     mg_store_report(supervisor->counting, MG_REPORT_FIGURES, NULL, 0, count_answered, supervisor);
 }
 
+void supervisor_count_session(void *arg, bool is_up, const char *reason)
+{
+    struct supervisor *supervisor = arg;
+    (void)reason;
+    if (is_up && supervisor->is_leader && supervisor->count_timer != NULL) {
+        mg_timer_start(supervisor->count_timer, 0, 0);
+    }
+}
+
 /* ---- queues ---- */
 
 void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready, int64_t consumers)
@@ -274,7 +283,11 @@ bool supervisor_measure_start(struct supervisor *supervisor)
     if (supervisor->count_timer == NULL) {
         return false;
     }
-    mg_timer_start(supervisor->count_timer, 0, 0);
+    /* A session that is only about to begin says when it has; one that does not begin is told as a failure.
+     */
+    char reason[256];
+    bool is_up = mg_store_is_up(supervisor->counting, reason, sizeof(reason));
+    mg_timer_start(supervisor->count_timer, is_up ? 0 : COUNT_PERIOD_MS, 0);
     return true;
 }
 

@@ -117,6 +117,7 @@ void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
 bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 void supervisor_measure_stop(struct supervisor *supervisor);  /* it leads no more: others know better */
+void supervisor_count_session(void *arg, bool is_up, const char *reason); /* on_state of `counting` */
 void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready,
                            int64_t consumers);
 

@@ -21,7 +21,7 @@ struct fake_world {
 
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
-    bool is_count_open;
+    bool is_count_open, is_counting_away;
     int tries, sweeps, wakes, writes, resigned, kept, counts;
     struct mg_sweep_options asked; /* by the last sweep */
     struct mg_alert_write alerts[WATCHED_COUNT];

@@ -88,6 +88,33 @@ START_TEST(what_cannot_be_counted_is_not_shown)
 }
 END_TEST
 
+/* Would catch: a warning at each start, and no figures for a quarter of a minute, since one session came
+ * first. */
+START_TEST(its_session_is_waited_for)
+{
+    fake.is_counting_away = true;
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(10000);
+    ck_assert_int_eq(fake.counts, 0);
+    fake.is_counting_away = false;
+    supervisor_count_session(supervisor, true, "");
+    fake_pass_quietly(1);
+    ck_assert_int_eq(fake.counts, 1);
+}
+END_TEST
+
+/* Would catch: a session that never comes, of which nobody says a word. */
+START_TEST(a_session_that_does_not_come_is_a_count_that_fails)
+{
+    fake.is_counting_away = true;
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(15100);
+    ck_assert_int_eq(fake.counts, 1);
+}
+END_TEST
+
 /* Would catch: figures of two processes that add up. */
 START_TEST(who_leads_no_more_shows_nothing)
 {
@@ -176,6 +203,8 @@ int main(void)
     tcase_add_test(tests, only_the_leader_counts);
     tcase_add_test(tests, what_was_counted_is_shown);
     tcase_add_test(tests, what_cannot_be_counted_is_not_shown);
+    tcase_add_test(tests, its_session_is_waited_for);
+    tcase_add_test(tests, a_session_that_does_not_come_is_a_count_that_fails);
     tcase_add_test(tests, who_leads_no_more_shows_nothing);
     tcase_add_test(tests, a_slow_count_is_made_seldom);
     tcase_add_test(tests, the_age_of_a_queue_is_since_it_was_empty);
