@@ -1,0 +1,142 @@
+/* See trace.h. */
+#include "base/trace.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+
+/* "00-<trace id>-<parent id>-<flags>": where each begins. */
+enum { AT_VERSION = 0, AT_TRACE = 3, AT_PARENT = 36, AT_FLAGS = 53, TRACEPARENT_LEN = 55 };
+
+#define SHARE_BITS 56
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; /* capitals are none (§3.2.2) */
+}
+
+static bool hex_read(const char *text, size_t size, uint8_t *ret_bytes)
+{
+    for (size_t i = 0; i < size; i++) {
+        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        ret_bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+static char *hex_write(const uint8_t *bytes, size_t size, char *at)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        *at++ = DIGITS[bytes[i] >> 4];
+        *at++ = DIGITS[bytes[i] & 15];
+    }
+    return at;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != 0) return false;
+    return true;
+}
+
+bool mg_trace_parse(struct mg_slice text, struct mg_trace *ret_trace)
+{
+    struct mg_trace trace;
+    uint8_t version, flags;
+    if (text.data == NULL || text.len < TRACEPARENT_LEN) return false;
+    const char *at = text.data;
+    if (at[AT_TRACE - 1] != '-' || at[AT_PARENT - 1] != '-' || at[AT_FLAGS - 1] != '-') return false;
+    if (!hex_read(at + AT_VERSION, 1, &version) ||
+        !hex_read(at + AT_TRACE, MG_TRACE_ID_SIZE, trace.trace_id) ||
+        !hex_read(at + AT_PARENT, MG_SPAN_ID_SIZE, trace.parent_id) || !hex_read(at + AT_FLAGS, 1, &flags))
+        return false;
+    /* ff is forbidden; 00 ends here, and what a later version adds stands behind another dash (§4.3). */
+    if (version == 0xff || (version == 0 && text.len != TRACEPARENT_LEN)) return false;
+    if (text.len > TRACEPARENT_LEN && at[TRACEPARENT_LEN] != '-') return false;
+    if (is_zero(trace.trace_id, MG_TRACE_ID_SIZE) || is_zero(trace.parent_id, MG_SPAN_ID_SIZE)) return false;
+    trace.flags = flags & (MG_TRACE_SAMPLED | MG_TRACE_RANDOM);
+    *ret_trace = trace;
+    return true;
+}
+
+void mg_trace_write(const struct mg_trace *trace, char ret_text[MG_TRACEPARENT_SIZE])
+{
+    const uint8_t version = 0, flags = (uint8_t)trace->flags;
+    char *at = hex_write(&version, 1, ret_text);
+    *at++ = '-';
+    at = hex_write(trace->trace_id, MG_TRACE_ID_SIZE, at);
+    *at++ = '-';
+    at = hex_write(trace->parent_id, MG_SPAN_ID_SIZE, at);
+    *at++ = '-';
+    at = hex_write(&flags, 1, at);
+    *at = '\0';
+}
+
+void mg_trace_of_order(const char *order_id, struct mg_trace *ret_trace)
+{
+    uint8_t digest[MG_SHA256_SIZE];
+    mg_sha256(mg_slice_of(order_id), digest);
+    *ret_trace = (struct mg_trace){.flags = 0};
+    memcpy(ret_trace->trace_id, digest, MG_TRACE_ID_SIZE);
+}
+
+/* Digits and, if need be, a point and digits: a number that reads the same everywhere. */
+bool mg_trace_threshold_parse(const char *share, uint64_t *ret_threshold)
+{
+    double value = 0, unit = 1;
+    bool is_behind_point = false;
+    for (const char *at = share; *at != '\0'; at++) {
+        bool is_point = *at == '.' && at > share && at[1] != '\0' && !is_behind_point;
+        if (!is_point && (*at < '0' || *at > '9')) return false;
+        is_behind_point = is_behind_point || is_point;
+        if (is_point) continue;
+        unit = is_behind_point ? unit / 10 : 1;
+        value = is_behind_point ? value + unit * (*at - '0') : value * 10 + (*at - '0');
+    }
+    if (share[0] == '\0' || value > 1) return false;
+    *ret_threshold = (uint64_t)((1 - value) * (double)(UINT64_C(1) << SHARE_BITS));
+    return true;
+}
+
+bool mg_trace_is_chosen(const struct mg_trace *trace, uint64_t threshold)
+{
+    uint64_t randomness = 0;
+    for (int i = MG_TRACE_ID_SIZE - SHARE_BITS / 8; i < MG_TRACE_ID_SIZE; i++)
+        randomness = randomness << 8 | trace->trace_id[i];
+    return randomness >= threshold;
+}
+
+void mg_span_id(const char *what, const char *identity, uint8_t ret_id[MG_SPAN_ID_SIZE])
+{
+    char text[512]; /* an order's id and a step's name have an end far below */
+    uint8_t digest[MG_SHA256_SIZE];
+    int len = snprintf(text, sizeof text, "%s/%s", what, identity); /* no identity holds a slash */
+    assert(len > 0 && (size_t)len < sizeof text);
+    mg_sha256((struct mg_slice){text, (size_t)len}, digest);
+    memcpy(ret_id, digest, MG_SPAN_ID_SIZE);
+    if (is_zero(ret_id, MG_SPAN_ID_SIZE)) ret_id[MG_SPAN_ID_SIZE - 1] = 1; /* zero means: none */
+}
+
+static struct mg_span_attribute *attribute_add(struct mg_span *span, const char *name)
+{
+    assert(span->attribute_count < MG_SPAN_ATTRIBUTES_MAX);
+    struct mg_span_attribute *attribute = &span->attributes[span->attribute_count++];
+    *attribute = (struct mg_span_attribute){.name = name};
+    return attribute;
+}
+
+void mg_span_put_text(struct mg_span *span, const char *name, const char *text)
+{
+    attribute_add(span, name)->text = text;
+}
+
+void mg_span_put_number(struct mg_span *span, const char *name, int64_t number)
+{
+    attribute_add(span, name)->number = number;
+}
