@@ -1,15 +1,13 @@
 /*
- * Reads a service file with the defaults that proto/service.schema.json documents. The URL is judged by
- * libcurl, which will also use it: a check by another parser would be a check of another URL.
+ * Reads a service file with the defaults that proto/service.schema.json documents.
  */
 #include "wire/service.h"
 
-#include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host.h"
 #include "base/secret.h"
+#include "wire/http_url.h"
 #include "wire/reply.h"
 #include "wire/service_read.h"
 
@@ -65,61 +63,33 @@ static bool open_part(const struct mg_json_object *object, const char *name, con
     return mg_json_object_open(ret_part, object->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
 }
 
-static bool has_part(CURLU *url, CURLUPart part)
-{
-    char *text = NULL;
-    bool has = curl_url_get(url, part, &text, 0) == CURLUE_OK && text != NULL;
-    curl_free(text);
-    return has;
-}
-
 /* What is wrong with the URL, or NULL. */
-static const char *url_fault(CURLU *url, const char *text)
+static const char *url_fault(const char *text, enum mg_class class, const struct mg_http_url *url)
 {
-    char *scheme = NULL;
-
     if (strpbrk(text, "?#") != NULL)
         return "a service's URL has no query and no fragment; steps bring their paths";
-    if (curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK) {
-        return "not a URL; write \"http://host:port\" or \"https://host/base\"";
-    }
-    bool is_http = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-                   (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
-    curl_free(scheme);
-    if (!is_http) return "only http and https are spoken; write \"https://host/base\"";
-    const char *behind =
-        strstr(text, "://"); /* libcurl would take one slash or three, and "api" of "https:///api" as host */
-    if (behind == NULL || behind[3] == '/' || !has_part(url, CURLUPART_HOST))
-        return "the URL has no host; write \"https://host/base\"";
-    if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD)) {
+    if (class != MG_OK) return "not a URL; write \"http://host:port\" or \"https://host/base\"";
+    if (!url->is_http) return "only http and https are spoken; write \"https://host/base\"";
+    if (!url->has_host) return "the URL has no host; write \"https://host/base\"";
+    if (url->has_user) {
         return "no user or password in the URL, it would show in logs; use \"headers\" with a value from a "
                "file";
     }
     return NULL;
 }
 
-static bool is_plaintext(CURLU *url)
-{
-    char *scheme = NULL, *host = NULL;
-    bool is = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && strcmp(scheme, "http") == 0 &&
-              curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK && !mg_host_is_loopback(host);
-    curl_free(scheme);
-    curl_free(host);
-    return is;
-}
-
 static void read_url(const struct mg_json_object *object, struct mg_service *service)
 {
     char *text = mg_service_read_text(object, "url", MG_REQUIRED);
-    CURLU *url = text != NULL ? curl_url() : NULL;
+    struct mg_http_url url = {.is_plaintext = false};
+    enum mg_class class = text != NULL ? mg_http_url_parse(text, &url) : MG_OK;
 
-    if (url != NULL) {
-        const char *wrong = url_fault(url, text);
-        if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
-        service->is_plaintext = is_plaintext(url);
-        curl_url_cleanup(url);
-    } else if (text != NULL) {
+    if (class == MG_TRANSIENT) {
         mg_json_member_fault(object, MG_TRANSIENT, "url", "could not be read: no memory");
+    } else if (text != NULL) {
+        const char *wrong = url_fault(text, class, &url);
+        if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
+        service->is_plaintext = url.is_plaintext;
     }
     size_t len = text != NULL ? strlen(text) : 0;
     while (len > 0 && text[len - 1] == '/')
