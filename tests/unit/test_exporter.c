@@ -1,0 +1,291 @@
+/*
+ * The exporter against collectors that are well, busy, gone and silent: what it sends, what it drops, and
+ * that its owner never waits.
+ */
+#include "base/log.h"
+#include "http_fixture.h"
+#include "io/exporter.h"
+
+#define BUSY "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
+#define PART "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n1234"
+
+static struct mg_metrics *metrics;
+static struct mg_exporter *exporter;
+static char url[64];
+static int64_t rejected;
+
+static int64_t rejected_of(struct mg_slice answer)
+{
+    return mg_slice_is(answer, "1234") ? rejected : 0;
+}
+
+static void exporter_start(int port)
+{
+    struct mg_err err;
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/v1/traces", port);
+    const struct mg_exporter_options options = {.url = url,
+                                                .ca_file = "",
+                                                .head = mg_slice_of("{\"spans\":["),
+                                                .tail = mg_slice_of("]}"),
+                                                .span_max_bytes = 100,
+                                                .rejected = rejected_of,
+                                                .metrics = metrics};
+    ck_assert_int_eq(mg_exporter_create(loop, &options, &exporter, &err), MG_OK);
+}
+
+static void begin(void)
+{
+    set_up();
+    mg_log_open("test", "test", MG_LOG_ERROR);
+    metrics = mg_metrics_create();
+    rejected = 0;
+}
+
+static void end(void)
+{
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    mg_metrics_destroy(metrics);
+    tear_down();
+}
+
+static double count_of(const char *name)
+{
+    return mg_metric_value(mg_metrics_series(metrics, MG_COUNTER, name, NULL, ""));
+}
+
+static void add(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char span[32];
+        (void)snprintf(span, sizeof span, "{\"n\":%d}", i);
+        mg_exporter_add(exporter, mg_slice_of(span));
+    }
+}
+
+static void stop(void *arg)
+{
+    (void)arg;
+    mg_loop_stop(loop);
+}
+
+static void flush(int64_t within_ms)
+{
+    mg_exporter_flush(exporter, within_ms, stop, NULL);
+    mg_loop_run(loop);
+}
+
+static double watched_until;
+
+static void look(void *arg)
+{
+    (void)arg;
+    if (count_of("makegood_spans_sent_total") + count_of("makegood_spans_dropped_total") >= watched_until)
+        mg_loop_stop(loop);
+}
+
+/* Until so many spans have come to an end. */
+static void wait_for(double count)
+{
+    struct mg_timer *timer = mg_timer_create(loop, look, NULL);
+    watched_until = count;
+    mg_timer_start(timer, 1, 1);
+    mg_loop_run(loop);
+    mg_timer_destroy(timer);
+}
+
+/* Busy at its first requests, then well. */
+static int busy_count;
+
+static void serve_busy_at_first(struct server *server, int fd, int number)
+{
+    (void)number;
+    while (read_request(server, fd))
+        send_text(fd, atomic_load(&server->requests) <= busy_count ? BUSY : ok_answer);
+}
+
+/* Catches: a body that no collector reads, or a batch that waits for ever because it is not full. */
+START_TEST(what_has_come_within_a_second_is_one_batch)
+{
+    struct server server;
+    server_start(&server, serve_answer, ok_answer);
+    exporter_start(server.port);
+    add(3);
+    wait_for(3);
+    ck_assert_int_eq(atomic_load(&server.requests), 1);
+    ck_assert_ptr_nonnull(strstr(server.last, "POST /v1/traces HTTP/1.1\r\n"));
+    ck_assert_ptr_nonnull(strcasestr(server.last, "\r\nContent-Type: application/json\r\n"));
+    ck_assert_ptr_nonnull(strstr(server.last, "\r\n\r\n{\"spans\":[{\"n\":0},{\"n\":1},{\"n\":2}]}"));
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 3);
+    add(1);
+    wait_for(4);
+    ck_assert_int_eq(atomic_load(&server.connections), 1); /* it is kept */
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: many spans of a moment that wait a second for each batch. */
+START_TEST(full_batches_follow_each_other)
+{
+    struct server server;
+    server_start(&server, serve_answer, ok_answer);
+    exporter_start(server.port);
+    add(3 * MG_EXPORTER_BATCH);
+    flush(GUARD_MS);
+    ck_assert_int_eq(atomic_load(&server.requests), 3);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 3 * MG_EXPORTER_BATCH);
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: spans lost to a collector that only asked for a moment. */
+START_TEST(a_busy_collector_is_asked_once_more)
+{
+    struct server server;
+    busy_count = 1;
+    server_start(&server, serve_busy_at_first, NULL);
+    exporter_start(server.port);
+    add(2);
+    wait_for(2);
+    ck_assert_int_eq(atomic_load(&server.requests), 2);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 2);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 0);
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: a batch that is tried for ever, or dropped without being counted. */
+START_TEST(a_collector_that_stays_busy_costs_the_batch)
+{
+    struct server server;
+    busy_count = 2;
+    server_start(&server, serve_busy_at_first, NULL);
+    exporter_start(server.port);
+    add(2);
+    wait_for(2);
+    ck_assert_int_eq(atomic_load(&server.requests), 2);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 2);
+    add(1); /* the next one goes out as if nothing had been */
+    wait_for(3);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 1);
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: a batch that the collector will never take, sent again. */
+START_TEST(a_refusal_is_not_tried_again)
+{
+    struct server server;
+    server_start(&server, serve_answer, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    exporter_start(server.port);
+    add(2);
+    wait_for(2);
+    ck_assert_int_eq(atomic_load(&server.requests), 1);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 2);
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: spans that the collector says it has thrown away, counted as taken. */
+START_TEST(what_it_rejects_of_a_batch_counts_as_dropped)
+{
+    struct server server;
+    server_start(&server, serve_answer, PART);
+    exporter_start(server.port);
+    rejected = 2;
+    add(3);
+    wait_for(3);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 2);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 1);
+    rejected = 1000; /* more than there were */
+    add(3);
+    wait_for(6);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 5);
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: memory that grows while a collector is silent, the oldest thrown away, or an end that waits for
+ * it. */
+START_TEST(behind_a_silent_collector_the_newest_are_dropped)
+{
+    struct server server;
+    server_start(&server, NULL, NULL); /* half open: it listens, and nobody reads */
+    exporter_start(server.port);
+    add(MG_EXPORTER_BATCH);
+    flush(100);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), MG_EXPORTER_BATCH);
+    mg_exporter_destroy(exporter);
+    exporter_start(server.port);
+    add(MG_EXPORTER_RING + 7);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), MG_EXPORTER_BATCH + 7);
+    flush(100);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), MG_EXPORTER_BATCH + MG_EXPORTER_RING + 7);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 0);
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: an end that waits out a collector that is not there. */
+START_TEST(nobody_at_all_is_no_reason_to_wait)
+{
+    struct server server;
+    server_start(&server, NULL, NULL);
+    exporter_start(server.port);
+    server_stop(&server); /* now the port refuses */
+    add(5);
+    flush(GUARD_MS);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 5);
+}
+END_TEST
+
+/* Catches: one span that is too large, and with it a whole batch. */
+START_TEST(a_span_that_is_too_large_is_dropped_alone)
+{
+    struct server server;
+    char large[200];
+    memset(large, ' ', sizeof large);
+    server_start(&server, serve_answer, ok_answer);
+    exporter_start(server.port);
+    add(1);
+    mg_exporter_add(exporter, (struct mg_slice){large, sizeof large});
+    mg_exporter_drop(exporter); /* and one that could not even be written */
+    flush(GUARD_MS);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 2);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 1);
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exporter");
+    TCase *cases = tcase_create("spans");
+    tcase_add_checked_fixture(cases, begin, end);
+    tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
+    tcase_add_test(cases, what_has_come_within_a_second_is_one_batch);
+    tcase_add_test(cases, full_batches_follow_each_other);
+    tcase_add_test(cases, a_busy_collector_is_asked_once_more);
+    tcase_add_test(cases, a_collector_that_stays_busy_costs_the_batch);
+    tcase_add_test(cases, a_refusal_is_not_tried_again);
+    tcase_add_test(cases, what_it_rejects_of_a_batch_counts_as_dropped);
+    tcase_add_test(cases, behind_a_silent_collector_the_newest_are_dropped);
+    tcase_add_test(cases, nobody_at_all_is_no_reason_to_wait);
+    tcase_add_test(cases, a_span_that_is_too_large_is_dropped_alone);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
