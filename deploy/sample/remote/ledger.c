@@ -28,6 +28,8 @@ static const char schema[] =
     " undos INTEGER NOT NULL DEFAULT 0, get_requests INTEGER NOT NULL DEFAULT 0,"
     " first_seen_at_ms INTEGER NOT NULL, done_at_ms INTEGER, ready_at_ms INTEGER NOT NULL DEFAULT 0,"
     " undone_at_ms INTEGER, UNIQUE (service, key));"
+    "CREATE TABLE IF NOT EXISTS call (service TEXT NOT NULL, key TEXT NOT NULL, traceparent TEXT NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS call_key ON call (service, key);"
     "CREATE TABLE IF NOT EXISTS switch ("
     " service TEXT PRIMARY KEY, behaviour TEXT NOT NULL, remaining INTEGER NOT NULL, touches INTEGER NOT "
     "NULL);";
@@ -58,6 +60,8 @@ static const char *const texts[SQL_STATEMENT_COUNT] = {
                  " WHERE service = ?1 AND key = ?2 RETURNING " ROW,
     [SQL_NOTE_GET] =
         "UPDATE entry SET get_requests = get_requests + 1 WHERE service = ?1 AND key = ?2 RETURNING " ROW,
+    /* ?1 service ?2 key ?3 traceparent */
+    [SQL_NOTE_TRACE] = "INSERT INTO call (service, key, traceparent) VALUES (?1, ?2, ?3)",
     [SQL_SWITCH_SET] = "INSERT INTO switch (service, behaviour, remaining, touches) VALUES (?1, ?2, ?3, ?4)"
                        " ON CONFLICT (service) DO UPDATE SET behaviour = excluded.behaviour,"
                        " remaining = excluded.remaining, touches = excluded.touches",
@@ -75,7 +79,9 @@ static const char *const texts[SQL_STATEMENT_COUNT] = {
     [SQL_ENTRIES] =
         "SELECT id, service, key, state, do_requests, replays, conflicts, blocked, executions, "
         "undo_requests, undos,"
-        " get_requests, first_seen_at_ms, done_at_ms, ready_at_ms, undone_at_ms, body, undo_body FROM entry"
+        " get_requests, first_seen_at_ms, done_at_ms, ready_at_ms, undone_at_ms,"
+        " (SELECT group_concat(traceparent, ' ') FROM call c WHERE c.service = entry.service AND c.key = entry.key),"
+        " body, undo_body FROM entry"
         " WHERE (?1 IS NULL OR service = ?1) AND (?2 IS NULL OR key = ?2) ORDER BY id",
     [SQL_SWITCHES] = "SELECT service, behaviour, remaining, touches FROM switch ORDER BY service",
 };
@@ -247,6 +253,14 @@ bool ledger_note_get(struct ledger *ledger, const char *service, const char *key
     sqlite3_stmt *statement = ledger_begin(ledger, SQL_NOTE_GET);
     bind_identity(statement, service, key);
     return entry_read(ledger, statement, ret_entry);
+}
+
+bool ledger_note_trace(struct ledger *ledger, const char *service, const char *key, const char *traceparent)
+{
+    sqlite3_stmt *statement = ledger_begin(ledger, SQL_NOTE_TRACE);
+    bind_identity(statement, service, key);
+    bind_text(statement, 3, traceparent);
+    return ledger_end(ledger, statement, sqlite3_step(statement));
 }
 
 /* ---- switches ---- */

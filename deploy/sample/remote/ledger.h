@@ -52,6 +52,8 @@ bool ledger_note_undo(struct ledger *ledger, const char *service, const char *ke
 bool ledger_undo(struct ledger *ledger, const char *service, const char *key, struct entry *ret_entry);
 /* Counts the GET if the key is known. */
 bool ledger_note_get(struct ledger *ledger, const char *service, const char *key, struct entry *ret_entry);
+/* The trace that a call of this key was a part of. */
+bool ledger_note_trace(struct ledger *ledger, const char *service, const char *key, const char *traceparent);
 
 /* A switch: how a service behaves until it is changed. `count`: for so many requests; -1: for all. */
 bool ledger_switch_set(struct ledger *ledger, const char *service, const char *behaviour, int64_t count,

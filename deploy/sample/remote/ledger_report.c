@@ -104,7 +104,8 @@ static bool entries_add(struct ledger *ledger, const char *service, const char *
                                         "first_seen_at_ms",
                                         "done_at_ms",
                                         "ready_at_ms",
-                                        "undone_at_ms"};
+                                        "undone_at_ms",
+                                        "traceparents"};
     enum { COLUMNS = sizeof names / sizeof names[0] };
     json_t *entries = json_array();
     sqlite3_stmt *statement = ledger_begin(ledger, SQL_ENTRIES);

@@ -14,6 +14,7 @@ enum statement {
     SQL_NOTE_UNDO,
     SQL_UNDO,
     SQL_NOTE_GET,
+    SQL_NOTE_TRACE,
     SQL_SWITCH_SET,
     SQL_SWITCH_READ,
     SQL_SWITCH_TAKE,

@@ -36,6 +36,14 @@ static enum MHD_Result answer_not_allowed(const struct exchange *exchange)
     return answer_error(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "method", "not with this path");
 }
 
+/* Whose call it is, if it says so (W3C Trace Context); that it could not be noted harms nobody's order. */
+static void note_trace(const struct exchange *exchange, const char *service, const char *key)
+{
+    const char *traceparent =
+        MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, "traceparent");
+    if (traceparent) (void)ledger_note_trace(exchange->remote->ledger, service, key, traceparent);
+}
+
 static enum MHD_Result serve_key(const struct exchange *exchange, const char *service, const char *rest)
 {
     char key[KEY_MAX_LEN + 16];
@@ -43,14 +51,15 @@ static enum MHD_Result serve_key(const struct exchange *exchange, const char *se
     if (len == 0 || len >= sizeof key)
         return answer_error(exchange, MHD_HTTP_BAD_REQUEST, "key", "no such key");
     memcpy(key, rest, len + 1);
-    if (is_method(exchange, "GET") || is_method(exchange, "HEAD")) return serve_get(exchange, service, key);
-    if (is_method(exchange, "DELETE")) return serve_undo(exchange, service, key);
-    if (!is_method(exchange, "POST")) return answer_not_allowed(exchange);
-    for (size_t i = 0; i < sizeof undo_verbs / sizeof undo_verbs[0]; i++) {
+    bool is_post = is_method(exchange, "POST");
+    for (size_t i = 0; is_post && i < sizeof undo_verbs / sizeof undo_verbs[0]; i++) {
         size_t verb_len = strlen(undo_verbs[i]);
         if (len > verb_len && strcmp(key + len - verb_len, undo_verbs[i]) == 0) key[len - verb_len] = '\0';
     }
-    return serve_undo(exchange, service, key);
+    note_trace(exchange, service, key);
+    if (is_method(exchange, "GET") || is_method(exchange, "HEAD")) return serve_get(exchange, service, key);
+    if (is_post || is_method(exchange, "DELETE")) return serve_undo(exchange, service, key);
+    return answer_not_allowed(exchange);
 }
 
 static enum MHD_Result serve_collection(const struct exchange *exchange, const struct route *route,
@@ -66,6 +75,7 @@ static enum MHD_Result serve_collection(const struct exchange *exchange, const s
     if (!key || key[0] == '\0' || strlen(key) > KEY_MAX_LEN)
         return answer_error(exchange, MHD_HTTP_BAD_REQUEST, "key",
                             "the header Idempotency-Key is missing or too long");
+    note_trace(exchange, route->service, key);
     return serve_do(exchange, route->service, key);
 }
 
