@@ -13,6 +13,7 @@
 #include "io/http_server.h"
 #include "measure.h"
 #include "notify.h"
+#include "tracer.h"
 
 enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -30,12 +31,22 @@ struct process {
     struct mg_http_server *http_server;
     struct mg_notify *notify;
     struct mg_measure *measure;
+    struct mg_tracer *tracer; /* NULL: nobody wants spans */
+    struct mg_span_sink spans;
+    bool is_closing; /* what signals are for is gone */
     char instance[INSTANCE_SIZE];
     char reread[REREAD_SIZE]; /* what this SIGHUP has read */
     int exit_code;
 };
 
 /* ---- options ---- */
+
+static int options_add(struct process *process, int count, const struct mg_option *options, size_t more)
+{
+    assert((size_t)count + more < OPTIONS_MAX);
+    memcpy(process->options + count, options, more * sizeof *options);
+    return count + (int)more;
+}
 
 /* Those of the service, then those of all. */
 static void options_make(struct process *process)
@@ -61,14 +72,35 @@ static void options_make(struct process *process)
         {"unsafe-durability", MG_OPTION_FLAG, &to->is_unsafe_durability_allowed, NULL, 0, 0, false, NULL,
          "go on with a server that may lose commits (fsync or synchronous_commit off); for tests"},
     };
+    const struct mg_option of_spans[] = {
+        {"otlp-url", MG_OPTION_TEXT, &to->otlp_url, "", 0, 0, false, "URL",
+         "collector that gets spans by OTLP/HTTP, as http://127.0.0.1:4318 or with its path; empty: none are "
+         "made"},
+        {"otlp-ca-file", MG_OPTION_TEXT, &to->otlp_ca_file, "", 0, 0, false, "FILE",
+         "who may have signed the collector's certificate (PEM); empty: the system's CAs"},
+    };
     int count = 0;
     for (const struct mg_option *own = process->service->options; own->name != NULL; own++) {
         process->options[count++] = *own;
     }
-    assert((size_t)count + sizeof common / sizeof *common + sizeof of_store / sizeof *of_store < OPTIONS_MAX);
-    memcpy(process->options + count, common, sizeof common);
-    count += (int)(sizeof common / sizeof common[0]);
-    if (process->service->has_store) memcpy(process->options + count, of_store, sizeof of_store);
+    count = options_add(process, count, common, sizeof common / sizeof common[0]);
+    if (process->service->has_spans)
+        count = options_add(process, count, of_spans, sizeof of_spans / sizeof of_spans[0]);
+    if (process->service->has_store)
+        (void)options_add(process, count, of_store, sizeof of_store / sizeof of_store[0]);
+}
+
+static struct mg_tracer_options tracer_options(const struct process *process)
+{
+    const struct mg_process_options *options = &process->shared.options;
+    return (struct mg_tracer_options){.url = options->otlp_url,
+                                      .ca_file = options->otlp_ca_file,
+                                      .is_plaintext_allowed = options->broker.is_plaintext_allowed};
+}
+
+static bool wants_spans(const struct process *process)
+{
+    return process->service->has_spans && process->shared.options.otlp_url[0] != '\0';
 }
 
 static struct mg_http_server_options http_options(const struct process *process)
@@ -104,6 +136,10 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
     if (class == MG_OK && process->service->has_store) {
         class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     }
+    if (class == MG_OK && wants_spans(process)) {
+        const struct mg_tracer_options tracer = tracer_options(process);
+        class = mg_tracer_check(&tracer, err);
+    }
     if (class == MG_OK && process->service->check != NULL) class = process->service->check(shared, err);
     return class;
 }
@@ -113,6 +149,7 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
 static void on_stop_signal(void *arg)
 {
     struct process *process = arg;
+    if (process->is_closing) return; /* its end is bounded */
     const int64_t *drain_ms = process->service->drain_timeout_ms;
     mg_notify_stopping((drain_ms != NULL ? *drain_ms : 0) + TEARDOWN_MAX_MS);
     process->service->drain(process->shared.service);
@@ -147,6 +184,16 @@ static void http_reread(struct process *process)
     mg_process_reread(&process->shared, "http-cert-file", is_read, is_read ? NULL : &err);
 }
 
+static void tracer_reread(struct process *process)
+{
+    const struct mg_tracer_options options = tracer_options(process);
+    struct mg_err err;
+    if (options.ca_file[0] == '\0') return;
+    bool is_good = mg_tracer_check(&options, &err) == MG_OK;
+    if (is_good) mg_tracer_reload(process->tracer);
+    mg_process_reread(&process->shared, "otlp-ca-file", is_good, is_good ? NULL : &err);
+}
+
 void mg_process_reread(struct mg_process *shared, const char *what, bool is_new, const struct mg_err *err)
 {
     struct process *process = (struct process *)shared;
@@ -163,11 +210,13 @@ void mg_process_reread(struct mg_process *shared, const char *what, bool is_new,
 static void on_hangup(void *arg)
 {
     struct process *process = arg;
+    if (process->is_closing) return;
     mg_notify_reloading();
     process->reread[0] = '\0';
     if (process->shared.broker != NULL) secret_reread(process, "amqp-url", take_amqp_url);
     if (process->shared.store != NULL) secret_reread(process, "pg-dsn", take_pg_dsn);
     if (process->http_server != NULL) http_reread(process);
+    if (process->tracer != NULL) tracer_reread(process);
     if (process->service->reload != NULL) process->service->reload(&process->shared);
     mg_log(MG_LOG_INFO, "SIGHUP: files read again; new connections use them",
            MG_LOG_TEXT("read", process->reread[0] != '\0' ? process->reread : "none"));
@@ -175,6 +224,20 @@ static void on_hangup(void *arg)
 }
 
 /* ---- start and end ---- */
+
+static enum mg_class spans_open(struct process *process, struct mg_err *err)
+{
+    struct mg_process *shared = &process->shared;
+    char name[64];
+    if (!wants_spans(process)) return MG_OK;
+    (void)snprintf(name, sizeof name, "makegood-%s", process->service->name);
+    const struct mg_tracer_options options = tracer_options(process);
+    enum mg_class class = mg_tracer_create(shared->loop, &options, name, process->instance, shared->metrics,
+                                           &process->tracer, err);
+    process->spans = (struct mg_span_sink){.take = mg_tracer_take, .arg = process->tracer};
+    if (class == MG_OK) shared->spans = &process->spans;
+    return class;
+}
 
 static enum mg_class process_open(struct process *process, struct mg_err *err)
 {
@@ -191,7 +254,8 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     }
     process->measure = mg_measure_create(shared->loop, shared->metrics);
     if (process->measure == NULL) return mg_err_set(err, MG_TRANSIENT, "no memory");
-    enum mg_class class = service->create(shared, err);
+    enum mg_class class = spans_open(process, err);
+    if (class == MG_OK) class = service->create(shared, err);
     if (class == MG_OK && shared->options.http[0] != '\0') {
         const struct mg_http_server_options options = http_options(process);
         class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
@@ -207,7 +271,10 @@ static void process_close(struct process *process)
     mg_notify_destroy(process->notify);
     mg_http_server_destroy(process->http_server);
     mg_measure_destroy(process->measure);
+    process->is_closing = true;
     process->service->destroy(&process->shared);
+    if (process->tracer != NULL) mg_tracer_flush(process->tracer); /* the loop is its alone */
+    mg_tracer_destroy(process->tracer);
     mg_loop_destroy(process->shared.loop);
     mg_metrics_destroy(process->shared.metrics);
     mg_config_destroy(process->config);

@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "io/broker.h"
 #include "io/store.h"
 
@@ -22,6 +23,7 @@ struct mg_process_options {
     struct mg_broker_address broker;
     const char *pg_dsn; /* NULL for a service without store */
     const char *http, *http_cert_file, *http_key_file, *instance, *log_level;
+    const char *otlp_url, *otlp_ca_file; /* NULL for a service without spans */
     bool is_unsafe_durability_allowed;
 };
 
@@ -30,6 +32,8 @@ struct mg_process {
     const char *instance; /* the name given, or host, pid and start time */
     struct mg_loop *loop; /* this and the metrics: from `create` on */
     struct mg_metrics *metrics;
+    /* From `create` on. NULL: nobody wants spans. Its threshold is whatever the service says. */
+    struct mg_span_sink *spans;
     void *service; /* what the service's callbacks get; set by `check` or `create` */
     /* Set by `create`, for SIGHUP to give them renewed secrets. NULL: the service has none. */
     struct mg_broker *broker;
@@ -41,7 +45,7 @@ struct mg_process_service {
     const char *summary, *usage;
     const struct mg_manual *manual;
     const struct mg_option *options; /* its own; ends with name NULL */
-    bool has_store;
+    bool has_store, has_spans;
     const int64_t *drain_timeout_ms; /* how long a drain may take; NULL: it ends at once */
 
     /* Reads and judges what the options name and connects nothing: all there is for --check-config. */

@@ -11,7 +11,7 @@ const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
     "SELECT i.n, p.order_id, p.process_state, p.goal, p.reason, p.version, p.seq, p.generation,"
     " p.failure_count, " MG_SQL_MS("p.complete_by") ", " MG_SQL_MS("p.wake_at") ", p.workflow, p.workflow_version, p.revision,"
-    " p.reply_to, p.correlation_id, p.traceparent, p.is_high, p.wants_step_status, o.payload, o.digest,"
+    " p.reply_to, p.correlation_id, p.traceparent, p.is_high, p.wants_step_status, " MG_SQL_MS("p.created_at") ", o.payload, o.digest,"
     " s.position, s.step, s.service, s.state, s.kind, s.reason, s.maybe, s.is_undo_dispatched, s.is_refused,"
     " s.is_accepted, s.attempt, s.failure_count, s.cool_down_count, s.generation,"
     " " MG_SQL_MS("s.complete_by") ", " MG_SQL_MS("s.due_at") ", " MG_SQL_MS("s.quiet_at") ","
@@ -42,6 +42,7 @@ enum {
     P_TRACEPARENT,
     P_IS_HIGH,
     P_WANTS_STEP_STATUS,
+    P_CREATED_AT,
     P_PAYLOAD,
     P_DIGEST,
     S_POSITION,
@@ -124,6 +125,7 @@ static enum mg_class fill_order(struct mg_arena *arena, const struct mg_rows *ro
     record->revision = mg_rows_int(rows, row, P_REVISION);
     record->is_high = mg_rows_bool(rows, row, P_IS_HIGH);
     record->wants_step_status = mg_rows_bool(rows, row, P_WANTS_STEP_STATUS);
+    record->created_at_ms = mg_rows_int(rows, row, P_CREATED_AT);
     if (!take(arena, rows, row, P_REPLY_TO, &record->reply_to) ||
         !take(arena, rows, row, P_CORRELATION_ID, &record->correlation_id) ||
         !take(arena, rows, row, P_TRACEPARENT, &record->traceparent)) {

@@ -5,6 +5,7 @@
  *   job.c       a job's life, and how its delivery is given back
  *   serve.c     which waiting job is next; what the breaker's changes mean for those that wait
  *   call.c      one try: one HTTP call, judged by the clock before and after
+ *   trace.c     what is told of a try, if somebody wants to know
  *   answer.c    the reply is published, and confirmed, before the request is acked
  *   report.c    what schedulers, /readyz and /metrics are told
  *   drain.c     the way out
@@ -25,6 +26,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/rest.h"
+#include "base/trace.h"
 #include "breaker.h"
 #include "classify.h"
 #include "deadline.h"
@@ -47,6 +49,7 @@ struct mg_agent_options {
     int64_t drain_timeout_ms;
     int64_t concurrency; /* 0: what the service file says */
     int64_t skew_limit_ms;
+    const struct mg_span_sink *spans; /* NULL: none are made */
 };
 
 enum mg_job_phase {
@@ -56,6 +59,15 @@ enum mg_job_phase {
     MG_JOB_REPLYING,   /* the reply is on its way to the broker */
     MG_JOB_REPLY_WAIT, /* the broker did not take it; it will be offered again */
     MG_JOB_SET_ASIDE,  /* speaks a newer version's words: waits to be given back for another instance */
+};
+
+/* Of the try under way, if its trace is told. */
+struct mg_try_trace {
+    bool is_told;
+    struct mg_trace trace; /* its parent is the attempt */
+    uint8_t id[MG_SPAN_ID_SIZE];
+    int64_t begin_us, begin_boot_us;
+    char traceparent[MG_TRACEPARENT_SIZE]; /* what the service gets */
 };
 
 struct mg_job {
@@ -73,6 +85,7 @@ struct mg_job {
     int64_t call_budget_ms, call_began_us;
     uint32_t ticket; /* the breaker's */
     int try_count;
+    struct mg_try_trace trace;
     struct mg_verdict_of_try last; /* of the last try, later of the reply; meaningless before */
     char correlation_id[MG_KEY_SIZE];
     struct mg_buf reply;
@@ -171,6 +184,13 @@ void mg_lane_breaker_changed(struct mg_lane *lane);
 /* call.c */
 void mg_job_call(struct mg_job *job); /* a slot, a token and the breaker's leave have been taken */
 void mg_job_cancel_call(struct mg_job *job);
+
+/* trace.c */
+void mg_try_trace_begin(struct mg_job *job);
+/* What the service gets: the try's own, or what the request brought; "" if it brought none. */
+const char *mg_try_traceparent(const struct mg_job *job);
+/* `verdict` NULL: given up. `status` 0: no whole answer came. */
+void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status);
 
 /* answer.c: from here on the job ends by itself */
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body);

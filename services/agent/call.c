@@ -44,6 +44,7 @@ void mg_job_cancel_call(struct mg_job *job)
     }
     mg_http_call_cancel(job->call);
     job->call = NULL;
+    mg_try_trace_end(job, NULL, 0);
     release(job, MG_CALL_VOID);
 }
 
@@ -101,6 +102,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
            MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->try_count),
            MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict.outcome)),
            MG_LOG_TEXT("why", verdict.text));
+    mg_try_trace_end(job, &verdict, answer->status);
     conclude(job, &verdict, answer->body);
 }
 
@@ -130,8 +132,8 @@ static bool write_headers(struct mg_job *job, const char *ret_headers[])
     ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Order: %s", request->order_id);
     ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Step: %s", request->step);
     ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Attempt: %" PRIu32, request->attempt);
-    if (request->traceparent[0] != '\0') {
-        ret_headers[count++] = mg_arena_printf(job->arena, "traceparent: %s", request->traceparent);
+    if (mg_try_traceparent(job)[0] != '\0') {
+        ret_headers[count++] = mg_arena_printf(job->arena, "traceparent: %s", mg_try_traceparent(job));
     }
     if (!has_accept) {
         ret_headers[count++] = "Accept: application/json";
@@ -157,6 +159,7 @@ static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
         verdict.outcome = MG_OUTCOME_PERMANENT;
         snprintf(verdict.code, sizeof verdict.code, "unsendable");
     }
+    mg_try_trace_end(job, &verdict, 0);
     conclude(job, &verdict, (struct mg_slice){NULL, 0});
 }
 
@@ -168,6 +171,7 @@ void mg_job_call(struct mg_job *job)
     mg_job_move(job, MG_JOB_CALLING);
     assert(!job->request.is_at_most_once || (job->try_count == 0 && !job->is_redelivered));
     job->try_count++;
+    mg_try_trace_begin(job);
 
     char *method = mg_arena_text(job->arena, job->request.method);
     char *url = mg_arena_printf(job->arena, "%s%.*s", service->url, (int)job->request.path.len,

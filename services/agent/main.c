@@ -56,6 +56,7 @@ static enum mg_class agent_check(struct mg_process *process, struct mg_err *err)
 
 static enum mg_class agent_create(struct mg_process *process, struct mg_err *err)
 {
+    options.spans = process->spans;
     enum mg_class class = mg_agent_start(&agent, process->loop, process->metrics, err);
     process->broker = agent.broker;
     for (int i = 0; i < agent.lane_count && class == MG_OK; i++) {
@@ -117,6 +118,7 @@ static const struct mg_process_service agent_service = {
     .usage = "--service FILE [options]",
     .manual = &mg_manual_agent,
     .options = option_table,
+    .has_spans = true,
     .drain_timeout_ms = &options.drain_timeout_ms,
     .check = agent_check,
     .create = agent_create,

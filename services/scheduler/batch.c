@@ -181,6 +181,7 @@ static void batch_settle(struct mg_batch *batch)
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
             fold_stored(scheduler, fold);
+            if (scheduler->options->spans != NULL) mg_fold_trace(batch, fold);
         }
     }
     for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards: the first is put in front last */
@@ -197,6 +198,7 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_item *item = &batch->items[i];
         if (item->outcome == FOLD_STORED) {
             mg_item_measure(scheduler, item);
+            if (scheduler->options->spans != NULL) mg_item_trace(batch, item);
         }
         if (item->outcome != FOLD_AGAIN) {
             mg_work_settle(scheduler, item->work, item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);

@@ -41,10 +41,11 @@ struct mg_item {
     const char *why;        /* of the core, about the cause itself */
     int outcome;            /* what became of it (batch.c) */
 
-    /* for the metrics, once it is stored (measure.c) */
+    /* for the metrics and the spans, once it is stored (measure.c, trace.c) */
     enum mg_submitted submitted; /* of a submission */
     struct mg_gate *service;     /* whose attempt it ended; NULL: none's */
     int64_t attempt_ms;          /* how long that took */
+    enum mg_kind attempt_kind;
 };
 
 /* An order with all causes of the batch applied to it. */
@@ -137,6 +138,15 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
 int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step);
 void mg_fold_measure(const struct mg_fold *fold); /* it is stored, and its messages have not gone out */
 void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item); /* it is stored */
+
+/* ---- trace.c: only where somebody wants spans ---- */
+
+/* Puts the attempt's span in the place of the client's, so that what the agent does is under it. */
+void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_order_record *record,
+                      struct mg_request *request);
+/* Tells the spans of what a stored fold or item has ended. */
+void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold);
+void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item);
 
 /* ---- intake.c, settle.c, command.c ---- */
 

@@ -181,6 +181,7 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     }
     int64_t attempt_ms =
         command->kind == MG_CAUSE_OVERDUE && step >= 0 ? mg_attempt_ms(batch, item->fold, step) : -1;
+    item->attempt_kind = step >= 0 ? item->fold->record->order.steps[step].kind : MG_KIND_DO;
     enum mg_verdict verdict;
     if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
         struct mg_err err;

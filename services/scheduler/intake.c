@@ -12,8 +12,7 @@
 #include "core/key.h"
 #include "wire/status.h"
 
-#define MG_REPLY_TO_MAX    255 /* an AMQP short string */
-#define MG_TRACEPARENT_LEN 55  /* W3C Trace Context, version 00 */
+#define MG_REPLY_TO_MAX 255 /* an AMQP short string */
 /* Stands in orders.rejected for a message whose bytes were not taken in. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
@@ -24,13 +23,17 @@ static bool is_reply_to_usable(const struct mg_delivery *delivery)
            mg_topology_is_queue_of(delivery->exchange, delivery->reply_to);
 }
 
-/* A trace that is none is nobody's loss; it must not cost the order. */
-static struct mg_slice traceparent_of(const struct mg_delivery *delivery)
+/* A trace that is none is nobody's loss; it must not cost the order. One of a later version goes on as what
+ * 00 knows of it. */
+static struct mg_slice traceparent_of(struct mg_batch *batch, const struct mg_delivery *delivery)
 {
-    const struct mg_slice text = delivery->traceparent;
-    bool is_one = text.data != NULL && text.len == MG_TRACEPARENT_LEN &&
-                  strspn(text.data, "0123456789abcdef-") == MG_TRACEPARENT_LEN;
-    return is_one ? text : (struct mg_slice){NULL, 0};
+    struct mg_trace trace;
+    char text[MG_TRACEPARENT_SIZE];
+    if (!mg_trace_parse(delivery->traceparent, &trace)) {
+        return (struct mg_slice){NULL, 0};
+    }
+    mg_trace_write(&trace, text);
+    return mg_arena_copy(batch->arena, mg_slice_of(text));
 }
 
 /* What is kept in the database must be text to it: UTF-8 without NUL. */
@@ -263,9 +266,10 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     memcpy(record->digest, item->digest, sizeof(record->digest));
     record->reply_to = delivery->reply_to.len > 0 ? delivery->reply_to : (struct mg_slice){NULL, 0};
     record->correlation_id = delivery->correlation_id;
-    record->traceparent = traceparent_of(delivery);
+    record->traceparent = traceparent_of(batch, delivery);
     record->is_high = submission->is_high || item->work->lane == MG_LANE_HIGH;
     record->wants_step_status = submission->wants_step_status;
+    record->created_at_ms = batch->now_ms;
     struct mg_context context = {.now_ms = batch->now_ms};
     mg_order_init(&workflow->plan, &context, submission->complete_within_ms, &record->order);
     fold->workflow = item->workflow;

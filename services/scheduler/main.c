@@ -5,6 +5,8 @@
 
 static struct mg_scheduler_options options;
 static int64_t body_max, depth_max, members_max;
+static const char *trace_sample;
+static uint64_t trace_threshold;
 static struct mg_definition *definitions; /* read and not yet the scheduler's */
 
 static const struct mg_option option_table[] = {
@@ -27,6 +29,9 @@ static const struct mg_option option_table[] = {
      "after an attempt's complete-by, until it can no longer act: clock skew of 2 s and a little"},
     {"park", MG_OPTION_DURATION, &options.park_ms, "1s", 1, 3600000, false, "DURATION",
      "how long a step waits for its service before it is asked for again"},
+    {"trace-sample", MG_OPTION_TEXT, &trace_sample, "0.01", 0, 0, false, "SHARE",
+     "of the orders whose clients have decided nothing (no traceparent), how many get spans, 0 to 1; the same "
+     "for all schedulers, or traces have gaps"},
     {"drain-timeout", MG_OPTION_DURATION, &options.drain_timeout_ms, "10s", 1, 600000, false, "DURATION",
      "how long SIGTERM waits for what is in hand; below what the supervisor of processes allows"},
     {0},
@@ -40,6 +45,10 @@ static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *
     options.instance = process->instance;
     options.limits = (struct mg_json_limits){
         .max_bytes = (size_t)body_max, .max_depth = (int)depth_max, .max_members = (int)members_max};
+    if (!mg_trace_threshold_parse(trace_sample, &trace_threshold)) {
+        return mg_err_set(err, MG_BAD_INPUT, "--trace-sample %s: expected a number from 0 to 1",
+                          trace_sample);
+    }
     if (options.workflows_dir[0] == '\0') {
         return MG_OK;
     }
@@ -56,6 +65,8 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
     struct mg_scheduler *scheduler = NULL;
     struct mg_definition *given = definitions;
     definitions = NULL;
+    options.spans = process->spans;
+    if (process->spans != NULL) process->spans->threshold = trace_threshold;
     options.on_end = on_end;
     options.arg = process;
     enum mg_class class =
@@ -87,6 +98,7 @@ static const struct mg_process_service scheduler_service = {
     .manual = &mg_manual_scheduler,
     .options = option_table,
     .has_store = true,
+    .has_spans = true,
     .drain_timeout_ms = &options.drain_timeout_ms,
     .check = scheduler_check,
     .create = scheduler_create,

@@ -47,6 +47,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
     char queue[MG_QUEUE_NAME_SIZE], correlation[MG_KEY_SIZE];
     mg_topology_request_queue(request->service, record->is_high, queue);
     mg_correlation_write(record->order_id, request->step, request->attempt, request->kind, correlation);
+    const char *traceparent = request->traceparent[0] != '\0' ? request->traceparent : NULL;
     struct mg_send_spec spec = {.work = item->work,
                                 .kind = MG_SEND_REQUEST,
                                 .exchange = MG_EXCHANGE_REQUESTS,
@@ -54,7 +55,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
                                 .type = "request",
                                 .message_id = mg_slice_of(correlation),
                                 .correlation_id = mg_slice_of(correlation),
-                                .traceparent = record->traceparent,
+                                .traceparent = mg_slice_of(traceparent),
                                 .request = request};
     struct mg_send *send = mg_send_create(batch->scheduler, &spec);
     if (send == NULL) {
@@ -93,6 +94,7 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
         memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);
     }
+    if (batch->scheduler->options->spans != NULL) mg_request_trace(batch->scheduler, record, &request);
 
     struct mg_slice results[MG_STEPS_MAX];
     for (int i = 0; i < workflow->plan.step_count; i++) {

@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/queue_metrics.h"
 #include "base/rest.h"
+#include "base/trace.h"
 #include "core/model.h"
 #include "io/broker.h"
 #include "io/store.h"
@@ -37,6 +38,7 @@ struct mg_scheduler_options {
     int64_t quiesce_ms, park_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
     struct mg_json_limits limits;             /* of submissions and payloads */
+    const struct mg_span_sink *spans;         /* NULL: none are made */
     void (*on_end)(void *arg, int exit_code); /* it has drained, or cannot go on; the loop may be stopped */
     void *arg;
 };

@@ -82,6 +82,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
         fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
         item->service = fold->workflow->gates[step];
         item->attempt_ms = attempt_ms;
+        item->attempt_kind = reply->kind;
     } else {
         record->result = result;
         record->error_code = error_code;

@@ -8,7 +8,7 @@
 
 /* ---- orders (store_rows.c: MG_STORE_LOAD_ORDERS) ---- */
 
-enum { ORDER_COLUMN_COUNT = 21, STEP_COLUMN_COUNT = 24 };
+enum { ORDER_COLUMN_COUNT = 22, STEP_COLUMN_COUNT = 24 };
 
 static void put_order(struct sim_output *output, int64_t n, const struct mg_order_record *record)
 {
@@ -34,6 +34,7 @@ static void put_order(struct sim_output *output, int64_t n, const struct mg_orde
     sim_output_text(output, at++, record->traceparent);
     sim_output_bool(output, at++, record->is_high);
     sim_output_bool(output, at++, record->wants_step_status);
+    sim_output_time(output, at++, record->created_at_ms);
     assert(at + 2 == ORDER_COLUMN_COUNT); /* payload and digest: in the first row of an order alone */
 }
 

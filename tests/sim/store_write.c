@@ -138,6 +138,7 @@ static void insert_orders(struct sim_input *input, struct sim_output *output)
         memcpy(record->workflow, values[COLUMN_workflow].data, values[COLUMN_workflow].len);
         record->workflow_version = sim_int(values[COLUMN_workflow_version]);
         record->is_high = sim_bool(values[COLUMN_is_high]);
+        record->created_at_ms = input->transaction->now_ms;
         record->order.wake_at_ms = sim_int(values[COLUMN_wake_at]);
     }
 }

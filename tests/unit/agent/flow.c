@@ -13,6 +13,7 @@
 #define PATIENCE_MS 10000
 
 struct mg_agent flow_agent;
+const struct mg_span_sink *flow_spans;
 static struct mg_agent_options options;
 static struct mg_loop *loop;
 static struct mg_metrics *metrics;
@@ -39,6 +40,7 @@ void flow_start(const char *members)
     options.instance = "test";
     options.drain_timeout_ms = 300;
     options.skew_limit_ms = 2000;
+    options.spans = flow_spans;
     ck_assert_msg(mg_agent_load(&flow_agent, &options, &err) == MG_OK, "%s", err.text);
     unlink(path);
     loop = mg_loop_create();
@@ -62,8 +64,10 @@ void flow_deliver(const struct flow_request *wanted)
         .is_at_most_once = wanted->is_at_most_once,
         .is_pollable = true,
         .request = mg_slice_of("{\"method\":\"POST\",\"path\":\"/charges\",\"body\":{\"sum\":14.00}}"),
-        .traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     };
+    snprintf(request.traceparent, sizeof request.traceparent, "%s",
+             wanted->traceparent ? wanted->traceparent
+                                 : "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     int64_t now_ms = mg_clock_wall_ms();
     request.sent_at_ms = now_ms - wanted->sent_ago_ms;
     request.complete_by_ms = now_ms + (wanted->left_ms == 0 ? 10000 : wanted->left_ms);

@@ -9,6 +9,7 @@
 #include "fakes.h"
 
 extern struct mg_agent flow_agent;
+extern const struct mg_span_sink *flow_spans; /* NULL: nobody wants spans; before flow_start */
 
 /* `members` are further members of the service file, ", \"tries\": 1". */
 void flow_start(const char *members);
@@ -22,6 +23,7 @@ struct flow_request {
     bool is_at_most_once, is_redelivered;
     const char *service; /* NULL: "payment" */
     int consumer;
+    const char *traceparent; /* NULL: a sampled one */
 };
 void flow_deliver(const struct flow_request *request);
 

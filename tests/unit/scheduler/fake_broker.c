@@ -63,6 +63,7 @@ void fake_broker_deliver(const struct fake_delivery *from)
     delivery->correlation_id = mg_slice_of(from->correlation_id);
     delivery->app_id = mg_slice_of(from->app_id);
     delivery->exchange = mg_slice_of(from->exchange);
+    delivery->traceparent = mg_slice_of(from->traceparent);
     fake_broker.options.on_delivery(fake_broker.options.arg, delivery);
 }
 
@@ -136,6 +137,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     fake_broker.room--;
     struct fake_published *published = &fake_broker.published[fake_broker.count++];
     text_keep(published->type, sizeof(published->type), message->type);
+    text_keep(published->traceparent, sizeof(published->traceparent), message->traceparent);
     text_keep(published->queue, sizeof(published->queue), message->routing_key);
     text_keep(published->correlation, sizeof(published->correlation), message->correlation_id);
     text_keep(published->message_id, sizeof(published->message_id), message->message_id);

@@ -28,6 +28,7 @@ struct fake_store {
     int load_max;           /* a load of more than so many questions fails for want of memory; 0: none does */
     const char *unreadable; /* an order that a newer version wrote */
     bool is_held;           /* commits are not answered until it is false */
+    int64_t ahead_ms;       /* of the machine's clock */
     bool keeps_nothing;     /* each write is done, and forgotten */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
@@ -46,7 +47,7 @@ void fake_store_bump(const char *order_id);
 /* ---- broker ---- */
 #define FAKE_PUBLISHED_MAX 512
 struct fake_published {
-    char type[32], queue[256], correlation[256], message_id[256], reason[512];
+    char type[32], queue[256], correlation[256], message_id[256], reason[512], traceparent[64];
     char *body;
     bool is_again, is_open;
     mg_published_fn *done;
@@ -73,7 +74,7 @@ bool fake_broker_confirm(void); /* the oldest open publish; false: none is open 
 void fake_broker_seen(void);    /* tells what the watched queues hold */
 struct fake_delivery {
     int consumer;
-    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange;
+    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange, *traceparent;
     bool is_redelivered, is_oversized;
     uint32_t delivery_count;
 };

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 struct mg_scheduler *stage_scheduler;
+const struct mg_span_sink *stage_spans;
+const char *stage_traceparent;
 int stage_exit_code;
 
 static struct mg_scheduler_options options;
@@ -43,6 +45,7 @@ void stage_start_limited(struct mg_json_limits limits)
                                             .park_ms = 1000,
                                             .drain_timeout_ms = 1000,
                                             .limits = limits,
+                                            .spans = stage_spans,
                                             .on_end = on_end};
     metrics = mg_metrics_create();
     ck_assert_int_eq(mg_scheduler_create(NULL, &options, metrics, NULL, &stage_scheduler, &err), MG_OK);
@@ -82,6 +85,7 @@ void stage_submit_from(const char *order_id, const char *items, const char *repl
                                      .message_id = order_id,
                                      .reply_to = reply_to,
                                      .correlation_id = "c1",
+                                     .traceparent = stage_traceparent,
                                      .is_redelivered = is_again};
     fake_broker_deliver(&delivery);
 }

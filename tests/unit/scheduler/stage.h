@@ -19,7 +19,9 @@
     "ref}\"}},\"undo\":\"none\"}]}"
 
 extern struct mg_scheduler *stage_scheduler;
-extern int stage_exit_code; /* -1: it has not ended */
+extern const struct mg_span_sink *stage_spans; /* NULL: nobody wants spans; before stage_start */
+extern const char *stage_traceparent;          /* of submissions; NULL: none */
+extern int stage_exit_code;                    /* -1: it has not ended */
 
 void stage_start(void);
 void stage_start_limited(struct mg_json_limits limits); /* of submissions */

@@ -1,0 +1,97 @@
+/*
+ * What an agent tells of its tries as spans, each under its attempt's, which the request brings. Whether a
+ * trace is told has been decided before: the request's flag says so. The service gets the try's own identity,
+ * so that what it does is under the very call that made it do it.
+ *
+ * Times are by the database's clock as far as it is known here, as those of the schedulers' spans are. The
+ * path is left out, since it is made of the order's data; so are bodies, headers and what they held.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent.h"
+#include "base/clock.h"
+#include "wire/http_url.h"
+
+void mg_try_trace_begin(struct mg_job *job)
+{
+    const struct mg_agent *agent = job->lane->agent;
+    const struct mg_request *request = &job->request;
+    struct mg_try_trace *try = &job->trace;
+    try->is_told = agent->options->spans != NULL &&
+                   mg_trace_parse(mg_slice_of(request->traceparent), &try->trace) &&
+                   (try->trace.flags & MG_TRACE_SAMPLED) != 0;
+    if (!try->is_told) {
+        return;
+    }
+    /* A request that comes again is tried again: those are calls of their own. */
+    char correlation[MG_KEY_SIZE], identity[MG_KEY_SIZE + 32];
+    mg_correlation_write(request->order_id, request->step, request->attempt, request->kind, correlation);
+    snprintf(identity, sizeof identity, "%s.%u.%d", correlation, (unsigned)job->delivery->delivery_count,
+             job->try_count);
+    mg_span_id("try", identity, try->id);
+    struct mg_trace own = try->trace;
+    memcpy(own.parent_id, try->id, sizeof own.parent_id);
+    mg_trace_write(&own, try->traceparent);
+    try->begin_us = mg_skew_now_ms(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms()) * 1000;
+    try->begin_boot_us = mg_clock_boot_us();
+}
+
+const char *mg_try_traceparent(const struct mg_job *job)
+{
+    return job->trace.is_told ? job->trace.traceparent : job->request.traceparent;
+}
+
+/* OpenTelemetry's names for an HTTP client's span. */
+static void put_call(struct mg_span *span, const char *method, const struct mg_http_url *url, int status)
+{
+    mg_span_put_text(span, "http.request.method", method);
+    mg_span_put_text(span, "server.address", url->host);
+    mg_span_put_number(span, "server.port", url->port);
+    if (status != 0) {
+        mg_span_put_number(span, "http.response.status_code", status);
+    }
+}
+
+static void put_verdict(struct mg_span *span, const struct mg_verdict_of_try *verdict)
+{
+    const char *error = verdict == NULL ? "cancelled" : verdict->code;
+    span->is_error = error[0] != '\0';
+    if (span->is_error) {
+        mg_span_put_text(span, "error.type", error);
+    }
+    if (verdict != NULL) {
+        mg_span_put_text(span, "makegood.outcome", mg_outcome_name(verdict->outcome));
+        mg_span_put_text(span, "makegood.executed", mg_executed_name(verdict->executed));
+    }
+}
+
+void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status)
+{
+    struct mg_try_trace *try = &job->trace;
+    const struct mg_request *request = &job->request;
+    const struct mg_span_sink *spans = job->lane->agent->options->spans;
+    struct mg_http_url url;
+    if (!try->is_told) {
+        return;
+    }
+    try->is_told = false;
+    if (mg_http_url_parse(job->lane->service->url, &url) != MG_OK) { /* no memory: it was good at the start */
+        return;
+    }
+    char method[16];
+    snprintf(method, sizeof method, "%.*s", (int)request->method.len, request->method.data);
+    struct mg_span span = {.trace = try->trace, .name = method, .kind = MG_SPAN_CLIENT};
+    memcpy(span.id, try->id, sizeof span.id);
+    span.begin_us = try->begin_us;
+    span.end_us = try->begin_us + (mg_clock_boot_us() - try->begin_boot_us);
+    mg_span_put_text(&span, "makegood.order_id", request->order_id);
+    mg_span_put_text(&span, "makegood.step", request->step);
+    mg_span_put_text(&span, "makegood.service", request->service);
+    mg_span_put_text(&span, "makegood.kind", mg_kind_name(request->kind));
+    mg_span_put_number(&span, "makegood.attempt", request->attempt);
+    mg_span_put_number(&span, "makegood.try", job->try_count);
+    put_call(&span, method, &url, status);
+    put_verdict(&span, verdict);
+    spans->take(spans->arg, &span);
+}

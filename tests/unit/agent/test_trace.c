@@ -1,0 +1,186 @@
+/* The spans that an agent tells: one for each call that was made, under its attempt's. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+#define TRACE     "0af7651916cd43dd8448eb211c80319c"
+#define ATTEMPT   "b7ad6b7169203331"
+#define UNSAMPLED "00-" TRACE "-" ATTEMPT "-00"
+#define SPANS_MAX 16
+
+static struct told {
+    struct mg_span span;
+    char trace[2 * MG_TRACE_ID_SIZE + 1], id[2 * MG_SPAN_ID_SIZE + 1], parent[2 * MG_SPAN_ID_SIZE + 1];
+    char text[1024]; /* " name=value" of each attribute */
+} told[SPANS_MAX];
+static int told_count;
+
+static void hex(const uint8_t *bytes, size_t size, char *ret_text)
+{
+    for (size_t i = 0; i < size; i++)
+        snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void take(void *arg, const struct mg_span *span)
+{
+    (void)arg;
+    ck_assert_int_lt(told_count, SPANS_MAX);
+    struct told *one = &told[told_count++];
+    memset(one, 0, sizeof *one);
+    one->span = *span;
+    hex(span->trace.trace_id, MG_TRACE_ID_SIZE, one->trace);
+    hex(span->id, MG_SPAN_ID_SIZE, one->id);
+    hex(span->trace.parent_id, MG_SPAN_ID_SIZE, one->parent);
+    ck_assert_str_eq(span->name, "POST");
+    for (int i = 0; i < span->attribute_count; i++) {
+        const struct mg_span_attribute *attribute = &span->attributes[i];
+        char number[32];
+        snprintf(number, sizeof number, "%lld", (long long)attribute->number);
+        size_t len = strlen(one->text);
+        snprintf(one->text + len, sizeof one->text - len, " %s=%s", attribute->name,
+                 attribute->text != NULL ? attribute->text : number);
+    }
+}
+
+static const struct mg_span_sink sink = {.take = take};
+
+static void set_up(void)
+{
+    told_count = 0;
+    flow_spans = &sink;
+}
+
+static void tear_down(void)
+{
+    flow_finish();
+    flow_spans = NULL;
+}
+
+/* The context that the service got with a call. */
+static const char *sent(int call)
+{
+    static char text[MG_TRACEPARENT_SIZE];
+    const char *header = strstr(fakes.calls[call].headers, "traceparent: ");
+    if (header == NULL) return "";
+    snprintf(text, sizeof text, "%s", header + strlen("traceparent: "));
+    return text;
+}
+
+static bool has(int index, const char *words)
+{
+    return strstr(told[index].text, words) != NULL;
+}
+
+/* Catches: a call that is in no tree, or that the service's own spans are not under. */
+START_TEST(a_call_is_told_under_its_attempt)
+{
+    flow_start("");
+    flow_deliver(&(struct flow_request){.kind = MG_KIND_DO});
+    flow_wait_calls(1);
+    ck_assert_str_eq(sent(0), "00-" TRACE "-fc442c928b42f455-01"); /* try/o1.charge.3.do.0.1 */
+    ck_assert_int_eq(told_count, 0);
+    flow_answer_status(0, 200, "{\"secret\":\"of the answer\"}");
+    ck_assert_int_eq(told_count, 1);
+    ck_assert_str_eq(told[0].trace, TRACE);
+    ck_assert_str_eq(told[0].id, "fc442c928b42f455");
+    ck_assert_str_eq(told[0].parent, ATTEMPT);
+    ck_assert_int_eq(told[0].span.kind, MG_SPAN_CLIENT);
+    ck_assert_int_ge(told[0].span.end_us, told[0].span.begin_us);
+    ck_assert(!told[0].span.is_error);
+    ck_assert(has(0, " makegood.order_id=o1") && has(0, " makegood.step=charge") &&
+              has(0, " makegood.try=1"));
+    ck_assert(has(0, " http.request.method=POST") && has(0, " http.response.status_code=200"));
+    ck_assert(has(0, " server.address=127.0.0.1") && has(0, " server.port=1"));
+    ck_assert(has(0, " makegood.outcome=done") && has(0, " makegood.executed=yes"));
+    ck_assert(!has(0, "secret") && !has(0, "/charges") && !has(0, "14.00"));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+}
+END_TEST
+
+/* Catches: two calls that look like one. */
+START_TEST(each_try_is_a_span_of_its_own)
+{
+    flow_start(",\"tries\":2");
+    flow_deliver(&(struct flow_request){.kind = MG_KIND_DO});
+    flow_wait_calls(1);
+    flow_answer_status(0, 503, "");
+    flow_wait_calls(2);
+    char first[MG_TRACEPARENT_SIZE];
+    snprintf(first, sizeof first, "%s", sent(0));
+    ck_assert_str_ne(first, sent(1));
+    flow_answer_unreachable(1);
+    ck_assert_int_eq(told_count, 2);
+    ck_assert_str_ne(told[0].id, told[1].id);
+    ck_assert_str_eq(told[0].parent, told[1].parent);
+    ck_assert(told[0].span.is_error && told[1].span.is_error);
+    ck_assert(has(0, " http.response.status_code=503") && has(0, " error.type=http_503"));
+    ck_assert(has(0, " makegood.executed=maybe"));
+    ck_assert(!has(1, " http.response.status_code") && has(1, " makegood.executed=no")); /* of this try */
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+}
+END_TEST
+
+/* Catches: the call of another delivery, told as if it were the first one's. */
+START_TEST(a_request_that_comes_again_is_called_anew)
+{
+    flow_start("");
+    flow_deliver(&(struct flow_request){.kind = MG_KIND_DO, .is_redelivered = true});
+    flow_wait_calls(1);
+    ck_assert_str_ne(sent(0), "00-" TRACE "-fc442c928b42f455-01");
+    flow_answer_status(0, 200, "{}");
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+}
+END_TEST
+
+/* Catches: spans of traces that nobody wants, or a context that is lost on the way. */
+START_TEST(what_is_not_to_be_told_goes_on_as_it_came)
+{
+    flow_start("");
+    flow_deliver(&(struct flow_request){.kind = MG_KIND_DO, .traceparent = UNSAMPLED});
+    flow_wait_calls(1);
+    ck_assert_str_eq(sent(0), UNSAMPLED);
+    flow_answer_status(0, 200, "{}");
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_deliver(&(struct flow_request){.order_id = "o2", .kind = MG_KIND_DO, .traceparent = ""});
+    flow_wait_calls(2);
+    ck_assert_str_eq(sent(1), "");
+    flow_answer_status(1, 200, "{}");
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    ck_assert_int_eq(told_count, 0);
+}
+END_TEST
+
+/* Catches: a call that the agent gave up and nobody hears of. */
+START_TEST(a_call_that_is_given_up_is_told)
+{
+    flow_start("");
+    flow_deliver(&(struct flow_request){.kind = MG_KIND_DO});
+    flow_wait_calls(1);
+    mg_agent_finish(&flow_agent);
+    ck_assert(fakes.calls[0].is_cancelled);
+    ck_assert_int_eq(told_count, 1);
+    ck_assert(has(0, " error.type=cancelled") && told[0].span.is_error);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent_trace");
+    TCase *tests = tcase_create("trace");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, a_call_is_told_under_its_attempt);
+    tcase_add_test(tests, each_try_is_a_span_of_its_own);
+    tcase_add_test(tests, a_request_that_comes_again_is_called_anew);
+    tcase_add_test(tests, what_is_not_to_be_told_goes_on_as_it_came);
+    tcase_add_test(tests, a_call_that_is_given_up_is_told);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

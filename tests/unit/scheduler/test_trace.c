@@ -1,0 +1,261 @@
+/* The spans that a scheduler tells: one tree for each order, each span once, when it is stored. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+#define TRACE     "0af7651916cd43dd8448eb211c80319c"
+#define CLIENT    "b7ad6b7169203331"
+#define SAMPLED   "00-" TRACE "-" CLIENT "-01"
+#define UNSAMPLED "00-" TRACE "-" CLIENT "-00"
+#define SPANS_MAX 32
+
+static struct told {
+    struct mg_span span;
+    char name[64], trace[2 * MG_TRACE_ID_SIZE + 1], id[2 * MG_SPAN_ID_SIZE + 1],
+        parent[2 * MG_SPAN_ID_SIZE + 1], outcome[32], texts[512];
+} told[SPANS_MAX];
+static int told_count;
+
+static void hex(const uint8_t *bytes, size_t size, char *ret_text)
+{
+    for (size_t i = 0; i < size; i++)
+        snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void take(void *arg, const struct mg_span *span)
+{
+    (void)arg;
+    ck_assert_int_lt(told_count, SPANS_MAX);
+    struct told *one = &told[told_count++];
+    memset(one, 0, sizeof(*one));
+    one->span = *span;
+    snprintf(one->name, sizeof(one->name), "%s", span->name);
+    hex(span->trace.trace_id, MG_TRACE_ID_SIZE, one->trace);
+    hex(span->id, MG_SPAN_ID_SIZE, one->id);
+    hex(span->trace.parent_id, MG_SPAN_ID_SIZE, one->parent);
+    for (int i = 0; i < span->attribute_count; i++) {
+        const struct mg_span_attribute *attribute = &span->attributes[i];
+        if (strcmp(attribute->name, "makegood.outcome") == 0) {
+            snprintf(one->outcome, sizeof(one->outcome), "%s", attribute->text);
+        }
+        size_t len = strlen(one->texts);
+        snprintf(one->texts + len, sizeof(one->texts) - len, "%s ",
+                 attribute->text != NULL ? attribute->text : "");
+    }
+}
+
+static struct mg_span_sink sink = {.take = take};
+
+static void set_up(void)
+{
+    told_count = 0;
+    sink.threshold = UINT64_MAX; /* nobody's but the clients' */
+    stage_spans = &sink;
+    stage_traceparent = SAMPLED;
+    stage_start();
+}
+
+static void tear_down(void)
+{
+    stage_finish();
+    stage_spans = NULL;
+    stage_traceparent = NULL;
+}
+
+static void reply(const char *step, const char *outcome, const char *executed)
+{
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = step, .attempt = 1, .outcome = outcome, .executed = executed});
+    stage_settle();
+}
+
+/* The request as its agent gets it. */
+static const char *requested(void)
+{
+    const struct fake_published *last = fake_broker_last("request");
+    ck_assert_ptr_nonnull(last);
+    ck_assert(last->traceparent[0] == '\0' || strstr(last->body, last->traceparent) != NULL);
+    return last->traceparent;
+}
+
+/* Catches: a tree with a branch missing, a span under the wrong parent, or one told before it is stored. */
+START_TEST(an_order_is_one_tree_below_its_client)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(told_count, 0);                                   /* nothing has ended */
+    ck_assert_str_eq(requested(), "00-" TRACE "-488d6ad1479ac5af-01"); /* attempt/o1.reserve.1.do */
+    reply("reserve", "done", NULL);
+    ck_assert_int_eq(told_count, 1);
+    reply("charge", "done", NULL);
+    ck_assert_int_eq(told_count, 3);
+    ck_assert_str_eq(told[0].name, "do reserve");
+    ck_assert_str_eq(told[0].id, "488d6ad1479ac5af");
+    ck_assert_str_eq(told[0].parent, "5826ace2448d39d6"); /* order/o1 */
+    ck_assert_str_eq(told[0].outcome, "done");
+    ck_assert(!told[0].span.is_error);
+    const struct told *order = strcmp(told[1].name, "order two") == 0 ? &told[1] : &told[2];
+    const struct told *charge = order == &told[1] ? &told[2] : &told[1];
+    ck_assert_str_eq(charge->name, "do charge");
+    ck_assert_str_eq(charge->parent, order->id);
+    ck_assert_str_eq(order->name, "order two");
+    ck_assert_str_eq(order->id, "5826ace2448d39d6");
+    ck_assert_str_eq(order->parent, CLIENT);
+    ck_assert_str_eq(order->outcome, "processed");
+    for (int i = 0; i < told_count; i++) {
+        ck_assert_str_eq(told[i].trace, TRACE);
+        ck_assert_int_le(order->span.begin_us, told[i].span.begin_us);
+        ck_assert_int_le(told[i].span.begin_us, told[i].span.end_us);
+        ck_assert_int_le(told[i].span.end_us, order->span.end_us);
+        ck_assert_ptr_null(strstr(told[i].texts, "14.00")); /* payload */
+        ck_assert_ptr_null(strstr(told[i].texts, "7.50"));  /* result */
+    }
+}
+END_TEST
+
+/* Catches: a client that wants no trace and gets one, or whose context does not go on as it came. */
+START_TEST(what_the_client_does_not_want_told_goes_on_as_it_came)
+{
+    stage_finish();
+    sink.threshold = 0; /* all others would be */
+    stage_traceparent = UNSAMPLED;
+    stage_start();
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_str_eq(requested(), UNSAMPLED);
+    reply("reserve", "done", NULL);
+    reply("charge", "done", NULL);
+    ck_assert_int_eq(told_count, 0);
+}
+END_TEST
+
+/* Catches: a trace that no two schedulers would give the same name. */
+START_TEST(an_order_without_a_trace_gets_one_of_its_own)
+{
+    stage_finish();
+    sink.threshold = 0;
+    stage_traceparent = NULL;
+    stage_start();
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_str_eq(requested(), "00-2352da7280f1decc3acf1ba84eb945c9-488d6ad1479ac5af-01");
+    reply("reserve", "done", NULL);
+    ck_assert_str_eq(told[0].trace, "2352da7280f1decc3acf1ba84eb945c9");
+    ck_assert_ptr_null(fake_store_order("o1")->traceparent.data); /* nothing is stored that was not there */
+}
+END_TEST
+
+/* Catches: a share of 0 by which every order is told. */
+START_TEST(an_order_that_is_not_chosen_has_no_trace)
+{
+    stage_traceparent = NULL;
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_str_eq(requested(), "");
+    reply("reserve", "done", NULL);
+    ck_assert_int_eq(told_count, 0);
+}
+END_TEST
+
+/* Catches: something stored and passed on that is no context. */
+START_TEST(a_broken_context_is_none)
+{
+    stage_traceparent = "00-" TRACE "-0000000000000000-01";
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_str_eq(requested(), "");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSING); /* and costs the order nothing */
+}
+END_TEST
+
+/* Catches: a context that is changed although nobody makes spans. */
+START_TEST(where_nobody_wants_spans_the_context_goes_on_as_it_came)
+{
+    stage_finish();
+    stage_spans = NULL;
+    stage_start();
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_str_eq(requested(), SAMPLED);
+    reply("reserve", "done", NULL);
+    ck_assert_str_eq(requested(), SAMPLED);
+    ck_assert_int_eq(told_count, 0);
+}
+END_TEST
+
+/* Catches: a decision that another instance overtook, told with the one that took its place; a repeat told
+ * again. */
+START_TEST(what_is_decided_again_is_told_once)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_store.next_commit = FAKE_COMMIT_CONFLICT;
+    reply("reserve", "done", NULL);
+    ck_assert_int_eq(told_count, 1);
+    reply("reserve", "done", NULL); /* an old one: it ends nothing */
+    ck_assert_int_eq(told_count, 1);
+}
+END_TEST
+
+/* Catches: failures that look like successes, and an undo that is not in the picture. */
+START_TEST(what_goes_wrong_is_told_as_wrong)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", "done", NULL);
+    reply("charge", "permanent", "no");
+    ck_assert_int_eq(told_count, 2);
+    ck_assert_str_eq(told[1].outcome, "permanent");
+    ck_assert(told[1].span.is_error);
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
+    stage_settle();
+    ck_assert_int_eq(told_count, 4);
+    const struct told *order = strcmp(told[2].name, "order two") == 0 ? &told[2] : &told[3];
+    const struct told *undo = order == &told[2] ? &told[3] : &told[2];
+    ck_assert_str_eq(undo->name, "undo reserve");
+    ck_assert_str_eq(order->outcome, "compensated");
+    ck_assert(!order->span.is_error);
+}
+END_TEST
+
+/* Catches: an attempt that nobody answered, missing from the tree. */
+START_TEST(an_attempt_that_expires_is_told)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_store.ahead_ms = 11000;
+    stage_command("c1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"test\"",
+                  NULL);
+    stage_settle();
+    ck_assert_int_eq(told_count, 1);
+    ck_assert_str_eq(told[0].name, "do reserve");
+    ck_assert_str_eq(told[0].outcome, "expired");
+    ck_assert(told[0].span.is_error);
+    ck_assert_int_ge(told[0].span.end_us - told[0].span.begin_us, INT64_C(10000000));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler trace");
+    TCase *tests = tcase_create("trace");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, an_order_is_one_tree_below_its_client);
+    tcase_add_test(tests, what_the_client_does_not_want_told_goes_on_as_it_came);
+    tcase_add_test(tests, an_order_without_a_trace_gets_one_of_its_own);
+    tcase_add_test(tests, an_order_that_is_not_chosen_has_no_trace);
+    tcase_add_test(tests, a_broken_context_is_none);
+    tcase_add_test(tests, where_nobody_wants_spans_the_context_goes_on_as_it_came);
+    tcase_add_test(tests, what_is_decided_again_is_told_once);
+    tcase_add_test(tests, what_goes_wrong_is_told_as_wrong);
+    tcase_add_test(tests, an_attempt_that_expires_is_told);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
