@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "verbs.h"
 
-enum exit_code verb_alert_list(struct cli *cli)
+static enum exit_code verb_alert_list(struct cli *cli)
 {
     static const char *const columns[] = {"alert_id", "code", "subject", "opened_at",
                                           "acked_by", "text", NULL};
@@ -40,7 +40,7 @@ static void alert_acked(void *arg, bool changed, const struct mg_err *err)
     }
 }
 
-enum exit_code verb_alert_ack(struct cli *cli)
+static enum exit_code verb_alert_ack(struct cli *cli)
 {
     struct acking acking = {.is_over = false};
     const char *word = cli->words.items[0];
@@ -74,3 +74,9 @@ enum exit_code verb_alert_ack(struct cli *cli)
                  alert_id);
     return EXIT_DONE;
 }
+
+const struct verb ALERT_VERBS[] = {
+    {"alert", "list", "", 0, 0, EXTRA_ALL | EXTRA_LIMIT, verb_alert_list,
+     "open alerts; --all: closed ones, too"},
+    {"alert", "ack", "ALERT", 1, 1, EXTRA_REASON, verb_alert_ack, "says that somebody looks after it"},
+    {0}};

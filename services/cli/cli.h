@@ -88,15 +88,11 @@ void json_print_text(FILE *out, const char *text);
  * Rows that are read for people have gone through it. */
 void text_make_plain(char *text);
 
-/* ---- verbs ---- */
+/* ---- order_submit.c, order_read.c, order_command.c: run the verbs of order_verbs.c ---- */
 
 cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watch, verb_order_explain;
 cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,
     verb_order_cancel;
-cli_verb_fn verb_workflow_check, verb_workflow_load, verb_workflow_list, verb_workflow_states;
-cli_verb_fn verb_alert_list, verb_alert_ack, verb_dead_list, verb_dead_show, verb_dead_requeue,
-    verb_dead_drop;
-cli_verb_fn verb_broker_apply, verb_broker_check, verb_db_migrate, verb_db_status, verb_doctor, verb_probe;
 
 /* explain.c: one line on why the order is where it is; also used by `doctor` and `show`. */
 void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli.h"
 #include "io/topology.h"
+#include "verbs.h"
 
 /* Looked at in one walk; a queue with more is looked at again. */
 #define WALK_MAX 10000
@@ -139,7 +139,7 @@ static enum exit_code number_read(const struct cli *cli, int *ret_number)
     return EXIT_DONE;
 }
 
-enum exit_code verb_dead_list(struct cli *cli)
+static enum exit_code verb_dead_list(struct cli *cli)
 {
     struct walk walk = {.cli = cli, .verb = MG_DEAD_LIST, .chosen = -1};
     enum exit_code code = walk_run(&walk, (int)cli->options.limit);
@@ -165,17 +165,27 @@ static enum exit_code chosen_run(struct cli *cli, enum mg_dead_verb verb, bool i
     return code;
 }
 
-enum exit_code verb_dead_show(struct cli *cli)
+static enum exit_code verb_dead_show(struct cli *cli)
 {
     return chosen_run(cli, MG_DEAD_LIST, true, NULL);
 }
 
-enum exit_code verb_dead_requeue(struct cli *cli)
+static enum exit_code verb_dead_requeue(struct cli *cli)
 {
     return chosen_run(cli, MG_DEAD_REQUEUE, false, "requeued");
 }
 
-enum exit_code verb_dead_drop(struct cli *cli)
+static enum exit_code verb_dead_drop(struct cli *cli)
 {
     return chosen_run(cli, MG_DEAD_DROP, false, "dropped");
 }
+
+const struct verb DEAD_VERBS[] = {
+    {"dead", "list", "", 0, 0, EXTRA_QUEUE | EXTRA_LIMIT, verb_dead_list, "messages that were set aside"},
+    {"dead", "show", "NUMBER", 1, 1, EXTRA_QUEUE, verb_dead_show,
+     "one of them whole, by its number in the list"},
+    {"dead", "requeue", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_requeue,
+     "sends one (or --all) back where it came from"},
+    {"dead", "drop", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_drop,
+     "removes one (or --all) for good"},
+    {0}};

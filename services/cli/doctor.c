@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli.h"
 #include "io/topology.h"
+#include "verbs.h"
 #include "wire/reply.h"
 
 /* A leader sweeps several times a second; one that has not for so long does not lead. */
@@ -183,7 +183,7 @@ static void broker_check(struct doctor *doctor, const char *const *services, int
                            : "no exchange or queue is missing; this user may not compare their arguments");
 }
 
-enum exit_code verb_doctor(struct cli *cli)
+static enum exit_code verb_doctor(struct cli *cli)
 {
     struct doctor doctor = {.cli = cli};
     struct table services = {0};
@@ -205,3 +205,7 @@ enum exit_code verb_doctor(struct cli *cli)
     }
     return doctor.wrong == 0 ? EXIT_DONE : EXIT_ERROR;
 }
+
+const struct verb DOCTOR_VERBS[] = {{"doctor", NULL, "", 0, 0, EXTRA_SERVICE, verb_doctor,
+                                     "checks everything that an order needs in order to move"},
+                                    {0}};

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "cli.h"
 #include "io/http_client.h"
+#include "verbs.h"
 
 #define URL_SIZE         256
 #define ANSWER_MAX_BYTES 4096 /* /readyz says one line; of anything else the beginning would do */
@@ -82,7 +82,7 @@ static enum exit_code probe_tell(const struct cli *cli, const struct probe *prob
     return cli_fail(probe->code, "%s answered %d: %s", probe->url, probe->status, probe->text);
 }
 
-enum exit_code verb_probe(struct cli *cli)
+static enum exit_code verb_probe(struct cli *cli)
 {
     char url[URL_SIZE];
     const struct mg_http_client_options limits = {.max_connections = 1,
@@ -115,3 +115,7 @@ enum exit_code verb_probe(struct cli *cli)
     mg_http_client_destroy(client);
     return class == MG_OK ? probe_tell(cli, &probe) : cli_fail_err(&err);
 }
+
+const struct verb PROBE_VERBS[] = {{"probe", NULL, "[URL]", 0, 1, EXTRA_HTTP, verb_probe,
+                                    "asks a service whether it is ready, by its URL or by MAKEGOOD_HTTP"},
+                                   {0}};

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "core/key.h"
 #include "io/topology.h"
+#include "verbs.h"
 
 static void line_print(void *arg, const char *line)
 {
@@ -42,7 +42,7 @@ static enum mg_class names_read(const struct cli *cli, struct mg_topology_names 
     return class == MG_OK ? list_check(clients, "--client", err) : class;
 }
 
-enum exit_code verb_broker_apply(struct cli *cli)
+static enum exit_code verb_broker_apply(struct cli *cli)
 {
     struct mg_err err;
     struct mg_topology_names names;
@@ -53,7 +53,7 @@ enum exit_code verb_broker_apply(struct cli *cli)
     return EXIT_DONE;
 }
 
-enum exit_code verb_broker_check(struct cli *cli)
+static enum exit_code verb_broker_check(struct cli *cli)
 {
     struct mg_err err;
     bool is_compared;
@@ -88,7 +88,7 @@ static const char *migrations_folder(char *ret_path, size_t size)
     return "deploy/postgres";
 }
 
-enum exit_code verb_db_migrate(struct cli *cli)
+static enum exit_code verb_db_migrate(struct cli *cli)
 {
     struct mg_err err;
     char installed[PATH_MAX];
@@ -103,7 +103,7 @@ enum exit_code verb_db_migrate(struct cli *cli)
     return EXIT_DONE;
 }
 
-enum exit_code verb_db_status(struct cli *cli)
+static enum exit_code verb_db_status(struct cli *cli)
 {
     struct table settings = {0};
     enum exit_code code = cli_open_store(cli, true);
@@ -123,3 +123,14 @@ enum exit_code verb_db_status(struct cli *cli)
     table_free(&settings);
     return code;
 }
+
+const struct verb BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
+                                     verb_broker_apply, "makes exchanges, queues and bindings"},
+                                    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
+                                     verb_broker_check, "says what of them is missing or different"},
+                                    {0}};
+
+const struct verb DB_VERBS[] = {
+    {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "brings the schema to this version"},
+    {"db", "status", "", 0, 0, 0, verb_db_status, "the server, its settings and the schema's version"},
+    {0}};

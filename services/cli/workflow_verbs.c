@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "core/describe.h"
+#include "verbs.h"
 #include "wire/workflow.h"
 
 /* A definition of 64 steps with large templates stays far below. */
@@ -51,7 +51,7 @@ static void definition_print(const struct cli *cli, const char *path, const stru
                  (long long)workflow->version, word);
 }
 
-enum exit_code verb_workflow_check(struct cli *cli)
+static enum exit_code verb_workflow_check(struct cli *cli)
 {
     enum exit_code worst = EXIT_DONE;
     for (int i = 0; i < cli->words.count; i++) {
@@ -100,7 +100,7 @@ static enum exit_code definition_store(struct cli *cli, const char *path, const 
 }
 
 /* All files are checked before the first is stored: a mistake in one stores none. */
-enum exit_code verb_workflow_load(struct cli *cli)
+static enum exit_code verb_workflow_load(struct cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
     enum exit_code code = EXIT_DONE;
@@ -120,7 +120,7 @@ enum exit_code verb_workflow_load(struct cli *cli)
     return code;
 }
 
-enum exit_code verb_workflow_list(struct cli *cli)
+static enum exit_code verb_workflow_list(struct cli *cli)
 {
     struct table table = {0};
     enum exit_code code = cli_open_store(cli, false);
@@ -139,7 +139,7 @@ static void text_put(void *arg, const char *text)
     (void)fputs(text, arg);
 }
 
-enum exit_code verb_workflow_states(struct cli *cli)
+static enum exit_code verb_workflow_states(struct cli *cli)
 {
     if (cli->is_json) {
         return cli_fail(EXIT_USAGE, "the tables are printed with --mermaid or --csv, not as JSON");
@@ -154,3 +154,12 @@ enum exit_code verb_workflow_states(struct cli *cli)
     }
     return EXIT_DONE;
 }
+
+const struct verb WORKFLOW_VERBS[] = {
+    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, 0, verb_workflow_check,
+     "finds every mistake, stores nothing"},
+    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, 0, verb_workflow_load, "checks and stores definitions"},
+    {"workflow", "list", "", 0, 0, 0, verb_workflow_list, "stored definitions and their open orders"},
+    {"workflow", "states", "", 0, 0, EXTRA_STATES, verb_workflow_states,
+     "the tables of states, as diagram or CSV"},
+    {0}};

@@ -57,10 +57,14 @@ def look(program, section, folder):
     findings += [f"does not explain {name}, which --help does" for name in sorted(told - options_in(text))]
     findings += [f"explains {name}, which --help does not" for name in sorted(options_in(text) - told)
                  if name not in {secret + "-file" for secret in SECRETS}]
-    for help_text in helps(program)[1:]:
+    of_verbs = [options_in(help_text) for help_text in helps(program)[1:]]
+    common = set.intersection(*[options for options in of_verbs if "--amqp-url" in options] or [set()])
+    for help_text, options in zip(helps(program)[1:], of_verbs, strict=True):
         usage = re.match(r"usage: makegood ([a-z]+(?: [a-z]+)?)", help_text).group(1)
-        if not re.search(rf"^\s+{usage}\b", text, re.M):
-            findings.append(f"does not name the verb {usage}")
+        line = re.search(rf"^\s+{usage}\b.*", text, re.M)
+        findings += [] if line else [f"does not name the verb {usage}"]
+        findings += [f"does not give {usage} its {name}" for name in sorted(options - common)
+                     if line and name not in options_in(line.group())]
     return [f"{page.name}: {finding}" for finding in findings]
 
 

@@ -1,0 +1,111 @@
+/* What the tables of verbs and options say to people: --help, and the manual page. */
+#include <assert.h>
+#include <string.h>
+
+#include "verbs.h"
+
+static const struct mg_manual_entry EXIT_CODES[] = {
+    {"0", "done"},     {"1", "error"},     {"2", "usage"},       {"3", "not found"},
+    {"4", "conflict"}, {"5", "timed out"}, {"6", "unavailable"}, {0}};
+
+void help_print(FILE *out)
+{
+    (void)fprintf(out, "makegood %s: operates Makegood\n\nusage: makegood NOUN VERB [words] [options]\n\n",
+                  MG_VERSION);
+    const struct verb *verb = NULL;
+    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+        char line[64];
+        verb_write(verb, line, sizeof(line));
+        (void)fprintf(out, "  %-26s %s\n", line, verb->summary);
+    }
+    (void)fputs(
+        "\nmakegood NOUN VERB --help shows the options of a verb; makegood --man prints the manual page.\n"
+        "exit codes:",
+        out);
+    for (const struct mg_manual_entry *code = EXIT_CODES; code->term != NULL; code++) {
+        (void)fprintf(out, "%s %s %s", code != EXIT_CODES ? "," : "", code->term, code->text);
+    }
+    (void)fputs("\n", out);
+}
+
+bool noun_help_print(FILE *out, const char *noun)
+{
+    bool is_noun = false;
+    const struct verb *verb = NULL;
+    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (strcmp(verb->noun, noun) == 0 && verb->verb != NULL) {
+            char line[64];
+            (void)snprintf(line, sizeof(line), "%s %s", verb->verb, verb->words);
+            (void)fprintf(out, "%s  %-20s %s\n", is_noun ? "" : "its verbs:\n", line, verb->summary);
+            is_noun = true;
+        }
+    }
+    return is_noun;
+}
+
+#define TERM_SIZE 256
+#define VERBS_MAX 64 /* in the manual page */
+
+/* A verb as it is written: its words, and the options that not every verb has. */
+static void verb_describe(const struct verb *verb, char *ret_text, size_t size)
+{
+    struct cli_options unused;
+    struct mg_option options[OPTIONS_MAX];
+    size_t common_count = options_make(&unused, verb->extras, options);
+
+    verb_write(verb, ret_text, size);
+    for (const struct mg_option *option = options + common_count; option->name != NULL; option++) {
+        bool is_optional = strcmp(option->name, "reason") != 0;
+        size_t len = strlen(ret_text);
+        (void)snprintf(ret_text + len, size - len, " %s--%s%s%s%s", is_optional ? "[" : "", option->name,
+                       option->value_name != NULL ? " " : "",
+                       option->value_name != NULL ? option->value_name : "", is_optional ? "]" : "");
+    }
+}
+
+void manual_print(FILE *out)
+{
+    static const struct mg_manual_entry files[] = {
+        {"/etc/makegood/operator.conf",
+         "A configuration file for operators, if the packages are installed: set MAKEGOOD_CONFIG to it."},
+        {"/usr/share/makegood/migrations", "The schema's migrations, if the packages are installed."},
+        {0}};
+    static const struct mg_manual_entry examples[] = {
+        {"makegood order submit order.json --wait", "posts an order and shows how it ends"},
+        {"makegood order list --state error", "finds the orders that need a person"},
+        {"makegood order resume ORDER --reason \"payment repaired\"", "goes on with one of them"},
+        {0}};
+    static const struct mg_manual_part after[] = {
+        {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", examples}, {0}};
+    struct mg_manual_entry verbs[VERBS_MAX + 1] = {0};
+    const struct mg_manual_part before[] = {{"VERBS", verbs}, {0}};
+    struct mg_manual manual = {
+        1,
+        "makegood shows what became of orders, moves those that need a person, and prepares database and "
+        "broker. It changes orders only by commands to the schedulers, never in the database.\n\n"
+        "Verbs that change something want a reason, which is kept. Where an order is named, its id is "
+        "meant.",
+        before, after, "makegood-scheduler(8), makegood-agent(8), makegood-supervisor(8)"};
+    char terms[VERBS_MAX][TERM_SIZE];
+    struct cli_options unused;
+    struct mg_option options[OPTIONS_MAX];
+
+    const struct verb *verb = NULL;
+    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+        assert(i < VERBS_MAX);
+        verb_describe(verb, terms[i], sizeof(terms[i]));
+        verbs[i] = (struct mg_manual_entry){terms[i], verb->summary};
+    }
+    (void)options_make(&unused, ~0, options);
+    for (struct mg_option *option = options; option->name != NULL; option++) {
+        if (strcmp(option->name, "timeout") == 0) {
+            option->default_value = NULL;
+            option->help =
+                "how long to wait for an answer; 10s if not given, 3s for probe, 1h for verbs with --wait";
+        }
+    }
+    const struct mg_program program = {"makegood",
+                                       "operates Makegood: orders, workflows, alerts, schema, queues",
+                                       "NOUN VERB [words] [options]", options, &manual};
+    mg_config_print_man(&program, out);
+}

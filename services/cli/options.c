@@ -1,0 +1,105 @@
+/* The options: those of every verb, then one row for each that only some have. */
+#include <stddef.h>
+#include <string.h>
+
+#include "broker_options.h"
+#include "verbs.h"
+
+/* `member` of struct cli_options takes the value. */
+/* clang-format off */
+#define OPTION(extra, member, ...) {extra, offsetof(struct cli_options, member), {__VA_ARGS__}}
+/* clang-format on */
+#define TEXT(extra, member, name, initial, value, help)                                                      \
+    OPTION(extra, member, name, MG_OPTION_TEXT, NULL, initial, 0, 0, false, value, help)
+#define FLAG(extra, member, name, help)                                                                      \
+    OPTION(extra, member, name, MG_OPTION_FLAG, NULL, NULL, 0, 0, false, NULL, help)
+#define LIST(extra, member, name, value, help)                                                               \
+    OPTION(extra, member, name, MG_OPTION_LIST, NULL, NULL, 0, 0, false, value, help)
+#define INTEGER(extra, member, name, initial, min, max, value, help)                                         \
+    OPTION(extra, member, name, MG_OPTION_INTEGER, NULL, initial, min, max, false, value, help)
+
+static const struct {
+    int extra; /* verbs with this one have the option */
+    size_t offset;
+    struct mg_option option;
+} OPTIONS[] = {
+    TEXT(EXTRA_REASON, reason, "reason", NULL, "TEXT", "why; it stands in the order's story"),
+    TEXT(EXTRA_REASON, by, "by", NULL, "NAME", "who; default: the user's name"),
+    INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
+            "act only if the order is still at this version; 0: at the one it has now"),
+    TEXT(EXTRA_STEP, step, "step", NULL, "STEP", "which step"),
+    TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent", "what became of it"),
+    LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "replaces one value of the payload"),
+    FLAG(EXTRA_WAIT, waits, "wait", "wait until every order has ended"),
+    TEXT(EXTRA_FILTER, state, "state", NULL, "STATE", "only orders in this state"),
+    TEXT(EXTRA_FILTER, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
+    INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "at most so many"),
+    FLAG(EXTRA_ALL, is_all, "all", "all of them"),
+    TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "QUEUE", "dead.letters or orders.rejected"),
+    LIST(EXTRA_SERVICE, services, "service", "NAME", "a service whose request queues are meant, too"),
+    LIST(EXTRA_CLIENT, clients, "client", "NAME", "a client whose queue client.NAME.statuses is meant, too"),
+    TEXT(EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
+         "where the numbered SQL files lie; those installed with this program if not given, or "
+         "deploy/postgres, from here, for a program that is not installed"),
+    TEXT(EXTRA_HTTP, http, "http", "", "ADDRESS:PORT",
+         "where the service answers, as it was told itself; 0.0.0.0 is asked at 127.0.0.1"),
+    TEXT(EXTRA_HTTP, http_cert_file, "http-cert-file", "", "FILE",
+         "as the service was told; if it is given, https is spoken"),
+    TEXT(EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
+         "CA certificates (PEM) that the service's must come from; empty: those of the system"),
+    FLAG(EXTRA_STATES, is_mermaid, "mermaid", "as Mermaid state diagrams"),
+    FLAG(EXTRA_STATES, is_csv, "csv", "as CSV, a line for each cell"),
+};
+#define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
+
+bool extras_ask_service(int extras)
+{
+    return extras == EXTRA_HTTP;
+}
+
+static const char *timeout_default(int extras)
+{
+    if (extras_ask_service(extras)) {
+        return "3s";
+    }
+    return (extras & EXTRA_WAIT) ? "1h" : "10s";
+}
+
+/* Those of every verb; returns how many they are. */
+static size_t common_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
+{
+    const struct mg_option servers[] = {
+        MG_BROKER_OPTIONS(to->broker),
+        {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
+         "the database; empty: libpq's PG* environment"},
+    };
+    const struct mg_option others[] = {
+        {"output|o", MG_OPTION_TEXT, &to->output, "table", 0, 0, false, "table|json", "how to print"},
+        {"timeout", MG_OPTION_DURATION, &to->timeout_ms, timeout_default(extras), 1, INT64_C(86400000), false,
+         "DURATION", "how long to wait for an answer"},
+    };
+    size_t n = 0;
+    _Static_assert(sizeof(servers) + sizeof(others) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
+                       OPTIONS_MAX * sizeof(struct mg_option),
+                   "OPTIONS_MAX has room for all options");
+    if (!extras_ask_service(extras)) {
+        memcpy(list, servers, sizeof(servers));
+        n = sizeof(servers) / sizeof(servers[0]);
+    }
+    memcpy(list + n, others, sizeof(others));
+    return n + sizeof(others) / sizeof(others[0]);
+}
+
+size_t options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
+{
+    const size_t common_count = common_make(to, extras, list);
+    size_t n = common_count;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (extras & OPTIONS[i].extra) {
+            list[n] = OPTIONS[i].option;
+            list[n++].target = (char *)to + OPTIONS[i].offset;
+        }
+    }
+    list[n] = (struct mg_option){0};
+    return common_count;
+}

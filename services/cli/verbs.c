@@ -1,0 +1,38 @@
+/* The nouns, in the order in which they are shown, and what can be asked of their verbs. */
+#include <string.h>
+
+#include "verbs.h"
+
+static const struct verb *const NOUNS[] = {
+    ORDER_VERBS, WORKFLOW_VERBS, ALERT_VERBS, DEAD_VERBS, BROKER_VERBS, DB_VERBS, DOCTOR_VERBS, PROBE_VERBS,
+};
+
+const struct verb *verb_at(int index)
+{
+    for (size_t i = 0; i < sizeof(NOUNS) / sizeof(NOUNS[0]); i++) {
+        for (const struct verb *verb = NOUNS[i]; verb->noun != NULL; verb++) {
+            if (index-- == 0) {
+                return verb;
+            }
+        }
+    }
+    return NULL;
+}
+
+const struct verb *verb_find(const char *noun, const char *name)
+{
+    const struct verb *verb = NULL;
+    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (strcmp(verb->noun, noun) == 0 &&
+            (verb->verb == NULL || (name != NULL && strcmp(verb->verb, name) == 0))) {
+            return verb;
+        }
+    }
+    return NULL;
+}
+
+void verb_write(const struct verb *verb, char *ret_text, size_t size)
+{
+    (void)snprintf(ret_text, size, "%s%s%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
+                   verb->verb != NULL ? verb->verb : "", verb->words[0] != '\0' ? " " : "", verb->words);
+}
