@@ -286,6 +286,7 @@ enum mg_report {
     MG_REPORT_ORDER,        /* $1 order_id: the process row with its orders row, all columns named */
     MG_REPORT_ORDER_STEPS,  /* $1 order_id: step rows in the workflow's order */
     MG_REPORT_ORDER_EVENTS, /* $1 order_id: event rows by version */
+    MG_REPORT_DOSSIER,      /* $1 order_id: all of it as one JSON text (proto/dossier.schema.json) */
     MG_REPORT_ALERTS,       /* $1 'open' or 'all', $2 limit */
     MG_REPORT_WORKFLOWS,    /* name, version, loaded_at, open orders */
     MG_REPORT_SERVICES,     /* service_state */

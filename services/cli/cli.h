@@ -88,9 +88,10 @@ void json_print_text(FILE *out, const char *text);
  * Rows that are read for people have gone through it. */
 void text_make_plain(char *text);
 
-/* ---- order_submit.c, order_read.c, order_command.c: run the verbs of order_verbs.c ---- */
+/* ---- order_submit.c, order_read.c, order_export.c, order_command.c: run the verbs of order_verbs.c ---- */
 
-cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watch, verb_order_explain;
+cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watch, verb_order_explain,
+    verb_order_export;
 cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,
     verb_order_cancel;
 

@@ -1,4 +1,4 @@
-/* The verbs of `order`: order_submit.c, order_read.c and order_command.c run them. */
+/* The verbs of `order`: order_submit.c, order_read.c, order_export.c and order_command.c run them. */
 #include "verbs.h"
 
 #define CHANGES_ORDER (EXTRA_REASON | EXTRA_VERSION)
@@ -11,6 +11,8 @@ const struct verb ORDER_VERBS[] = {
     {"order", "show", "ORDER", 1, 1, 0, verb_order_show, "an order's story: attempts, waits and reasons"},
     {"order", "watch", "ORDER", 1, 1, 0, verb_order_watch, "follows an order until it ends"},
     {"order", "explain", "ORDER", 1, 1, 0, verb_order_explain, "why the order is not moving, in one line"},
+    {"order", "export", "ORDER", 1, 1, 0, verb_order_export,
+     "everything that is kept of an order as one JSON, payload and all, for support and audit"},
     {"order", "resume", "ORDER", 1, 1, CHANGES_ORDER | EXTRA_SET, verb_order_resume,
      "goes on from the failed step; --set repairs the payload"},
     {"order", "restart", "ORDER", 1, 1, CHANGES_ORDER, verb_order_restart,

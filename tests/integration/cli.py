@@ -34,7 +34,7 @@ REASON = ("--reason", "a test")
 DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 
 VERBS = [
-    "order submit", "order list", "order show", "order watch", "order explain", "order resume", "order restart",
+    "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "db migrate", "db status", "doctor",
@@ -209,7 +209,7 @@ class WrongInput(Case):
 
     def test_words_that_are_missing_or_too_many(self):
         for verb in VERBS:
-            if verb.split()[-1] in ("show", "watch", "explain", "submit", "check", "load", "ack", "cancel", "resume") \
+            if verb.split()[-1] in ("show", "watch", "explain", "export", "submit", "check", "load", "ack", "cancel", "resume") \
                     and verb != "broker check":
                 self.assertIn("usage:", one_line(run(*verb.split(), *(REASON if verb.split()[-1] in (
                     "ack", "cancel", "resume") else ()), code=USAGE)))
@@ -278,8 +278,8 @@ class WrongInput(Case):
 class Away(Case):
     """Servers that are not there: one line, in time, exit code 6."""
 
-    DATABASE = ["order list", "order show x", "order watch x", "order explain x", "alert list", "alert ack 1 --reason r",
-                "workflow list", "db status", "db migrate", "order cancel x --reason r", "workflow load {good}"]
+    DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
+                "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r", "workflow load {good}"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
               "broker check", "order submit {order}", "order submit {order} --wait",
               "order cancel x --reason r --if-version 3"]
@@ -343,7 +343,7 @@ class Answers(Case):
         insert_order(self.order_id)
 
     def test_what_is_not_there(self):
-        for words in (["show"], ["watch"], ["explain"], ["cancel", *REASON]):
+        for words in (["show"], ["watch"], ["explain"], ["export"], ["cancel", *REASON]):
             self.assertIn("there is no order", one_line(run("order", words[0], "cli-none", *words[1:], code=NOT_FOUND)))
         one_line(run("alert", "ack", "999999", *REASON, code=NOT_FOUND))
         one_line(run("dead", "show", "9999", code=NOT_FOUND))
@@ -448,6 +448,21 @@ class Answers(Case):
         self.assertIn("step charge runs attempt 1", shown["explanation"])
 
 
+    def test_an_export_is_whole_or_fails(self):
+        World.sql("INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed)"
+                  " SELECT %s, n, 'nudge', 'c', 'me', 0, false FROM generate_series(2, 10003) n", (self.order_id,))
+        done = run("order", "export", self.order_id, code=DONE)
+        self.assertIn('{"price": 14.00,\n "text": "\\u00e9"}', done.stdout)  # byte for byte
+        dossier = json.loads(done.stdout)
+        self.assertEqual(dossier["left_out"], {"revisions": 0, "events": 3, "alerts": 0})
+        self.assertEqual([event["version"] for event in dossier["events"]], list(range(4, 10004)))
+        with open("/dev/full", "w", encoding="ascii") as full:
+            failed = subprocess.run([TOOL, "order", "export", self.order_id], stdout=full, stderr=subprocess.PIPE, text=True,
+                                    check=False, env={**os.environ, "MAKEGOOD_PG_DSN": World.dsn})
+        self.assertEqual(failed.returncode, ERROR)
+        self.assertIn("could not write all of order", one_line(failed))
+
+
 class Json(Case):
     """-o json prints JSON and nothing else, whatever the verb; and the table of the same verb prints something."""
 
@@ -458,7 +473,8 @@ class Json(Case):
         alert_id = World.sql("SELECT max(alert_id) FROM operator_alert")[0][0]
         good = SOURCE / "deploy/sample/workflows/fulfilment.json"
         for words in (["order", "list"], ["order", "list", "--state", "processed"], ["order", "show", order_id],
-                      ["order", "explain", order_id], ["order", "watch", order_id], ["workflow", "check", good],
+                      ["order", "explain", order_id], ["order", "watch", order_id], ["order", "export", order_id],
+                      ["workflow", "check", good],
                       ["workflow", "load", good], ["workflow", "list"], ["alert", "list"], ["alert", "list", "--all"],
                       ["alert", "ack", alert_id, *REASON], ["db", "status"],
                       ["db", "migrate", "--migrations", SOURCE / "deploy/postgres"],

@@ -1,0 +1,26 @@
+/* `order export`: all that is kept of an order, as one JSON (proto/dossier.schema.json). */
+#include <errno.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum exit_code verb_order_export(struct cli *cli)
+{
+    const char *params[] = {cli->words.items[0]};
+    struct table dossier = {0};
+    cli->is_json = true; /* it is never a table: nothing of it is changed for a terminal */
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_DOSSIER, params, 1, &dossier);
+    }
+    if (code == EXIT_DONE && dossier.row_count == 0) {
+        code = cli_fail(EXIT_NOT_FOUND,
+                        "there is no order %s; an id is written whole, as order list shows it", params[0]);
+    }
+    if (code == EXIT_DONE &&
+        (puts(table_cell(&dossier, 0, "dossier")) == EOF || fflush(stdout) != 0)) { /* half of it is none */
+        code = cli_fail(EXIT_ERROR, "could not write all of order %s: %s", params[0], strerror(errno));
+    }
+    table_free(&dossier);
+    return code;
+}
