@@ -46,8 +46,9 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
 
     leader = s.wait(lambda: next((one for one in s.cluster.supervisors if series(page_of(one), "makegood_statuses_owed") is not None),
                                  None), "a supervisor has counted what is open")
-    agent = s.cluster.agents[0]
-    pages = {"scheduler": page_of(s.cluster.schedulers[0]), "supervisor": page_of(leader), "agent": page_of(agent)}
+    # A scheduler tells of a workflow and its services from the first order on that it has had.
+    scheduler = next(one for one in s.cluster.schedulers if series(page_of(one), "makegood_orders_total") is not None)
+    pages = {"scheduler": page_of(scheduler), "supervisor": page_of(leader), "agent": page_of(s.cluster.agents[0])}
     for kind, text in pages.items():
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30, check=False)
         said = done.stdout + done.stderr
