@@ -18,6 +18,10 @@
 /* A status is owed by its event from the commit on in the worst case; its scheduler gets this long to send
  * it. */
 #define OWED_REST "interval '1 second'"
+/* What could not be told for long is asked for ever more seldom: each time a sixteenth of its age later. A
+ * client that is gone for good owes nobody its queue, and thousands of its statuses would take the place of
+ * those that can arrive. */
+#define OWED_PATIENCE(now) "(" now " - e.at) / 16"
 /* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
 #define WOKEN MG_SQL_TIME("1")
 
@@ -89,7 +93,7 @@ static const struct mg_sql SWEEP = {
     /* What is of the future was written by a clock that was ahead. */
     "   AND (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ")"
     "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at > k.now"
-    "    OR e.owed_asked_at <= k.now - $4::bigint * interval '1 millisecond')"
+    "    OR e.owed_asked_at <= k.now - greatest($4::bigint * interval '1 millisecond', " OWED_PATIENCE("k.now") "))"
     "  GROUP BY e.order_id ORDER BY e.order_id LIMIT $3::bigint),"
     " remembered AS ("
     "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"

@@ -181,10 +181,29 @@ START_TEST(owed_statuses_are_asked_for_and_remembered)
     rig_sweep(&rig, &options);
     ck_assert_int_eq(rig.sweep.due_count, 0);
     options.ask_again_ms = 0;
-    rig_admin(&rig, "UPDATE order_event SET at = at - interval '1 second'");
+    rig_admin(&rig, "UPDATE order_event SET at = at - interval '1 second',"
+                    " owed_asked_at = owed_asked_at - interval '1 second'");
     rig_sweep(&rig, &options);
     ck_assert_int_eq(rig.sweep.due_count, 1);
     ck_assert_uint_eq(rig.dues[0].version, 1);
+}
+END_TEST
+
+/* Catches clients that are gone for good, of whose statuses so many are asked for again and again that those
+ * of others never are. */
+START_TEST(what_could_not_be_told_for_long_is_asked_for_more_seldom)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    record.order.state = MG_ORDER_PROCESSED;
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "UPDATE order_event SET owed = true, at = at - interval '16 hours',"
+                    " owed_asked_at = clock_timestamp() - interval '59 minutes'");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    rig_admin(&rig, "UPDATE order_event SET owed_asked_at = owed_asked_at - interval '2 minutes'");
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
 }
 END_TEST
 
@@ -477,6 +496,7 @@ int main(void)
     tcase_add_test(test, an_order_past_its_complete_by_has_expired_while_it_goes_forward);
     tcase_add_test(test, an_open_order_in_which_nothing_moves_is_nudged);
     tcase_add_test(test, owed_statuses_are_asked_for_and_remembered);
+    tcase_add_test(test, what_could_not_be_told_for_long_is_asked_for_more_seldom);
     tcase_add_test(test, what_is_owed_since_a_moment_to_come_is_asked_for);
     tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
     tcase_add_test(test, an_order_that_is_being_written_is_woken_too);

@@ -11,6 +11,7 @@
 #define LOOK_AGAIN_MS 60000
 #define HELD_BACK_MS  1000
 #define OWED_REST_MS  1000
+#define OWED_PATIENCE 16 /* what is owed is asked for again after this part of its age */
 #define WOKEN_MS      1
 
 struct found {
@@ -313,8 +314,10 @@ static uint64_t owing_version(const struct sweep *sweep, const struct sim_order 
         const struct sim_event_times *times = &order->times[i];
         bool is_resting =
             times->at_ms > sweep->now_ms - OWED_REST_MS && times->at_ms <= sweep->now_ms + OWED_REST_MS;
-        bool is_asked = times->asked_at_ms != 0 && times->asked_at_ms <= sweep->now_ms &&
-                        times->asked_at_ms > sweep->now_ms - sweep->ask_again_ms;
+        int64_t asked_ago_ms = sweep->now_ms - times->asked_at_ms;
+        bool is_asked = times->asked_at_ms != 0 && asked_ago_ms >= 0 &&
+                        (asked_ago_ms < sweep->ask_again_ms ||
+                         OWED_PATIENCE * asked_ago_ms < sweep->now_ms - times->at_ms);
         if (order->events[i].is_owed && !is_resting && !is_asked &&
             (version == 0 || order->events[i].version < version)) {
             version = order->events[i].version;
