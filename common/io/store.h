@@ -24,7 +24,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 2 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 3 /* the newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
  * to do; true: it says how they fit. `version` 0: there is none. */
@@ -143,12 +143,19 @@ typedef void mg_store_load_fn(void *arg, const struct mg_load_answer *answer, co
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
                    mg_store_load_fn *done, void *arg);
 
+/* What failed, of an alert that a transition opens; absent slices: no step, or nothing known. */
+struct mg_failure {
+    struct mg_slice workflow, step, service;
+    struct mg_slice error_code; /* the service's, or the reason's word */
+    struct mg_slice signature;  /* base/signature.h */
+};
 struct mg_alert_write {
     enum mg_alert alert;
     bool is_closed;
     const char *subject;
     const char *order_id; /* "" if it is about none */
     struct mg_slice text;
+    const struct mg_failure *failure; /* NULL: it is closed, or tells of no failure of an order */
 };
 
 enum mg_write_result {
@@ -281,8 +288,20 @@ int mg_rows_column_count(const struct mg_rows *rows);
 const char *mg_rows_column(const struct mg_rows *rows, int column);
 struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column);
 enum mg_report {
-    MG_REPORT_ORDERS,       /* $1 state or '' , $2 workflow or '', $3 limit: order_id, workflow, state, goal,
-                               reason, failure_count, created_at, updated_at, complete_by */
+    /* Lists begin with the newest. A parameter that is '' asks for nothing; times are milliseconds since 1970
+     * or, below 0, before now. */
+    MG_REPORT_ORDERS, /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id,
+                         workflow, state, goal, reason, failure_count, created_at, updated_at, complete_by */
+    /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 since, $5 until, $6 behind
+     * this alert, $7 limit: alert_id, order_id, workflow, state, step, service, error, error_code, alert,
+     * opened_at, acked_by, text */
+    MG_REPORT_FAILURES,
+    /* By cause, most orders first. $1 to $5 as above, $6 limit: workflow, step, service, error, count,
+     * oldest, example */
+    MG_REPORT_FAILURE_GROUPS,
+    /* How far back both look. $1 since, $2 until, $3 behind this alert: looked_at, is_full (there may be
+     * older ones), oldest (rounded up, so that nothing lies between) */
+    MG_REPORT_FAILURES_LOOKED_AT,
     MG_REPORT_ORDER,        /* $1 order_id: the process row with its orders row, all columns named */
     MG_REPORT_ORDER_STEPS,  /* $1 order_id: step rows in the workflow's order */
     MG_REPORT_ORDER_EVENTS, /* $1 order_id: event rows by version */

@@ -35,7 +35,41 @@
 #define REVISIONS_MAX "100"
 #define ALERTS_MAX    "1000"
 
+/* Of open failures the newest so many are looked at: counted in a few tenths of a second, and more than
+ * anybody looks through. */
+#define FAILURES_MAX "100000"
+
 /* clang-format off */
+
+/* A moment that a person named, in milliseconds: since 1970, or, below 0, before now; '': none. */
+#define MOMENT(p)                                                                                            \
+    "(CASE WHEN " p "::text = '' THEN NULL WHEN " p "::text LIKE '-%'"                                       \
+    " THEN " MG_SQL_NOW " + " p "::text::bigint * interval '1 millisecond'"                                  \
+    " ELSE " MG_SQL_TIME(p "::text::bigint") " END)"
+/* The bounds are subqueries, asked once: so an index can be walked between them. */
+#define IS_WITHIN(time, since, until)                                                                        \
+    time " >= (SELECT coalesce(" MOMENT(since) ", '-infinity'))"                                             \
+    " AND " time " < (SELECT coalesce(" MOMENT(until) ", 'infinity'))"
+
+/* The newest open failures of orders within a time and behind the alert `after`, with the words that people see. One
+ * that an earlier version wrote has no workflow. */
+#define NOT_KNOWN "'not known'"
+#define BEHIND(column, after)                                                                                \
+    "(SELECT b." column " FROM operator_alert b WHERE b.alert_id = nullif(" after "::text, '')::bigint)"
+#define FAILURES(since, until, after)                                                                        \
+    "SELECT f.alert_id, f.opened_at, f.order_id, coalesce(f.workflow, " NOT_KNOWN ") AS workflow,"           \
+    " CASE WHEN f.workflow IS NULL THEN " NOT_KNOWN " ELSE f.step END AS step,"                              \
+    " CASE WHEN f.workflow IS NULL THEN " NOT_KNOWN " ELSE f.service END AS service,"                        \
+    " coalesce(f.signature, " NOT_KNOWN ") AS error"                                                         \
+    " FROM operator_alert f WHERE f.closed_at IS NULL AND f.order_id IS NOT NULL"                            \
+    " AND " IS_WITHIN("f.opened_at", since, until)                                                           \
+    " AND f.opened_at <= (SELECT coalesce(" BEHIND("opened_at", after) ", 'infinity'))"                      \
+    " AND (" after "::text = '' OR f.opened_at < " BEHIND("opened_at", after)                                \
+    "  OR f.alert_id < " BEHIND("alert_id", after) ")"                                                       \
+    " ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT " FAILURES_MAX
+#define IS_FAILURE_WANTED                                                                                    \
+    "($1::text = '' OR f.workflow = $1::text) AND ($2::text = '' OR f.step = $2::text)"                      \
+    " AND ($3::text = '' OR strpos(f.error, $3::text) > 0)"
 
 /* The newest `max` rows of `table` about the order p, by `key`, each as `object`. */
 #define NEWEST(object, table, key, max)                                                                      \
@@ -78,7 +112,8 @@
     "   'owed', t.owed)", "order_event", "version", ROWS_MAX) ","                                            \
     " 'alerts', " NEWEST("json_build_object('alert_id', t.alert_id, 'code', t.code, 'subject', t.subject,"   \
     "   'text', t.text, 'opened_at', " ISO("t.opened_at") ", 'acked_at', " ISO("t.acked_at") ","             \
-    "   'acked_by', t.acked_by, 'closed_at', " ISO("t.closed_at") ")",                                       \
+    "   'acked_by', t.acked_by, 'closed_at', " ISO("t.closed_at") ", 'workflow', t.workflow,"                \
+    "   'step', t.step, 'service', t.service, 'error_code', t.error_code, 'signature', t.signature)",                                       \
     "operator_alert", "alert_id", ALERTS_MAX) ","                                                            \
     " 'left_out', json_build_object('revisions', " LEFT_OUT("orders", REVISIONS_MAX) ","                     \
     "  'events', " LEFT_OUT("order_event", ROWS_MAX) ", 'alerts', " LEFT_OUT("operator_alert", ALERTS_MAX) "))"
@@ -92,9 +127,32 @@ static const struct {
         "SELECT order_id, workflow, process_state AS state, goal, reason, failure_count,"
         " " ISO("created_at") " AS created_at, " ISO("updated_at") " AS updated_at,"
         " " ISO("complete_by") " AS complete_by"
-        " FROM order_process"
+        " FROM order_process p"
         " WHERE ($1::text = '' OR process_state = $1::text) AND ($2::text = '' OR workflow = $2::text)"
-        " ORDER BY order_process.created_at DESC, order_id LIMIT least($3::text::bigint, " ROWS_MAX ")"}, 3},
+        "  AND " IS_WITHIN("p.created_at", "$3", "$4")
+        "  AND ($5::text = '' OR (p.created_at, p.order_id) <"
+        "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"
+        " ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
+    [MG_REPORT_FAILURES] = {{
+        "report_failures",
+        "SELECT f.alert_id, f.order_id, f.workflow, p.process_state AS state, f.step, f.service, f.error,"
+        " a.error_code, a.code AS alert, " ISO("f.opened_at") " AS opened_at, a.acked_by, a.text"
+        " FROM (SELECT f.* FROM (" FAILURES("$4", "$5", "$6") ") f WHERE " IS_FAILURE_WANTED
+        "  ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT least($7::text::bigint, " ROWS_MAX ")) f"
+        " JOIN operator_alert a ON a.alert_id = f.alert_id LEFT JOIN order_process p ON p.order_id = f.order_id"
+        " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 7},
+    [MG_REPORT_FAILURE_GROUPS] = {{
+        "report_failure_groups",
+        "SELECT f.workflow, f.step, f.service, f.error, count(DISTINCT f.order_id) AS count,"
+        " " ISO("min(f.opened_at)") " AS oldest, (array_agg(f.order_id ORDER BY f.opened_at DESC, f.alert_id DESC))[1] AS example"
+        " FROM (" FAILURES("$4", "$5", "''") ") f WHERE " IS_FAILURE_WANTED
+        " GROUP BY f.workflow, f.step, f.service, f.error"
+        " ORDER BY count(DISTINCT f.order_id) DESC, min(f.opened_at), f.workflow, f.step, f.service, f.error"
+        " LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
+    [MG_REPORT_FAILURES_LOOKED_AT] = {{
+        "report_failures_looked_at",
+        "SELECT count(*) AS looked_at, count(*) = " FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest"
+        " FROM (" FAILURES("$1", "$2", "$3") ") f"}, 3},
     [MG_REPORT_ORDER] = {{
         "report_order",
         "SELECT p.order_id, p.process_state AS state, p.goal, p.reason, p.version, p.seq, p.generation,"

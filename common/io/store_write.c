@@ -88,6 +88,13 @@
     X(2, code, text, TEXT, PLAIN)                                                                            \
     X(3, subject, text, TEXT, PLAIN)                                                                         \
     X(4, text, text, TEXT, PLAIN)
+/* Of one that opens. */
+#define FAILURE_COLUMNS(X)                                                                                   \
+    X(5, workflow, text, TEXT, PLAIN)                                                                        \
+    X(6, step, text, TEXT, PLAIN)                                                                            \
+    X(7, service, text, TEXT, PLAIN)                                                                         \
+    X(8, error_code, text, TEXT, PLAIN)                                                                      \
+    X(9, signature, text, TEXT, PLAIN)
 
 /* Indices of the parameters, from 0. */
 #define AS_ORDER_INDEX(number, name, ...)   ORDER_##name = (number)-1,
@@ -99,7 +106,7 @@ enum { ORDER_COLUMNS(AS_ORDER_INDEX) GUARD_COLUMNS(AS_ORDER_INDEX) BIRTH_COLUMNS
 enum { PAYLOAD_COLUMNS(AS_PAYLOAD_INDEX) };
 enum { STEP_step = 1, STEP_state, STEP_COLUMNS(AS_STEP_INDEX) PLACE_COLUMNS(AS_STEP_INDEX) };
 enum { EVENT_COLUMNS(AS_EVENT_INDEX) };
-enum { ALERT_COLUMNS(AS_ALERT_INDEX) };
+enum { ALERT_COLUMNS(AS_ALERT_INDEX) FAILURE_COLUMNS(AS_ALERT_INDEX) };
 
 #define AS_TYPE(number, name, sql_type, wire_type, ...)    MG_PG_##wire_type,
 #define AS_INPUT(number, name, sql_type, ...)              ", unnest($" #number "::" #sql_type "[]) AS " #name
@@ -124,6 +131,7 @@ enum { ALERT_COLUMNS(AS_ALERT_INDEX) };
 #define OLD_ORDER_COLUMNS(X) ORDER_COLUMNS(X) GUARD_COLUMNS(X)
 #define NEW_ORDER_COLUMNS(X) ORDER_COLUMNS(X) BIRTH_COLUMNS(X)
 #define NEW_STEP_COLUMNS(X)  STEP_COLUMNS(X) PLACE_COLUMNS(X)
+#define NEW_ALERT_COLUMNS(X) ALERT_COLUMNS(X) FAILURE_COLUMNS(X)
 
 /* In the order in which they are sent: what is guarded first. Alerts are closed before others are opened; the
  * caller's last word on a (code, subject) is the only one here. */
@@ -181,8 +189,8 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
         " WHERE a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"},
     [OPEN_ALERTS] = {
         "open_alerts",
-        "INSERT INTO operator_alert (order_id" ALERT_COLUMNS(AS_NAME) ")"
-        " SELECT i.order_id" ALERT_COLUMNS(AS_VALUE) " FROM " INPUT(ALERT_COLUMNS)
+        "INSERT INTO operator_alert (order_id" NEW_ALERT_COLUMNS(AS_NAME) ")"
+        " SELECT i.order_id" NEW_ALERT_COLUMNS(AS_VALUE) " FROM " INPUT(NEW_ALERT_COLUMNS)
         " ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"},
 };
 /* clang-format on */
@@ -196,7 +204,8 @@ void mg_store_write_begin(struct mg_store_write *write)
                                  NEW_STEPS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT,
                                                 NEW_STEP_COLUMNS(AS_TYPE)},
                                  EVENTS[] = {MG_PG_TEXT, EVENT_COLUMNS(AS_TYPE)},
-                                 ALERTS[] = {MG_PG_TEXT, ALERT_COLUMNS(AS_TYPE)};
+                                 OLD_ALERTS[] = {MG_PG_TEXT, ALERT_COLUMNS(AS_TYPE)},
+                                 NEW_ALERTS[] = {MG_PG_TEXT, NEW_ALERT_COLUMNS(AS_TYPE)};
 #define TYPES(array)                                                                                         \
     {                                                                                                        \
         array, sizeof(array) / sizeof(array[0])                                                              \
@@ -208,7 +217,7 @@ void mg_store_write_begin(struct mg_store_write *write)
         [INSERT_ORDERS] = TYPES(NEW_ORDERS), [UPDATE_ORDERS] = TYPES(OLD_ORDERS),
         [UPDATE_STEPS] = TYPES(OLD_STEPS),   [INSERT_STEPS] = TYPES(NEW_STEPS),
         [INSERT_PAYLOADS] = TYPES(PAYLOADS), [INSERT_EVENTS] = TYPES(EVENTS),
-        [CLOSE_ALERTS] = TYPES(ALERTS),      [OPEN_ALERTS] = TYPES(ALERTS)};
+        [CLOSE_ALERTS] = TYPES(OLD_ALERTS),  [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         write->row_counts[i] = 0;
         mg_pg_params_init(&write->params[i]);
@@ -351,6 +360,15 @@ static void push_alert(struct mg_store_write *write, const struct mg_alert_write
     mg_pg_push_text(params, ALERT_code, word(mg_alert_name(alert->alert)));
     mg_pg_push_text(params, ALERT_subject, mg_slice_of(alert->subject));
     mg_pg_push_text(params, ALERT_text, or_empty(alert->text));
+    if (!alert->is_closed) {
+        static const struct mg_failure NONE;
+        const struct mg_failure *failure = alert->failure != NULL ? alert->failure : &NONE;
+        mg_pg_push_text(params, ALERT_workflow, failure->workflow);
+        mg_pg_push_text(params, ALERT_step, failure->step);
+        mg_pg_push_text(params, ALERT_service, failure->service);
+        mg_pg_push_text(params, ALERT_error_code, failure->error_code);
+        mg_pg_push_text(params, ALERT_signature, failure->signature);
+    }
 }
 
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from)

@@ -29,7 +29,8 @@ BEGIN
         ('makegood_scheduler', 'order_step', 'SELECT, INSERT, UPDATE'),
         ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at)'),
         ('makegood_scheduler', 'operator_alert', 'SELECT (code, subject, closed_at),'
-            ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
+            ' INSERT (code, subject, order_id, text, workflow, step, service, error_code, signature),'
+            ' UPDATE (closed_at)'),
         ('makegood_scheduler', 'service_state', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
 

@@ -32,6 +32,7 @@ struct cli_options {
     const char *http, *http_cert_file, *http_ca_file; /* of the service that `probe` asks */
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
+    const char *error, *group_by, *since, *until, *after;
     struct mg_list sets, services, clients;
     int64_t version, limit;
     bool waits, is_all, is_mermaid, is_csv;
@@ -88,7 +89,7 @@ void json_print_text(FILE *out, const char *text);
  * Rows that are read for people have gone through it. */
 void text_make_plain(char *text);
 
-/* ---- order_submit.c, order_read.c, order_export.c, order_command.c: run the verbs of order_verbs.c ---- */
+/* ---- order_*.c: run the verbs of order_verbs.c ---- */
 
 cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watch, verb_order_explain,
     verb_order_export;

@@ -1,4 +1,4 @@
-/* `order list`, `order show`, `order explain`, `order watch`: reading, straight from the tables. */
+/* `order show`, `order explain`, `order watch`: reading one order, straight from the tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,30 +37,6 @@ static enum exit_code order_load(struct cli *cli, struct order_tables *ret)
     if (code == EXIT_DONE) {
         code = table_read(cli, MG_REPORT_SERVICES, NULL, 0, &ret->services);
     }
-    return code;
-}
-
-enum exit_code verb_order_list(struct cli *cli)
-{
-    static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
-                                          "reason",   "failure_count", "created_at", NULL};
-    char limit[24];
-    enum mg_order_state state = MG_ORDER_STATE_COUNT;
-    const char *wanted = cli->options.state != NULL ? cli->options.state : "";
-    if (wanted[0] != '\0' && !mg_order_state_parse(wanted, strlen(wanted), &state)) {
-        return cli_fail(EXIT_USAGE, "--state %s: there is no such state", wanted);
-    }
-    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
-    const char *params[] = {wanted, cli->options.workflow != NULL ? cli->options.workflow : "", limit};
-    struct table table = {0};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_ORDERS, params, 3, &table);
-    }
-    if (code == EXIT_DONE) {
-        table_print(cli, &table, columns);
-    }
-    table_free(&table);
     return code;
 }
 

@@ -1,4 +1,4 @@
-/* The verbs of `order`: order_submit.c, order_read.c, order_export.c and order_command.c run them. */
+/* The verbs of `order`; the other order_*.c run them. */
 #include "verbs.h"
 
 #define CHANGES_ORDER (EXTRA_REASON | EXTRA_VERSION)
@@ -6,8 +6,9 @@
 const struct verb ORDER_VERBS[] = {
     {"order", "submit", "FILE", 1, 1, EXTRA_WAIT, verb_order_submit,
      "posts orders, one or a line each (- is stdin); with --wait shows how each ends"},
-    {"order", "list", "", 0, 0, EXTRA_FILTER | EXTRA_LIMIT, verb_order_list,
-     "the newest orders, by state or workflow"},
+    {"order", "list", "", 0, 0,
+     EXTRA_FILTER | EXTRA_STEP | EXTRA_FAILURE | EXTRA_TIME | EXTRA_AFTER | EXTRA_LIMIT, verb_order_list,
+     "the newest orders, by state, workflow, time; by what failed; --group-by error counts causes"},
     {"order", "show", "ORDER", 1, 1, 0, verb_order_show, "an order's story: attempts, waits and reasons"},
     {"order", "watch", "ORDER", 1, 1, 0, verb_order_watch, "follows an order until it ends"},
     {"order", "explain", "ORDER", 1, 1, 0, verb_order_explain, "why the order is not moving, in one line"},

@@ -26,6 +26,9 @@ enum extra {
     EXTRA_STATES = 1 << 12,
     EXTRA_CLIENT = 1 << 13,
     EXTRA_HTTP = 1 << 14, /* of a verb that asks a service, and neither broker nor database */
+    EXTRA_FAILURE = 1 << 15,
+    EXTRA_TIME = 1 << 16,
+    EXTRA_AFTER = 1 << 17,
 };
 
 struct verb {

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signature.h"
 #include "batch.h"
 #include "wire/alert.h"
 
@@ -228,6 +229,36 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
     }
 }
 
+/* The same for counting: failures with the same members have one cause. NULL: no memory. */
+static const struct mg_failure *alert_failure(struct mg_batch *batch, const struct mg_fold *fold,
+                                              const struct mg_effect *effect)
+{
+    const struct mg_order_record *record = fold->record;
+    struct mg_failure *failure = mg_arena_alloc(batch->arena, sizeof(*failure));
+    int step = alert_step(&record->order, effect);
+    enum mg_reason reason = effect->reason;
+    struct mg_slice text = {NULL, 0};
+    char signature[MG_SIGNATURE_MAX + 1];
+    if (failure == NULL) {
+        return NULL;
+    }
+    *failure = (struct mg_failure){.workflow = mg_slice_of(record->workflow)};
+    if (step >= 0) {
+        failure->step = mg_slice_of(record->step_names[step]);
+        failure->service = mg_slice_of(record->services[step]);
+        failure->error_code = record->steps[step].error_code;
+        text = record->steps[step].error_text;
+        reason =
+            record->order.steps[step].reason != MG_REASON_NONE ? record->order.steps[step].reason : reason;
+    }
+    if (failure->error_code.data == NULL) {
+        failure->error_code = mg_slice_of(mg_reason_name(reason));
+    }
+    (void)mg_signature_write(failure->error_code, text, signature);
+    failure->signature = mg_arena_copy(batch->arena, mg_slice_of(signature));
+    return failure->signature.data != NULL ? failure : NULL;
+}
+
 static void effect_alert(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
 {
     struct mg_fold *fold = item->fold;
@@ -243,6 +274,7 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
         array_grow(batch, fold->alerts, fold->alert_count, &fold->alert_room, sizeof(*fold->alerts));
     fold->alerts = wider != NULL ? wider : fold->alerts;
     const char *subject = mg_arena_text(batch->arena, mg_slice_of(message.subject));
+    const struct mg_failure *failure = message.is_closed ? NULL : alert_failure(batch, fold, effect);
     struct mg_slice text = mg_arena_copy(batch->arena, mg_slice_of(message.text));
     mg_buf_clear(&batch->scratch);
     mg_alert_write(&message, &batch->scratch);
@@ -256,7 +288,9 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
     if (send != NULL) {
         mg_send_list_add(&fold->sends, send);
     }
-    if (fold->alert_count >= fold->alert_room || subject == NULL || text.data == NULL || send == NULL) {
+    bool is_whole =
+        subject != NULL && text.data != NULL && send != NULL && (message.is_closed || failure != NULL);
+    if (fold->alert_count >= fold->alert_room || !is_whole) {
         fold->has_failed = true;
         return;
     }
@@ -264,7 +298,8 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
                                                                 .is_closed = message.is_closed,
                                                                 .subject = subject,
                                                                 .order_id = record->order_id,
-                                                                .text = text};
+                                                                .text = text,
+                                                                .failure = failure};
 }
 
 static void effect_request(struct mg_batch *batch, struct mg_item *item, int step, struct mg_follow *follow)

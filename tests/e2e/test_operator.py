@@ -68,6 +68,36 @@ def a_compensated_order_can_be_restarted_as_a_new_generation(s):
 
 
 @scenario()
+def failures_are_counted_by_cause_and_found_by_it(s):
+    """Would catch: an operator who must read three hundred orders to see that they failed for two reasons."""
+    s.load_workflow("stops", [step("charge", "payment"), step("ship", "carrier", after=["charge"])], on_failure="error")
+    declined = [s.client.submit("stops", {"behaviour": {"payment": "decline"}, "n": n}) for n in range(3)]
+    refused = s.client.submit("stops", {"behaviour": {"carrier": "decline"}})
+    for order in [*declined, refused]:
+        s.wait_state(order, "error")
+
+    def listed(*words):
+        return json.loads(s.cluster.tool("order", "list", *words, "-o", "json").stdout)
+
+    groups = listed("--group-by", "error")
+    assert [(row["workflow"], row["step"], row["service"], row["count"]) for row in groups] == \
+        [("stops", "charge", "payment", "3"), ("stops", "ship", "carrier", "1")], groups
+    error, example = groups[0]["error"], groups[0]["example"]
+    assert example in [order.order_id for order in declined], groups
+    assert s.step(declined[0], "charge")["error_code"] == error.split(":")[0], groups
+    found = listed("--step", "charge", "--error", error)
+    assert {(row["order_id"], row["state"]) for row in found} == {(order.order_id, "error") for order in declined}, found
+    assert [row["order_id"] for row in listed("--step", "ship", "--since", "1h")] == [refused.order_id]
+    s.cluster.tool("order", "compensate", declined[0].order_id, "--reason", "declined for good")
+    s.wait_state(declined[0], "compensated")
+    assert [row["count"] for row in listed("--group-by", "error", "--step", "charge")] == ["2"]
+    for order in (*declined[1:], refused):
+        s.cluster.tool("order", "compensate", order.order_id, "--reason", "declined for good")
+        s.wait_state(order, "compensated")
+    assert listed("--group-by", "error") == []
+
+
+@scenario()
 def a_step_is_skipped_and_an_order_compensated_by_hand(s):
     """Would catch: verbs that the table of states does not know."""
     s.load_workflow("manual", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])],

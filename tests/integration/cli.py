@@ -112,6 +112,12 @@ def insert_order(order_id, state="processing", step_state="running"):
                '[{"from": "pending", "to": "processing"}]', '[{"seq": 1, "status": "accepted"}]'))
 
 
+def insert_failure(order_id, workflow="w", step="charge", service="payment", error="http_422: no card #", age="0 s", code="order_error"):
+    World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code, signature, opened_at)"
+              " VALUES (%s, %s, %s, 'words', %s, %s, %s, split_part(%s, ':', 1), %s, clock_timestamp() - %s::interval)",
+              (code, order_id, order_id, workflow, step, service, error, error, age))
+
+
 class FakeScheduler(threading.Thread):
     """Consumes one queue and answers each message as `answer(channel, properties, body)` does."""
 
@@ -219,7 +225,10 @@ class WrongInput(Case):
     def test_option_values(self):
         for words in (["order", "list", "--state", "nope"], ["order", "list", "-o", "xml"], ["order", "list", "--limit", "0"],
                       ["order", "list", "--limit", "10001"], ["order", "list", "--limit", "x"], ["order", "list", "--limit"],
-                      ["order", "list", "--timeout", "5"], ["order", "list", "--timeout", "0s"], ["order", "list", "--frob"],
+                      ["order", "list", "--group-by", "state"], ["order", "list", "--since", "yesterday"],
+                      ["order", "list", "--until", "2026-13-01"], ["order", "list", "--state", "error", "--step", "charge"],
+                      ["order", "list", "--group-by", "error", "--after", "1"],
+                      ["order", "list", "--step", "charge", "--after", "o-1"], ["order", "list", "--timeout", "5"], ["order", "list", "--timeout", "0s"], ["order", "list", "--frob"],
                       ["order", "list", "--config", "/nonexistent"], ["order", "list", "--amqp-url-file", "/nonexistent"],
                       ["dead", "list", "--queue", "orders.intake"], ["dead", "show", "0"], ["dead", "show", "1x"],
                       ["dead", "drop", *REASON], ["alert", "ack", "x", *REASON], ["alert", "ack", "-1", *REASON],
@@ -437,6 +446,76 @@ class Answers(Case):
                 tool.wait()
         self.assertEqual(json.loads(rest)["state"], "processed")
         self.assertEqual(tool.returncode, DONE)
+
+    def test_failures_are_counted_by_their_cause(self):
+        mark = "w" + uuid.uuid4().hex[:8]
+        for n in range(5):
+            insert_failure(f"{mark}-{n}", mark, age=f"{n} hours")
+        insert_failure(f"{mark}-0", mark, code="undo_failed")  # twice the same order is one
+        insert_failure(f"{mark}-5", mark, "ship", "carrier", "timeout", "3 days")
+        insert_failure(f"{mark}-6", mark, None, None, "order_expired")
+        rows = json.loads(run("order", "list", "--group-by", "error", "--workflow", mark, "-o", "json", code=DONE).stdout)
+        self.assertEqual([(row["step"], row["service"], row["error"], row["count"], row["example"]) for row in rows],
+                         [("charge", "payment", "http_422: no card #", "5", f"{mark}-0"),
+                          ("ship", "carrier", "timeout", "1", f"{mark}-5"),
+                          (None, None, "order_expired", "1", f"{mark}-6")])
+        insert_failure(f"{mark}-old", None, None, None, None)
+        for words, count in ((["--since", "150m"], 3), (["--until", "150m"], 2), (["--since", "2h30m"], None),
+                             (["--until", "2000-01-01"], 0), (["--since", "2000-01-01T00:00:00Z", "--error", "card"], 5)):
+            done = run("order", "list", "--group-by", "error", "--workflow", mark, "--step", "charge", *words, "-o", "json")
+            if count is None:
+                self.assertIn("expected how long ago", one_line(done))
+                continue
+            rows = json.loads(done.stdout)
+            self.assertEqual(sum(int(row["count"]) for row in rows), count, words)
+        rows = json.loads(run("order", "list", "--group-by", "error", "--error", "not known", "-o", "json", code=DONE).stdout)
+        self.assertEqual([(row["workflow"], row["step"], row["service"], row["error"]) for row in rows], [("not known",) * 4])
+        self.assertIn("http_422: no card #", run("order", "list", "--group-by", "error", code=DONE).stdout)
+
+    def test_pages_follow_each_other_and_say_so(self):
+        mark = "w" + uuid.uuid4().hex[:8]
+        for n in range(5):
+            insert_failure(f"{mark}-{n}", mark, age="1 hour" if n in (1, 2) else f"{n} hours")  # two at one time
+        seen, after = [], []
+        while len(seen) < 5:
+            done = run("order", "list", "--workflow", mark, "--step", "charge", "--limit", "2", *after, "-o", "json", code=DONE)
+            rows = json.loads(done.stdout)
+            seen += [row["order_id"] for row in rows]
+            if len(rows) == 2:
+                after = ["--after", rows[-1]["alert_id"]]
+                self.assertIn(" ".join(after), one_line(done))
+        self.assertEqual(seen, [f"{mark}-{n}" for n in (0, 2, 1, 3, 4)])
+        ids = sorted(mark + uuid.uuid4().hex[:4] for _ in range(5))
+        for order_id in ids:
+            insert_order(order_id)
+            World.sql("UPDATE order_process SET workflow = %s, created_at = '2026-01-31T12:00:00.000001Z' WHERE order_id = %s",
+                      (mark, order_id))
+        seen, after = [], []
+        for size in (2, 2, 1):
+            done = run("order", "list", "--workflow", mark, "--limit", "2", *after, code=DONE)
+            page = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+            self.assertEqual(len(page), size)
+            seen, after = seen + page, ["--after", page[-1]]
+            self.assertEqual(bool(done.stderr), size == 2)
+        self.assertEqual(seen, ids[::-1])
+        self.assertIn("there is no such order", one_line(run("order", "list", "--after", "cli-none", code=NOT_FOUND)))
+
+    def test_a_bound_that_was_reached_is_said(self):
+        mark = "w" + uuid.uuid4().hex[:8]
+        insert_failure(f"{mark}-1", mark, age="30 days")
+        World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, signature)"
+                  " SELECT 'order_error', %s || n, %s || n, '', 'many', 's', 's', 'e' FROM generate_series(1, 100000) n", (mark, mark))
+        try:
+            for words in (["--group-by", "error"], ["--step", "charge"]):
+                done = run("order", "list", "--workflow", mark, *words, "-o", "json", code=DONE)
+                self.assertEqual(json.loads(done.stdout), [])
+                self.assertIn("looked at the newest 100000 failures; narrow the time", one_line(done))
+                until = one_line(done).split("--until ")[1]
+                done = run("order", "list", "--workflow", mark, *words, "--until", until, "-o", "json", code=DONE)
+                self.assertEqual(len(json.loads(done.stdout)), 1)
+                self.assertEqual(done.stderr, "")
+        finally:
+            World.sql("DELETE FROM operator_alert WHERE workflow = 'many'")
 
     def test_a_payload_is_shown_as_it_came(self):
         done = run("order", "show", self.order_id, "-o", "json", code=DONE)

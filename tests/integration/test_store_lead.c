@@ -37,7 +37,7 @@ static void on_alerts(void *arg, const bool *is_changed, int count, const struct
 
 static bool opens_alert(struct rig *rig, const char *subject)
 {
-    struct mg_alert_write alert = {MG_ALERT_MASS_EXPIRY, false, subject, "", mg_slice_of("x")};
+    struct mg_alert_write alert = {MG_ALERT_MASS_EXPIRY, false, subject, "", mg_slice_of("x"), NULL};
     mg_store_write_alerts(rig->store, &alert, 1, on_alerts, rig);
     rig_wait_answer(rig);
     ck_assert_int_eq(rig->err.class, MG_OK);

@@ -456,11 +456,16 @@ START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
 {
     static struct mg_order_record record;
     order_make(&record, "o-1");
+    const struct mg_failure failure = {mg_slice_of("fulfilment"),
+                                       mg_slice_of("reserve"),
+                                       {NULL, 0},
+                                       mg_slice_of("http_500"),
+                                       mg_slice_of("http_500: shelf # is on fire")};
     struct mg_alert_write alerts[] = {
-        {MG_ALERT_ORDER_ERROR, false, "o-1", "o-1", mg_slice_of("first")},
-        {MG_ALERT_UNDO_FAILED, false, "o-1.reserve", "o-1", mg_slice_of("second")},
-        {MG_ALERT_ORDER_ERROR, true, "o-1", "o-1", {NULL, 0}},
-        {MG_ALERT_UNPUBLISHABLE, false, "inventory", "", mg_slice_of("third")},
+        {MG_ALERT_ORDER_ERROR, false, "o-1", "o-1", mg_slice_of("first"), NULL},
+        {MG_ALERT_UNDO_FAILED, false, "o-1.reserve", "o-1", mg_slice_of("second"), &failure},
+        {MG_ALERT_ORDER_ERROR, true, "o-1", "o-1", {NULL, 0}, NULL},
+        {MG_ALERT_UNPUBLISHABLE, false, "inventory", "", mg_slice_of("third"), NULL},
     };
     struct mg_event_record event;
     struct mg_order_write write = write_make(&record, 0, &event, "m");
@@ -472,9 +477,13 @@ START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
         rig_value(&rig, "SELECT string_agg(code || ' ' || subject || ' ' || coalesce(order_id, '-'), ','"
                         " ORDER BY code) FROM operator_alert WHERE closed_at IS NULL"),
         "undo_failed o-1.reserve o-1,unpublishable inventory -");
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT workflow || ' ' || step || ' ' || coalesce(service, '-') || ' ' || error_code"
+                        " || ' ' || signature FROM operator_alert WHERE code = 'undo_failed'"),
+        "fulfilment reserve - http_500 http_500: shelf # is on fire");
     record.order.version = 2;
     write = write_make(&record, 1, &event, "r");
-    alerts[0] = (struct mg_alert_write){MG_ALERT_UNDO_FAILED, true, "o-1.reserve", "o-1", {NULL, 0}};
+    alerts[0] = (struct mg_alert_write){MG_ALERT_UNDO_FAILED, true, "o-1.reserve", "o-1", {NULL, 0}, NULL};
     write.alerts = alerts;
     write.alert_count = 1;
     rig_commit(&rig, &write, 1);

@@ -183,6 +183,15 @@ struct sim_alert *sim_alert_find_open(struct sim_tables *tables, enum mg_alert c
     return NULL;
 }
 
+static struct mg_failure failure_copy(const struct mg_failure *failure)
+{
+    return (struct mg_failure){.workflow = sim_text(failure->workflow),
+                               .step = sim_text(failure->step),
+                               .service = sim_text(failure->service),
+                               .error_code = sim_text(failure->error_code),
+                               .signature = sim_text(failure->signature)};
+}
+
 bool sim_alert_open(struct sim_tables *tables, const struct sim_alert *alert, int64_t now_ms)
 {
     if (sim_alert_find_open(tables, alert->code, alert->subject) != NULL) {
@@ -193,6 +202,7 @@ bool sim_alert_open(struct sim_tables *tables, const struct sim_alert *alert, in
                                                                .subject = sim_text(alert->subject),
                                                                .order_id = sim_text(alert->order_id),
                                                                .text = sim_text(alert->text),
+                                                               .failure = failure_copy(&alert->failure),
                                                                .opened_at_ms = now_ms};
     return true;
 }
@@ -255,7 +265,8 @@ static void change_tell(const struct sim_change *change, const struct sim_transa
                                                             .is_closed = alert->closed_at_ms != 0,
                                                             .subject = sim_text(alert->subject).data,
                                                             .order_id = record->order_id,
-                                                            .text = alert->text};
+                                                            .text = alert->text,
+                                                            .failure = &alert->failure};
         }
     }
     const struct mg_order_write write = {

@@ -38,6 +38,7 @@ struct sim_order {
 struct sim_alert {
     enum mg_alert code;
     struct mg_slice subject, order_id, text;
+    struct mg_failure failure;
     int64_t opened_at_ms, closed_at_ms; /* closed_at_ms 0: open */
 };
 

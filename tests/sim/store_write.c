@@ -408,11 +408,14 @@ static void insert_events(struct sim_input *input, struct sim_output *output)
     }
 }
 
-static const char *const ALERTS[] = {"order_id", "code", "subject", "text"};
+#define ALERT_NAMES "order_id", "code", "subject", "text"
+static const char *const OLD_ALERTS[] = {ALERT_NAMES};
+static const char *const NEW_ALERTS[] = {ALERT_NAMES, "workflow",   "step",
+                                         "service",   "error_code", "signature"};
 
 static void take_alerts(struct sim_input *input, bool is_closed)
 {
-    enum { ORDER_ID, CODE, SUBJECT, TEXT };
+    enum { ORDER_ID, CODE, SUBJECT, TEXT, WORKFLOW, STEP, SERVICE, ERROR_CODE, SIGNATURE };
     struct sim_transaction *transaction = input->transaction;
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
@@ -420,6 +423,13 @@ static void take_alerts(struct sim_input *input, bool is_closed)
                                   .subject = values[SUBJECT],
                                   .text = values[TEXT],
                                   .closed_at_ms = is_closed ? transaction->now_ms : 0};
+        if (!is_closed) {
+            alert.failure = (struct mg_failure){.workflow = values[WORKFLOW],
+                                                .step = values[STEP],
+                                                .service = values[SERVICE],
+                                                .error_code = values[ERROR_CODE],
+                                                .signature = values[SIGNATURE]};
+        }
         if (!WORD(input, mg_alert_word_parse, values[CODE], &alert.code)) {
             return;
         }
@@ -448,8 +458,8 @@ const struct sim_statement SIM_WRITE_STATEMENTS[] = {
     SIM_STATEMENT("insert_steps", insert_steps, NEW_STEP, true),
     SIM_STATEMENT("insert_payloads", insert_payloads, PAYLOADS, true),
     SIM_STATEMENT("insert_events", insert_events, EVENTS, true),
-    SIM_STATEMENT("close_alerts", close_alerts, ALERTS, true),
-    SIM_STATEMENT("open_alerts", open_alerts, ALERTS, true),
+    SIM_STATEMENT("close_alerts", close_alerts, OLD_ALERTS, true),
+    SIM_STATEMENT("open_alerts", open_alerts, NEW_ALERTS, true),
     SIM_STATEMENT("find_conflicts", find_conflicts, CONFLICTS, false),
     SIM_SCALARS("end_stalled", end_stalled, false),
     {.name = NULL},

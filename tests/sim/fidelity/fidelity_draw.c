@@ -131,12 +131,17 @@ struct mg_alert_write fidelity_draw_alert(void)
 {
     static const char *const SUBJECTS[] = {"o-000", "o-001", "inventory", "queue"};
     static const enum mg_alert ALERTS[] = {MG_ALERT_ORDER_ERROR, MG_ALERT_UNPUBLISHABLE, MG_ALERT_STATE_LOST};
+    static const struct mg_failure WHOLE = {
+        {"fulfilment", 10}, {"charge", 6}, {"payment", 7}, {"http_500", 8}, {"http_500: #", 11}};
+    static const struct mg_failure OF_ORDER = {.workflow = {"refund", 6}, .signature = {"order_expired", 13}};
+    static const struct mg_failure *const FAILURES[] = {NULL, &WHOLE, &OF_ORDER};
     return (struct mg_alert_write){
         .alert = FIDELITY_ANY(ALERTS),
         .is_closed = fidelity_draw(2) == 0,
         .subject = FIDELITY_ANY(SUBJECTS),
         .order_id = fidelity_draw(2) == 0 ? "" : fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS)),
-        .text = fidelity_draw_text()};
+        .text = fidelity_draw_text(),
+        .failure = FIDELITY_ANY(FAILURES)};
 }
 
 static void draw_events(struct fidelity_writing *writing, struct mg_order_write *write)

@@ -1,0 +1,240 @@
+/*
+ * `order list`: orders by when they came; with --step or --error those that failed so; with --group-by error
+ * the failures by their cause. Pages follow each other by --after, and whatever was not looked at is said, on
+ * stderr, so that standard output is the list and nothing else.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "core/words.h"
+
+#define NUMBER_SIZE 24
+
+/* What is asked of the database, as text; "": nothing. */
+struct filter {
+    const char *state, *workflow, *step, *error, *after;
+    char since[NUMBER_SIZE], until[NUMBER_SIZE], limit[NUMBER_SIZE];
+};
+
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* The fraction and the zone that end a time; of the fraction milliseconds count. */
+static bool time_end_parse(const char *text, int64_t *ret_ms)
+{
+    int64_t unit_ms = 100;
+    *ret_ms = 0;
+    if (*text == '.') {
+        for (text++; *text >= '0' && *text <= '9'; text++, unit_ms /= 10) {
+            *ret_ms += (*text - '0') * unit_ms;
+        }
+    }
+    return strcmp(text, "Z") == 0;
+}
+
+/* "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
+static bool time_parse(const char *text, int64_t *ret_ms)
+{
+    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        struct tm tm = {0};
+        int64_t ms = 0;
+        const char *end = strptime(text, formats[i], &tm);
+        if (end != NULL &&
+            (time_end_parse(end, &ms) || (*end == '\0' && strlen(text) == strlen("2026-01-31")))) {
+            *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A time or how long ago, as the reports take it: a duration counts back from the database's now. */
+static enum exit_code moment_read(const char *option, const char *text, char ret_number[NUMBER_SIZE])
+{
+    int64_t ms = mg_duration_parse(or_empty(text));
+    ret_number[0] = '\0';
+    if (text == NULL || text[0] == '\0') {
+        return EXIT_DONE;
+    }
+    if (ms >= 0) {
+        ms = ms > 0 ? -ms : -1;
+    } else if (!time_parse(text, &ms) || ms < 0) {
+        return cli_fail(EXIT_USAGE,
+                        "--%s %.80s: expected how long ago (15m, 2h, 7d) or a time in UTC "
+                        "(2026-01-31T12:00:00Z, 2026-01-31)",
+                        option, text);
+    }
+    (void)snprintf(ret_number, NUMBER_SIZE, "%lld", (long long)ms);
+    return EXIT_DONE;
+}
+
+static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
+{
+    const struct cli_options *options = &cli->options;
+    enum mg_order_state state = MG_ORDER_STATE_COUNT;
+    *ret = (struct filter){.state = or_empty(options->state),
+                           .workflow = or_empty(options->workflow),
+                           .step = or_empty(options->step),
+                           .error = or_empty(options->error),
+                           .after = or_empty(options->after)};
+    if (ret->state[0] != '\0' && !mg_order_state_parse(ret->state, strlen(ret->state), &state)) {
+        return cli_fail(EXIT_USAGE, "--state %s: there is no such state", ret->state);
+    }
+    (void)snprintf(ret->limit, sizeof(ret->limit), "%lld", (long long)options->limit);
+    enum exit_code code = moment_read("since", options->since, ret->since);
+    return code == EXIT_DONE ? moment_read("until", options->until, ret->until) : code;
+}
+
+static void note(const char *text)
+{
+    (void)fflush(stdout); /* what it is about comes first */
+    (void)fprintf(stderr, "makegood: %s\n", text);
+}
+
+/* A full page may have more behind it: `key` of its last row says where to go on. */
+static void more_tell(const struct cli *cli, const struct table *table, const char *key)
+{
+    char text[256];
+    if (table->row_count > 0 && table->row_count >= cli->options.limit) {
+        (void)snprintf(text, sizeof(text), "there may be more: the same with --after %s",
+                       table_cell(table, table->row_count - 1, key));
+        note(text);
+    }
+}
+
+/* Failures beyond the bound were not looked at: "none" would be a lie. */
+static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
+{
+    const char *const params[] = {filter->since, filter->until, filter->after};
+    struct table looked = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_FAILURES_LOOKED_AT, params, 3, &looked);
+    if (code == EXIT_DONE && strcmp(table_cell(&looked, 0, "is_full"), "t") == 0) {
+        char text[256];
+        (void)snprintf(text, sizeof(text),
+                       "looked at the newest %s failures; narrow the time, or see those before them with "
+                       "--until %s",
+                       table_cell(&looked, 0, "looked_at"), table_cell(&looked, 0, "oldest"));
+        note(text);
+    }
+    table_free(&looked);
+    return code;
+}
+
+static enum exit_code groups_list(struct cli *cli, const struct filter *filter)
+{
+    const char *const params[] = {filter->workflow, filter->step,  filter->error,
+                                  filter->since,    filter->until, filter->limit};
+    struct table table = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 6, &table);
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, NULL);
+        if (table.row_count >= cli->options.limit) {
+            note(
+                "there may be more groups: raise --limit, or narrow by --workflow, --step, --error or the time");
+        }
+        code = bound_tell(cli, filter);
+    }
+    table_free(&table);
+    return code;
+}
+
+static enum exit_code failures_list(struct cli *cli, const struct filter *filter)
+{
+    static const char *const columns[] = {"alert_id", "order_id", "workflow",  "state", "step",
+                                          "service",  "error",    "opened_at", NULL};
+    const char *const params[] = {filter->workflow, filter->step,  filter->error, filter->since,
+                                  filter->until,    filter->after, filter->limit};
+    struct table table = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_FAILURES, params, 7, &table);
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+        more_tell(cli, &table, "alert_id");
+    }
+    if (code == EXIT_DONE && table.row_count < cli->options.limit) {
+        code = bound_tell(cli, filter);
+    }
+    table_free(&table);
+    return code;
+}
+
+static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
+{
+    static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
+                                          "reason",   "failure_count", "created_at", NULL};
+    const char *const params[] = {filter->state, filter->workflow, filter->since,
+                                  filter->until, filter->after,    filter->limit};
+    const char *const after[] = {filter->after};
+    struct table table = {0};
+    enum exit_code code = EXIT_DONE;
+    if (filter->after[0] != '\0') {
+        code = table_read(cli, MG_REPORT_ORDER, after, 1, &table);
+        if (code == EXIT_DONE && table.row_count == 0) {
+            code = cli_fail(EXIT_NOT_FOUND,
+                            "--after %s: there is no such order; name the last one of the page before",
+                            filter->after);
+        }
+        table_free(&table);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+        more_tell(cli, &table, "order_id");
+    }
+    table_free(&table);
+    return code;
+}
+
+/* Which list it is, and that its options go together. */
+static enum exit_code usage_check(const struct filter *filter, const char *group_by)
+{
+    bool is_grouped = group_by[0] != '\0';
+    bool is_of_failures = filter->step[0] != '\0' || filter->error[0] != '\0';
+    if (is_grouped && strcmp(group_by, "error") != 0) {
+        return cli_fail(EXIT_USAGE, "--group-by %.80s: expected error", group_by);
+    }
+    if ((is_grouped || is_of_failures) && filter->state[0] != '\0') {
+        return cli_fail(EXIT_USAGE,
+                        "--state does not go with --group-by, --step and --error: these look at failures "
+                        "that stand open, whatever state their orders are in");
+    }
+    if (is_grouped && filter->after[0] != '\0') {
+        return cli_fail(EXIT_USAGE,
+                        "--after does not go with --group-by: groups are shown at once, the largest first");
+    }
+    if (is_of_failures && strspn(filter->after, "0123456789") != strlen(filter->after)) {
+        return cli_fail(
+            EXIT_USAGE,
+            "--after %.80s: with --step or --error expected an alert's number, as the first column shows it",
+            filter->after);
+    }
+    return EXIT_DONE;
+}
+
+enum exit_code verb_order_list(struct cli *cli)
+{
+    struct filter filter;
+    const char *group_by = or_empty(cli->options.group_by);
+    enum exit_code code = filter_read(cli, &filter);
+    if (code == EXIT_DONE) {
+        code = usage_check(&filter, group_by);
+    }
+    if (code == EXIT_DONE) {
+        code = cli_open_store(cli, false);
+    }
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    if (group_by[0] != '\0') {
+        return groups_list(cli, &filter);
+    }
+    return filter.step[0] != '\0' || filter.error[0] != '\0' ? failures_list(cli, &filter)
+                                                             : orders_list(cli, &filter);
+}
