@@ -96,7 +96,7 @@ void manual_print(FILE *out)
         verb_describe(verb, terms[i], sizeof(terms[i]));
         verbs[i] = (struct mg_manual_entry){terms[i], verb->summary};
     }
-    (void)options_make(&unused, ~0, options);
+    (void)options_make(&unused, EXTRA_ANY, options);
     for (struct mg_option *option = options; option->name != NULL; option++) {
         if (strcmp(option->name, "timeout") == 0) {
             option->default_value = NULL;

@@ -52,7 +52,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
                         "the order's version is named with --if-version N, this program's is told "
                         "by makegood --version");
     }
-    if (extras_ask_service(verb->extras)) {
+    if (extras_are_apart(verb->extras)) {
         (void)unsetenv("MAKEGOOD_CONFIG"); /* it says how to reach the rest, by options unknown here */
     }
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
@@ -62,7 +62,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     if (action == MG_CONFIG_RUN) {
         code = usage_check(verb, &cli);
     }
-    if (action == MG_CONFIG_CHECK && !extras_ask_service(verb->extras) &&
+    if (action == MG_CONFIG_CHECK && !extras_are_apart(verb->extras) &&
         (mg_broker_check_address(&cli.options.broker, &err) != MG_OK || cli_check_dsn(&cli, &err) != MG_OK)) {
         code = cli_fail_err(&err);
     }

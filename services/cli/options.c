@@ -43,7 +43,7 @@ static const struct {
          "the next page: what comes after this one, which the end of the page before names"),
     INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "at most so many"),
     FLAG(EXTRA_ALL, is_all, "all", "all of them"),
-    TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "QUEUE", "dead.letters or orders.rejected"),
+    TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected", "which messages"),
     LIST(EXTRA_SERVICE, services, "service", "NAME", "a service whose request queues are meant, too"),
     LIST(EXTRA_CLIENT, clients, "client", "NAME", "a client whose queue client.NAME.statuses is meant, too"),
     TEXT(EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
@@ -60,14 +60,14 @@ static const struct {
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
 
-bool extras_ask_service(int extras)
+bool extras_are_apart(int extras)
 {
-    return extras == EXTRA_HTTP;
+    return (extras & EXTRA_APART) != 0;
 }
 
 static const char *timeout_default(int extras)
 {
-    if (extras_ask_service(extras)) {
+    if (extras_are_apart(extras)) {
         return "3s";
     }
     return (extras & EXTRA_WAIT) ? "1h" : "10s";
@@ -90,7 +90,7 @@ static size_t common_make(struct cli_options *to, int extras, struct mg_option l
     _Static_assert(sizeof(servers) + sizeof(others) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
                        OPTIONS_MAX * sizeof(struct mg_option),
                    "OPTIONS_MAX has room for all options");
-    if (!extras_ask_service(extras)) {
+    if (!extras_are_apart(extras)) {
         memcpy(list, servers, sizeof(servers));
         n = sizeof(servers) / sizeof(servers[0]);
     }

@@ -25,10 +25,11 @@ enum extra {
     EXTRA_MIGRATIONS = 1 << 11,
     EXTRA_STATES = 1 << 12,
     EXTRA_CLIENT = 1 << 13,
-    EXTRA_HTTP = 1 << 14, /* of a verb that asks a service, and neither broker nor database */
+    EXTRA_HTTP = 1 << 14,
     EXTRA_FAILURE = 1 << 15,
     EXTRA_TIME = 1 << 16,
     EXTRA_AFTER = 1 << 17,
+    EXTRA_APART = 1 << 18, /* no option: of a verb that asks neither broker nor database */
 };
 
 struct verb {
@@ -42,7 +43,7 @@ struct verb {
 
 /* Each ends with noun NULL. */
 extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], BROKER_VERBS[],
-    DB_VERBS[], DOCTOR_VERBS[], PROBE_VERBS[];
+    DB_VERBS[], DOCTOR_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 
@@ -57,10 +58,12 @@ void verb_write(const struct verb *verb, char *ret_text, size_t size);
 
 #define OPTIONS_MAX 64 /* room for all that there are, and the end */
 
+#define EXTRA_ANY ~EXTRA_APART /* the options of all verbs */
+
 /* Such a verb must work where the rest is down, or not even configured. */
-bool extras_ask_service(int extras);
+bool extras_are_apart(int extras);
 /* The options of a verb with these extras, whose values go to `to`; ends with name NULL. Returns how many of
- * them, the first, are not for its extras' sake. `extras` ~0: the options of all verbs. */
+ * them, the first, are not for its extras' sake. */
 size_t options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX]);
 
 /* ---- help.c ---- */

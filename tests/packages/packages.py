@@ -140,6 +140,9 @@ def install(machine):
     machine.follow("Install")
     check(machine.run("systemctl list-units --no-legend --all 'makegood*.service'").stdout.strip() == "", "installing starts nothing")
     check(machine.property("makegood.target", "UnitFileState") == "enabled", "makegood.target is enabled")
+    completed = machine.run("""bash -c '. /usr/share/bash-completion/completions/makegood
+        COMP_WORDS=(makegood order exp) COMP_CWORD=2; _makegood; echo "${COMPREPLY[@]}"'""").stdout.strip()
+    check(completed == "export", "bash completes the tool's verbs")
     failed = machine.run("systemctl start makegood-scheduler@1", check_code=False)
     check(failed.returncode != 0 and "secrets/scheduler/amqp-url" in machine.journal("makegood-scheduler@1"),
           "without secrets a scheduler ends and says which file is missing")
@@ -239,7 +242,7 @@ def remove(machine):
     check([machine.property(unit, "ActiveState") for unit in UNITS] == ["active"] * 3 + ["inactive"] * 3,
           "without makegood-agent the agents are gone and nothing else")
     machine.follow("Remove", 0)
-    check(machine.run("systemctl list-units --no-legend 'makegood*'; find /usr /lib -name 'makegood*' -print").stdout == "",
+    check(machine.run("systemctl list-units --no-legend 'makegood*'; find /usr /lib -name '*makegood*' -print").stdout == "",
           "remove leaves no program and no unit")
     check("11s" in machine.run("cat /etc/makegood/scheduler.conf").stdout, "but the configuration")
     machine.follow("Install")
