@@ -76,6 +76,9 @@ enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows 
 struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct mg_loaded *orders, int count,
                                      struct mg_err *err) MG_MUSTCHECK;
 
+/* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
+#define MG_SQL_WOKEN MG_SQL_TIME("1")
+
 /* A row of one key column and these. */
 #define MG_SQL_EVENT_COLUMNS                                                                                 \
     "e.version, e.cause_kind, e.cause, e.by_whom, e.step, e.attempt, e.reason, e.transitions, e.statuses, "  \

@@ -20,11 +20,18 @@
 
 #define ISO(time) "to_char(" time " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
+/* A sweep that was to come by and has not for this long does not come. */
+#define SWEEP_BOUND "interval '60 seconds'"
+/* A woken order's wake_at does not say how long it has waited. Sweeps take it first; so it is passed by only
+ * if none comes, and each is seen in the leader's row. */
+#define IS_PASSED_BY                                                                                         \
+    "p.wake_at < " MG_SQL_NOW " - " SWEEP_BOUND " AND (p.wake_at <> " MG_SQL_WOKEN                           \
+    " OR NOT EXISTS (SELECT FROM supervisor_leader WHERE seen_at >= " MG_SQL_NOW " - " SWEEP_BOUND "))"
 /* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
  * and by the sweep, if wake_at is set and the sweep comes by. */
 #define IS_STUCK                                                                                             \
     "p.process_state IN ('pending', 'processing', 'compensating') AND (p.wake_at IS NULL"                    \
-    " OR p.wake_at < " MG_SQL_NOW " - interval '60 seconds'"                                                 \
+    " OR (" IS_PASSED_BY ")"                                                                                 \
     " OR (p.process_state <> 'pending' AND NOT EXISTS (SELECT FROM order_step s WHERE s.order_id = "         \
     "p.order_id"                                                                                             \
     "  AND (s.state IN ('running', 'undo_running', 'unknown') OR (s.due_at IS NOT NULL"                      \

@@ -22,8 +22,6 @@
  * client that is gone for good owes nobody its queue, and thousands of its statuses would take the place of
  * those that can arrive. */
 #define OWED_PATIENCE(now) "(" now " - e.at) / 16"
-/* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
-#define WOKEN MG_SQL_TIME("1")
 
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
  */
@@ -36,7 +34,7 @@ static const struct mg_sql SWEEP = {
     "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = greatest(swept_at, c.now) FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
     " locked AS MATERIALIZED ("
-    "  SELECT order_id, version, wake_at = " WOKEN " AS is_woken FROM order_process"
+    "  SELECT order_id, version, wake_at = " MG_SQL_WOKEN " AS is_woken FROM order_process"
     "  WHERE wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
     /* The same version in the statement's snapshot, from which the steps are read, too. */
@@ -212,18 +210,19 @@ static const struct mg_sql WAKE = {
      * this one ends, sees it by this row and goes on waking. */
     "WITH leader AS ("
     "  UPDATE supervisor_leader SET seen_at = " MG_SQL_NOW ", swept_at = CASE WHEN $3::bigint > (SELECT count(*)"
-    "   FROM (SELECT FROM order_process WHERE wake_at > " WOKEN " LIMIT $3::bigint) o)"
+    "   FROM (SELECT FROM order_process WHERE wake_at > " MG_SQL_WOKEN " LIMIT $3::bigint) o)"
     "   THEN " MG_SQL_NOW " ELSE swept_at END"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
     " asleep AS MATERIALIZED ("
-    "  SELECT order_id FROM order_process WHERE wake_at > " WOKEN " AND EXISTS (SELECT FROM leader)"
+    "  SELECT order_id FROM order_process WHERE wake_at > " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at DESC LIMIT $3::bigint),"
     /* Skipped, one that is being written would sleep on. Locked as writers lock: by id. */
     " locked AS MATERIALIZED ("
     "  SELECT order_id FROM order_process WHERE order_id = ANY (ARRAY(SELECT order_id FROM asleep))"
-    "  AND wake_at > " WOKEN " ORDER BY order_id COLLATE \"C\" FOR NO KEY UPDATE),"
+    "  AND wake_at > " MG_SQL_WOKEN " ORDER BY order_id COLLATE \"C\" FOR NO KEY UPDATE),"
     " woken AS ("
-    "  UPDATE order_process SET wake_at = " WOKEN " WHERE order_id = ANY (ARRAY(SELECT order_id FROM locked)))"
+    "  UPDATE order_process SET wake_at = " MG_SQL_WOKEN
+    "   WHERE order_id = ANY (ARRAY(SELECT order_id FROM locked)))"
     " SELECT EXISTS (SELECT FROM leader), (SELECT count(*) FROM asleep) >= $3::bigint"};
 /* clang-format on */
 

@@ -246,6 +246,42 @@ START_TEST(each_report_answers)
 }
 END_TEST
 
+static void woken_and_seen(const char *seconds_ago)
+{
+    char sql[256];
+    snprintf(sql, sizeof(sql),
+             "UPDATE order_process SET wake_at = to_timestamp(0.001);"
+             "UPDATE supervisor_leader SET seen_at = clock_timestamp() - interval '%s seconds'",
+             seconds_ago);
+    rig_admin(&rig, sql);
+}
+
+/* Catches a report that calls every order stuck from its waking until its sweep, and one that calls none so.
+ */
+START_TEST(a_woken_order_is_stuck_only_if_no_sweep_comes)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    record.order.state = MG_ORDER_PROCESSING;
+    struct mg_step step = {.state = MG_STEP_WAITING, .due_at_ms = 1700000000007};
+    order_store(&rig, &record, &step);
+    woken_and_seen("1");
+    report(MG_REPORT_STUCK, NULL, NULL, NULL);
+    ck_assert_int_eq(rig.row_count, 0);
+    woken_and_seen("61");
+    report(MG_REPORT_STUCK, NULL, NULL, NULL);
+    ck_assert_int_eq(rig.row_count, 1);
+    woken_and_seen("1");
+    rig_admin(&rig, "UPDATE order_process SET wake_at = clock_timestamp() - interval '61 seconds'");
+    report(MG_REPORT_STUCK, NULL, NULL, NULL);
+    ck_assert_int_eq(rig.row_count, 1);
+    woken_and_seen("1");
+    rig_admin(&rig, "UPDATE order_step SET due_at = NULL");
+    report(MG_REPORT_STUCK, NULL, NULL, NULL);
+    ck_assert_int_eq(rig.row_count, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store: services");
@@ -257,6 +293,7 @@ int main(void)
     tcase_add_test(test, an_open_alert_is_acknowledged_once);
     tcase_add_test(test, a_workflow_version_keeps_its_content);
     tcase_add_test(test, each_report_answers);
+    tcase_add_test(test, a_woken_order_is_stuck_only_if_no_sweep_comes);
     suite_add_tcase(suite, test);
     return store_main(suite, "services");
 }
