@@ -18,10 +18,10 @@
 /* A status is owed by its event from the commit on in the worst case; its scheduler gets this long to send
  * it. */
 #define OWED_REST "interval '1 second'"
-/* What could not be told for long is asked for ever more seldom: each time a sixteenth of its age later. A
- * client that is gone for good owes nobody its queue, and thousands of its statuses would take the place of
- * those that can arrive. */
-#define OWED_PATIENCE(now) "(" now " - e.at) / 16"
+/* What could not be told for long is asked for more seldom: each time a sixteenth of its age later, a minute
+ * at most, so that what an outage held up is told within a minute of its end. A client that is gone for good
+ * owes nobody its queue. */
+#define OWED_PATIENCE(now) "least((" now " - e.at) / 16, interval '60 seconds')"
 
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
  */
@@ -92,7 +92,8 @@ static const struct mg_sql SWEEP = {
     "   AND (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ")"
     "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at > k.now"
     "    OR e.owed_asked_at <= k.now - greatest($4::bigint * interval '1 millisecond', " OWED_PATIENCE("k.now") "))"
-    "  GROUP BY e.order_id ORDER BY e.order_id LIMIT $3::bigint),"
+    /* Each in turn: thousands that nobody will ever take do not take the place of those that can arrive. */
+    "  GROUP BY e.order_id ORDER BY min(e.owed_asked_at) NULLS FIRST, e.order_id LIMIT $3::bigint),"
     " remembered AS ("
     "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"
     "  WHERE e.order_id = o.order_id AND e.owed),"

@@ -8,11 +8,12 @@
 
 #include "store_tables.h"
 
-#define LOOK_AGAIN_MS 60000
-#define HELD_BACK_MS  1000
-#define OWED_REST_MS  1000
-#define OWED_PATIENCE 16 /* what is owed is asked for again after this part of its age */
-#define WOKEN_MS      1
+#define LOOK_AGAIN_MS        60000
+#define HELD_BACK_MS         1000
+#define OWED_REST_MS         1000
+#define OWED_PATIENCE        16 /* what is owed is asked for again after this part of its age */
+#define OWED_PATIENCE_MAX_MS 60000
+#define WOKEN_MS             1
 
 struct found {
     struct sim_order *order;
@@ -306,52 +307,71 @@ static void founds_ask(const struct sweep *sweep, struct sim_output *output, int
 
 /* ---- owing, remembered ---- */
 
-/* The oldest event of the order that may be asked for; 0: none. */
-static uint64_t owing_version(const struct sweep *sweep, const struct sim_order *order)
+/* What of an order may be asked for: its oldest version, and when it was first asked for; 0: never. */
+struct owing {
+    struct sim_order *order;
+    uint64_t version;
+    int64_t asked_at_ms;
+};
+
+static bool is_to_ask(const struct sweep *sweep, const struct sim_event_times *times)
 {
-    uint64_t version = 0;
-    for (int i = 0; i < order->event_count; i++) {
-        const struct sim_event_times *times = &order->times[i];
-        bool is_resting =
-            times->at_ms > sweep->now_ms - OWED_REST_MS && times->at_ms <= sweep->now_ms + OWED_REST_MS;
-        int64_t asked_ago_ms = sweep->now_ms - times->asked_at_ms;
-        bool is_asked = times->asked_at_ms != 0 && asked_ago_ms >= 0 &&
-                        (asked_ago_ms < sweep->ask_again_ms ||
-                         OWED_PATIENCE * asked_ago_ms < sweep->now_ms - times->at_ms);
-        if (order->events[i].is_owed && !is_resting && !is_asked &&
-            (version == 0 || order->events[i].version < version)) {
-            version = order->events[i].version;
-        }
+    int64_t age_ms = sweep->now_ms - times->at_ms, asked_ago_ms = sweep->now_ms - times->asked_at_ms;
+    if (age_ms < OWED_REST_MS && age_ms >= -OWED_REST_MS) {
+        return false;
     }
-    return version;
+    int64_t patience_ms =
+        age_ms / OWED_PATIENCE < OWED_PATIENCE_MAX_MS ? age_ms / OWED_PATIENCE : OWED_PATIENCE_MAX_MS;
+    int64_t rest_ms = patience_ms > sweep->ask_again_ms ? patience_ms : sweep->ask_again_ms;
+    return times->asked_at_ms == 0 || asked_ago_ms < 0 || asked_ago_ms >= rest_ms;
 }
 
-static int compare_order_id(const void *a, const void *b)
+static struct owing owing_of(const struct sweep *sweep, struct sim_order *order)
 {
-    return strcmp((*(struct sim_order *const *)a)->record.order_id,
-                  (*(struct sim_order *const *)b)->record.order_id);
+    struct owing owing = {.order = order};
+    for (int i = 0; i < order->event_count; i++) {
+        const struct sim_event_times *times = &order->times[i];
+        if (!order->events[i].is_owed || !is_to_ask(sweep, times)) {
+            continue;
+        }
+        if (owing.version == 0 || order->events[i].version < owing.version) {
+            owing.version = order->events[i].version;
+        }
+        if (times->asked_at_ms != 0 && (owing.asked_at_ms == 0 || times->asked_at_ms < owing.asked_at_ms)) {
+            owing.asked_at_ms = times->asked_at_ms;
+        }
+    }
+    return owing;
+}
+
+static int compare_owing(const void *a, const void *b)
+{
+    const struct owing *first = a, *second = b;
+    if (first->asked_at_ms != second->asked_at_ms) {
+        return first->asked_at_ms < second->asked_at_ms ? -1 : 1;
+    }
+    return strcmp(first->order->record.order_id, second->order->record.order_id);
 }
 
 static void owing_ask(const struct sweep *sweep, struct sim_output *output, int64_t overdue)
 {
     const struct sim_tables *tables = sweep->input->transaction->tables;
-    struct sim_order **owing = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
+    struct owing *owing = calloc((size_t)tables->order_count + 1, sizeof(struct owing));
     int count = 0;
     assert(owing != NULL);
     for (int i = 0; i < tables->order_count; i++) {
-        if (owing_version(sweep, tables->orders[i]) != 0) {
-            owing[count++] = tables->orders[i];
-        }
+        owing[count] = owing_of(sweep, tables->orders[i]);
+        count += owing[count].version != 0;
     }
-    qsort(owing, (size_t)count, sizeof(struct sim_order *), compare_order_id);
+    qsort(owing, (size_t)count, sizeof(struct owing), compare_owing);
     for (int i = 0; i < count && i < sweep->limit; i++) {
-        struct sim_order *order = owing[i];
+        struct sim_order *order = owing[i].order;
         row_begin(sweep, output, overdue);
         sim_output_word(output, ORDER_ID, order->record.order_id);
         sim_output_word(output, ASK, "owed");
         sim_output_word(output, STEP, "");
         sim_output_int(output, ATTEMPT, 0);
-        sim_output_int(output, VERSION, (int64_t)owing_version(sweep, order));
+        sim_output_int(output, VERSION, (int64_t)owing[i].version);
         sim_output_int(output, SEQ, (int64_t)order->record.order.seq);
         sim_output_bool(output, IS_STUCK, false);
         for (int k = 0; k < order->event_count; k++) {
