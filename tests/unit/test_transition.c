@@ -92,18 +92,33 @@ START_TEST(csv_has_one_line_for_each_cell)
 }
 END_TEST
 
+/* Each list has a reader of its own. A stranger is what is cut off, or goes on. */
+#define CHECK_WORDS(TYPE, NAME, PARSE, COUNT)                                                                \
+    for (int i = 0; i < (COUNT); i++) {                                                                      \
+        const char *word = NAME((TYPE)i);                                                                    \
+        TYPE found = (COUNT);                                                                                \
+        ck_assert(PARSE(word, strlen(word), &found));                                                        \
+        ck_assert_int_eq(found, i);                                                                          \
+    }                                                                                                        \
+    for (size_t i = 0; i < sizeof(STRANGERS) / sizeof(STRANGERS[0]); i++) {                                  \
+        TYPE untouched = (COUNT);                                                                            \
+        ck_assert(!PARSE(STRANGERS[i], strlen(STRANGERS[i]), &untouched));                                   \
+        ck_assert_int_eq(untouched, (COUNT));                                                                \
+    }
+
 START_TEST(words_read_back_as_they_are_spelled)
 {
-    for (int i = 0; i < MG_STEP_STATE_COUNT; i++) {
-        const char *word = mg_step_state_name((enum mg_step_state)i);
-        enum mg_step_state found = MG_STEP_STATE_COUNT;
-        ck_assert(mg_step_state_parse(word, strlen(word), &found));
-        ck_assert_int_eq(found, i);
-    }
-    enum mg_step_state untouched = MG_STEP_DONE;
-    ck_assert(!mg_step_state_parse("don", 3, &untouched));
-    ck_assert(!mg_step_state_parse("donee", 5, &untouched));
-    ck_assert_int_eq(untouched, MG_STEP_DONE);
+    static const char *const STRANGERS[] = {"don", "donee", "Done", "no_such_word"};
+    CHECK_WORDS(enum mg_order_state, mg_order_state_name, mg_order_state_parse, MG_ORDER_STATE_COUNT)
+    CHECK_WORDS(enum mg_step_state, mg_step_state_name, mg_step_state_parse, MG_STEP_STATE_COUNT)
+    CHECK_WORDS(enum mg_cause_kind, mg_cause_name, mg_cause_parse, MG_CAUSE_COUNT)
+    CHECK_WORDS(enum mg_kind, mg_kind_name, mg_kind_parse, MG_KIND_COUNT)
+    CHECK_WORDS(enum mg_outcome, mg_outcome_name, mg_outcome_parse, MG_OUTCOME_COUNT)
+    CHECK_WORDS(enum mg_executed, mg_executed_name, mg_executed_parse, MG_EXECUTED_COUNT)
+    CHECK_WORDS(enum mg_goal, mg_goal_name, mg_goal_parse, MG_GOAL_COUNT)
+    CHECK_WORDS(enum mg_status, mg_status_name, mg_status_word_parse, MG_STATUS_COUNT)
+    CHECK_WORDS(enum mg_reason, mg_reason_name, mg_reason_parse, MG_REASON_COUNT)
+    CHECK_WORDS(enum mg_alert, mg_alert_name, mg_alert_word_parse, MG_ALERT_COUNT)
 }
 END_TEST
 
