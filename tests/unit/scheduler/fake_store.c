@@ -74,6 +74,12 @@ const struct mg_order_record *fake_store_order(const char *order_id)
     return order != NULL ? &order->record : NULL;
 }
 
+struct mg_order_record *fake_store_record(const char *order_id)
+{
+    struct order *order = order_find(order_id);
+    return order != NULL ? &order->record : NULL;
+}
+
 int fake_store_event_count(const char *order_id)
 {
     struct order *order = order_find(order_id);
@@ -215,9 +221,10 @@ static void load_answer(struct call *call)
 
 static void commit_answer(struct call *call)
 {
-    enum fake_commit commit = fake_store.next_commit;
+    enum fake_commit commit = fake_store.conflicts > 0 ? FAKE_COMMIT_CONFLICT : fake_store.next_commit;
     struct mg_err err = {MG_TRANSIENT, "the connection was lost"};
     fake_store.next_commit = FAKE_COMMIT_PLAIN;
+    fake_store.conflicts -= fake_store.conflicts > 0 ? 1 : 0;
     fake_store.commits++;
     for (int i = 0; i < call->count; i++) {
         if (commit == FAKE_COMMIT_CONFLICT && order_find(call->writes[i].record->order_id) != NULL) {
@@ -234,6 +241,11 @@ static void commit_answer(struct call *call)
 static void owed_answer(struct call *call)
 {
     struct order *order = order_find(call->name);
+    if (fake_store.is_owed_lost) {
+        const struct mg_err err = {MG_TRANSIENT, "the connection was lost"};
+        call->fn.events(call->arg, NULL, NULL, 0, &err);
+        return;
+    }
     call->fn.events(call->arg, order != NULL ? &order->record : NULL, order != NULL ? order->events : NULL,
                     order != NULL ? 1 : 0, NULL);
 }

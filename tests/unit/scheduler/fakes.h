@@ -24,11 +24,13 @@ enum fake_commit {
 struct fake_store {
     struct mg_store_options options;
     enum fake_commit next_commit; /* of the next commit only */
+    int conflicts;                /* of so many more another instance is quicker, too */
     const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
     int load_max;           /* a load of more than so many questions fails for want of memory; 0: none does */
     const char *unreadable; /* an order that a newer version wrote */
     bool is_held;           /* commits are not answered until it is false */
     int64_t ahead_ms;       /* of the machine's clock */
+    bool is_owed_lost;      /* what is owed cannot be read */
     bool keeps_nothing;     /* each write is done, and forgotten */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
@@ -41,6 +43,7 @@ bool fake_store_answer(void); /* the oldest open call; false: none is open */
 const struct mg_order_record *fake_store_order(const char *order_id);        /* NULL: none */
 const struct mg_event_record *fake_store_event(const char *order_id, int n); /* NULL: none */
 int fake_store_event_count(const char *order_id);
+struct mg_order_record *fake_store_record(const char *order_id); /* to meddle with; NULL: none */
 /* As another instance would: raises the version and touches nothing else. */
 void fake_store_bump(const char *order_id);
 

@@ -1,0 +1,300 @@
+/*
+ * What the scheduler can do nothing with, or not now: nothing wrong is sent, nothing is lost, and who can
+ * know is told. Each test says which failure it would catch.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "stage.h"
+
+/* One step that is tried again at once. Its order waits for a person when it fails. */
+#define HASTY                                                                                                \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"error\","              \
+    "\"on_expiry\":\"error\",\"steps\":["                                                                    \
+    "{\"step\":\"reserve\",\"service\":\"inventory\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","  \
+    "\"retry\":{\"attempts\":3,\"backoff\":\"1ms\",\"max_backoff\":\"1ms\"},"                                \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"body\":{\"items\":\"${/payload/items}\"}},"               \
+    "\"undo\":\"none\"}]}"
+
+/* As if the attempt's request had been made by a program that made other bytes of the same order. */
+static void render_otherwise(const char *order_id)
+{
+    struct mg_order_record *record = fake_store_record(order_id);
+    ck_assert(record->steps[0].has_do_digest);
+    record->steps[0].do_digest[0] ^= 1;
+    fake_store_bump(order_id); /* what is remembered of it no longer counts */
+}
+
+static void refuse_for_now(void)
+{
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transient", .executed = "no"});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    int64_t due_at_ms = fake_store_order("o1")->order.steps[0].due_at_ms;
+    while (mg_clock_wall_ms() < due_at_ms) {
+    }
+}
+
+/* Would catch: a key that carries other bytes the second time, which a remote answers with what the first
+ * ones did (law 8). */
+START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
+{
+    fake_store.definition = HASTY;
+    stage_submit("o1", false);
+    stage_settle();
+    refuse_for_now();
+    render_otherwise("o1");
+    int requests = fake_broker_count("request");
+    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), requests);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
+    ck_assert_int_eq(fake_store_order("o1")->order.steps[0].reason, MG_REASON_REQUEST_CHANGED);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+    ck_assert_int_eq(fake_broker_count("alert"), 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "the same idempotency key"));
+}
+END_TEST
+
+/* Would catch the same in a second copy; what became of the first is for its deadline to find. */
+START_TEST(no_second_copy_is_made_of_other_bytes)
+{
+    fake_store.definition = HASTY;
+    stage_submit("o1", false);
+    stage_settle();
+    render_otherwise("o1");
+    int requests = fake_broker_count("request"), statuses = fake_broker_count("status");
+    stage_submit("o1", true);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), requests);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
+/* Would catch: orders refused during an upgrade, because a newer version has stored their workflow. */
+START_TEST(a_submission_whose_workflow_cannot_be_read_is_left_to_others)
+{
+    fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(stage_scheduler->left.count, 1);
+    ck_assert_int_eq(fake_broker.acked + fake_broker.rejected + fake_broker.requeued, 0);
+    ck_assert_int_eq(fake_broker_count("submission"), 0); /* nothing goes to orders.rejected */
+    fake_loop_advance(5000);
+    ck_assert_int_eq(fake_broker.requeued, 0); /* it is early: the real clock stands */
+    stage_scheduler->left.first->leave_at_boot_ms = mg_clock_boot_ms();
+    fake_loop_advance(5000);
+    ck_assert_int_eq(fake_broker.requeued, 1);
+    ck_assert_int_eq(stage_scheduler->left.count, 0);
+}
+END_TEST
+
+/* Would catch: a message that an ending scheduler keeps from those who could read it. */
+START_TEST(who_ends_gives_back_at_once_what_it_left_to_others)
+{
+    fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
+    stage_submit("o1", false);
+    stage_settle();
+    mg_scheduler_drain(stage_scheduler);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.requeued, 1);
+    ck_assert_int_eq(fake_broker.acked, 0);
+}
+END_TEST
+
+/* Would catch: memory that fills with deliveries of connections that are gone (law 14). */
+START_TEST(what_a_lost_connection_has_left_behind_makes_room)
+{
+    int prefetch = mg_inbox_prefetch(stage_scheduler, MG_LANE_NORMAL);
+    for (int i = 0; i < prefetch + 3; i++) {
+        stage_submit("o1", i > 0);
+    }
+    ck_assert_int_eq(stage_scheduler->lanes[MG_LANE_NORMAL].count, prefetch);
+    ck_assert_int_eq(fake_broker.requeued, 3);
+}
+END_TEST
+
+/* Would catch: one order that is decided for ever, and its neighbours that wait for it (law 14). */
+START_TEST(an_order_that_is_lost_each_time_is_set_aside_in_the_end)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    int alerts = fake_store.alerts;
+    fake_store.conflicts = 1000;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_lt(fake_store.commits, 100);
+    ck_assert_int_eq(fake_store.alerts, alerts + 1);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    fake_store.conflicts = 0;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+}
+END_TEST
+
+static void deliver_command(const char *body, bool is_oversized)
+{
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_COMMANDS,
+                                                .type = "command",
+                                                .body = body,
+                                                .reply_to = "amq.gen-tool",
+                                                .correlation_id = "asked",
+                                                .is_oversized = is_oversized});
+    stage_settle();
+}
+
+/* Would catch: an operator who waits for an answer that never comes, or a bad command that is lost. */
+START_TEST(a_command_that_cannot_be_read_is_answered_and_kept)
+{
+    deliver_command(
+        "{\"v\":1,\"command_id\":\"c\",\"order_id\":\"o1\",\"command\":\"cancel\",\"step\":\"x\"}", false);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\""));
+    ck_assert_str_eq(fake_broker_last("command_result")->correlation, "asked");
+    deliver_command("", true);
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "above the limit"));
+    deliver_command(
+        "{\"v\":1,\"command_id\":\"c\",\"order_id\":\"o1\",\"command\":\"rejoice\",\"by\":\"ann\"}", false);
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    ck_assert_int_eq(stage_scheduler->left.count, 1); /* a newer version's word */
+    ck_assert_int_eq(fake_broker_count("command_result"), 2);
+    ck_assert_int_eq(fake_broker.acked, 0);
+}
+END_TEST
+
+static void fail_for_good(void)
+{
+    fake_store.definition = HASTY;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+}
+
+static void assert_refused(const char *command_id, const char *words, const char *verdict)
+{
+    struct mg_order before = fake_store_order("o1")->order;
+    stage_command(command_id, "o1", words, "amq.gen-tool");
+    stage_settle();
+    const struct mg_order_record *record = fake_store_order("o1");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, verdict));
+    ck_assert_uint_eq(record->order.version, before.version);
+    ck_assert(mg_slice_is(record->payload, "{\"items\":[14.00]}"));
+    ck_assert_int_eq(record->revision, 1);
+}
+
+/* Would catch: a payload that is repaired by halves, or into what no submission may be. */
+START_TEST(a_repair_that_cannot_be_made_changes_nothing)
+{
+    fail_for_good();
+    assert_refused("r-1", "\"command\":\"skip\",\"step\":\"pay\",\"by\":\"ann\"", "\"invalid\"");
+    assert_refused("r-2",
+                   "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":1},"
+                   "{\"pointer\":\"/no/such\",\"value\":1}]",
+                   "\"invalid\"");
+    assert_refused("r-3",
+                   "\"command\":\"resume\",\"version\":1,\"by\":\"ann\","
+                   "\"set\":[{\"pointer\":\"/items\",\"value\":1}]",
+                   "\"conflict\"");
+    stage_command(
+        "r-4", "o1",
+        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
+        "amq.gen-tool");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    ck_assert(mg_slice_is(fake_store_order("o1")->payload, "{\"items\":[15.00]}"));
+    ck_assert_int_eq(fake_store_order("o1")->revision, 2);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"o1.reserve.do."));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "[15.00]"));
+}
+END_TEST
+
+/* Would catch: a submission or reply whose bytes were not taken in, acked as if it had been read. */
+START_TEST(what_is_too_large_stays_with_the_broker)
+{
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_NORMAL, .body = "", .reply_to = "client", .is_oversized = true});
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_REPLIES, .type = "reply", .body = "", .is_oversized = true});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    ck_assert_int_eq(fake_broker.acked, 0);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "larger than a submission may be"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->body, "dead.letters"));
+}
+END_TEST
+
+/* Would catch: a word of a rolling upgrade that ends as a dead letter. */
+START_TEST(a_type_that_a_newer_version_sends_to_replies_is_left_to_others)
+{
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "echo", .body = "{}"});
+    stage_settle();
+    ck_assert_int_eq(stage_scheduler->left.count, 1);
+    ck_assert_int_eq(fake_broker.acked + fake_broker.rejected, 0);
+}
+END_TEST
+
+static void ask_for_owed(const char *command_id, const char *order_id)
+{
+    int acked = fake_broker.acked;
+    stage_command(command_id, order_id, "\"command\":\"owed\",\"seq\":1,\"by\":\"s\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, acked + 1); /* it will be asked again as long as it is owed */
+}
+
+/* Would catch: a status that its client never gets, because it is no longer owed though it was not sent; or
+ * one that is owed for ever, because nobody waits for it any more. */
+START_TEST(what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits)
+{
+    stage_submit("o1", false);
+    stage_submit_from("o2", "[1]", NULL, false);
+    stage_settle();
+    int statuses = fake_broker_count("status");
+    ask_for_owed("owed-1", "nobody");
+    fake_store.is_owed_lost = true;
+    ask_for_owed("owed-2", "o1");
+    ck_assert_int_eq(fake_store.unmarks, 0);
+    ck_assert_int_eq(fake_broker_count("status"), statuses);
+    fake_store.is_owed_lost = false;
+    ask_for_owed("owed-3", "o1");
+    ck_assert_int_eq(fake_store.unmarks, 1);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
+    ask_for_owed("owed-4", "o2");
+    ck_assert_int_eq(fake_store.unmarks, 2);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler refusals");
+    TCase *refusals = tcase_create("refusals");
+    tcase_add_checked_fixture(refusals, stage_start, stage_finish);
+    tcase_add_test(refusals, a_key_that_would_carry_other_bytes_is_not_sent);
+    tcase_add_test(refusals, no_second_copy_is_made_of_other_bytes);
+    tcase_add_test(refusals, a_submission_whose_workflow_cannot_be_read_is_left_to_others);
+    tcase_add_test(refusals, who_ends_gives_back_at_once_what_it_left_to_others);
+    tcase_add_test(refusals, what_a_lost_connection_has_left_behind_makes_room);
+    tcase_add_test(refusals, an_order_that_is_lost_each_time_is_set_aside_in_the_end);
+    tcase_add_test(refusals, a_command_that_cannot_be_read_is_answered_and_kept);
+    tcase_add_test(refusals, a_repair_that_cannot_be_made_changes_nothing);
+    tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
+    tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
+    tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);
+    suite_add_tcase(suite, refusals);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
