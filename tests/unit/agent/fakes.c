@@ -155,10 +155,11 @@ void fakes_confirm(enum mg_publish_outcome outcome)
 }
 
 static void deliver(int consumer, const char *type, const char *body, bool is_redelivered,
-                    uint32_t delivery_count)
+                    uint32_t delivery_count, bool is_oversized)
 {
     struct mg_delivery *delivery = calloc(1, sizeof *delivery);
     assert(delivery != NULL);
+    delivery->is_oversized = is_oversized;
     delivery->consumer = consumer;
     delivery->is_redelivered = is_redelivered;
     delivery->delivery_count = delivery_count;
@@ -171,12 +172,17 @@ static void deliver(int consumer, const char *type, const char *body, bool is_re
 
 void fakes_deliver(int consumer, const char *body, bool is_redelivered, uint32_t delivery_count)
 {
-    deliver(consumer, "request", body, is_redelivered, delivery_count);
+    deliver(consumer, "request", body, is_redelivered, delivery_count, false);
+}
+
+void fakes_deliver_oversized(int consumer)
+{
+    deliver(consumer, "request", "", false, 0, true);
 }
 
 void fakes_deliver_typed(int consumer, const char *type, const char *body, uint32_t delivery_count)
 {
-    deliver(consumer, type, body, delivery_count > 0, delivery_count);
+    deliver(consumer, type, body, delivery_count > 0, delivery_count, false);
 }
 
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE])
@@ -220,7 +226,9 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
                                   struct mg_err *err)
 {
     (void)client;
-    (void)err;
+    if (fakes.call_class != MG_OK) {
+        return mg_err_set(err, fakes.call_class, "the test takes no call");
+    }
     assert(fakes.call_count < FAKE_MAX);
     int index = fakes.call_count++;
     struct fake_call *call = &fakes.calls[index];

@@ -38,7 +38,8 @@ struct fakes {
     char last_report[4096];
     int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
     int untold_acks[MG_CONSUMERS_MAX];
-    bool is_publish_full; /* mg_broker_publish takes nothing */
+    bool is_publish_full;     /* mg_broker_publish takes nothing */
+    enum mg_class call_class; /* not MG_OK: mg_http_client_call takes nothing, for this reason */
     struct mg_broker_options broker;
 };
 extern struct fakes fakes;
@@ -49,6 +50,7 @@ void fakes_confirm(enum mg_publish_outcome outcome);
 /* Ends the given call. */
 void fakes_answer(int call, const struct mg_http_answer *answer);
 void fakes_deliver(int consumer, const char *body, bool is_redelivered, uint32_t delivery_count);
+void fakes_deliver_oversized(int consumer);
 void fakes_deliver_typed(int consumer, const char *type, const char *body, uint32_t delivery_count);
 
 #endif

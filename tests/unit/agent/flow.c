@@ -139,6 +139,11 @@ void flow_linger(int64_t ms)
     (void)wait_for(&wait, ms);
 }
 
+void flow_run(void)
+{
+    mg_loop_run(loop);
+}
+
 /* ---- answers and replies ---- */
 
 void flow_answer_status(int call, int status, const char *body)

@@ -34,6 +34,8 @@ void flow_wait_calls(int count);
 void flow_wait_replies(int count);
 /* Runs the loop for a moment in which something that must not happen could. */
 void flow_linger(int64_t ms);
+/* Runs the loop until the agent stops it. */
+void flow_run(void);
 
 void flow_answer_status(int call, int status, const char *body);
 void flow_answer_unreachable(int call);

@@ -1,0 +1,185 @@
+/*
+ * What an agent cannot send, or not any more: no call is made that may not be, what it says of it is true,
+ * and others get the rest. Each test says which failure it would catch.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+static void setup(void)
+{
+    flow_start(",\"concurrency\":1,\"tries\":3");
+}
+
+static void expect_reply(int number, enum mg_outcome outcome, enum mg_executed executed, const char *code)
+{
+    const struct mg_reply *reply = flow_reply(number);
+    ck_assert_str_eq(mg_outcome_name(reply->outcome), mg_outcome_name(outcome));
+    ck_assert_str_eq(mg_executed_name(reply->executed), mg_executed_name(executed));
+    ck_assert_str_eq(reply->error_code, code);
+}
+
+/* Would catch: a step tried for ever that can never be sent, or taken for one that may have happened. */
+START_TEST(what_can_never_be_sent_has_failed_for_good_and_not_happened)
+{
+    fakes.call_class = MG_BAD_INPUT;
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, "unsendable");
+    ck_assert_int_eq(fakes.call_count, 0);
+    fakes.call_class = MG_OK;
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(1); /* the slot is free */
+}
+END_TEST
+
+/* Would catch: want of memory that fails an order. */
+START_TEST(what_cannot_be_sent_now_is_tried_again_and_costs_nothing)
+{
+    fakes.call_class = MG_TRANSIENT;
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_ERROR_CODE_BREAKER_OPEN);
+    fakes.call_class = MG_OK;
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(1);
+}
+END_TEST
+
+/* Would catch: a "no" about a redelivered request, which an earlier agent may have sent. */
+START_TEST(what_cannot_be_sent_may_have_been_sent_before)
+{
+    fakes.call_class = MG_BAD_INPUT;
+    flow_deliver(&(struct flow_request){.left_ms = 10000, .is_redelivered = true});
+    flow_wait_replies(1);
+    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "unsendable");
+}
+END_TEST
+
+/* Would catch: a request whose bytes were not taken in, acked as if it had been read. */
+START_TEST(what_is_too_large_to_read_is_dead_lettered)
+{
+    fakes_deliver_oversized(0);
+    ck_assert_str_eq(fakes.story, "x");
+}
+END_TEST
+
+static void answer_unavailable(int64_t retry_after_ms)
+{
+    struct mg_http_answer answer = {
+        .sent = MG_SENT_YES, .status = 503, .content_type = "", .retry_after_ms = retry_after_ms};
+    fakes_answer(fakes.call_count - 1, &answer);
+}
+
+/* Would catch: an agent that ends and says nothing of a try after which the service may have acted. */
+START_TEST(who_ends_between_two_tries_answers_with_what_the_last_one_was)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    answer_unavailable(5000);
+    flow_linger(20);
+    ck_assert_int_eq(fakes.reply_count, 0);
+    mg_agent_drain(&flow_agent);
+    flow_wait_replies(1);
+    ck_assert_str_eq(mg_outcome_name(flow_reply(0)->outcome), "transient");
+    ck_assert_str_eq(mg_executed_name(flow_reply(0)->executed), "maybe");
+    ck_assert_int_eq(fakes.call_count, 1);
+    ck_assert(!flow_agent.is_drained); /* the reply is not confirmed */
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_wait_story("cppra");
+    ck_assert(flow_agent.is_drained);
+}
+END_TEST
+
+/* Would catch: a new try by an agent that is ending, which its end then cuts off. */
+START_TEST(who_ends_makes_no_new_try)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    mg_agent_drain(&flow_agent);
+    answer_unavailable(-1);
+    flow_wait_replies(1);
+    ck_assert_str_eq(mg_outcome_name(flow_reply(0)->outcome), "transient");
+    ck_assert_int_eq(fakes.call_count, 1);
+}
+END_TEST
+
+/* Would catch: a message of a newer version that an ending agent keeps from those who can read it. */
+START_TEST(who_ends_gives_back_at_once_what_is_for_a_newer_version)
+{
+    fakes_deliver_typed(0, "request_batch", "{}", 0);
+    ck_assert_str_eq(fakes.story, "");
+    mg_agent_drain(&flow_agent);
+    ck_assert_str_eq(fakes.story, "ppq");
+    fakes_deliver_typed(0, "request_batch", "{}", 0);
+    ck_assert_str_eq(fakes.story, "ppqq");
+}
+END_TEST
+
+/* Would catch: an end that waits for a service that never answers, or for a person who asks twice. */
+START_TEST(an_end_waits_no_longer_than_it_is_given)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    mg_agent_drain(&flow_agent);
+    flow_run(); /* the time-out stops the loop */
+    ck_assert(!flow_agent.is_drained);
+    ck_assert_str_eq(fakes.story, "cpp");
+    mg_agent_drain(&flow_agent);
+    flow_run(); /* and so does the second signal */
+    ck_assert_str_eq(fakes.story, "cpp");
+}
+END_TEST
+
+/* Would catch: a rate that is not kept, or a waiting request that is forgotten. */
+START_TEST(what_is_above_the_rate_waits_for_its_time)
+{
+    flow_finish();
+    flow_start(",\"rate\":10");
+    for (int i = 0; i < 12; i++) {
+        flow_deliver(&(struct flow_request){.left_ms = 10000, .consumer = i % 2});
+    }
+    flow_wait_calls(1);
+    ck_assert_int_lt(fakes.call_count, 12);
+    flow_wait_calls(12);
+}
+END_TEST
+
+/* Would catch: a header of the service file that is sent twice with two meanings. */
+START_TEST(what_the_service_file_says_of_the_content_is_not_said_otherwise)
+{
+    flow_finish();
+    flow_start(",\"headers\":{\"content-type\":\"application/vnd.shop+json\",\"Accept\":\"text/plain\"}");
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    ck_assert_ptr_nonnull(strstr(fakes.calls[0].headers, "content-type: application/vnd.shop+json\n"));
+    ck_assert_ptr_nonnull(strstr(fakes.calls[0].headers, "Accept: text/plain\n"));
+    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "application/json"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent refusals");
+    TCase *test = tcase_create("refusals");
+    tcase_set_timeout(test, 30);
+    tcase_add_checked_fixture(test, setup, flow_finish);
+    tcase_add_test(test, what_can_never_be_sent_has_failed_for_good_and_not_happened);
+    tcase_add_test(test, what_cannot_be_sent_now_is_tried_again_and_costs_nothing);
+    tcase_add_test(test, what_cannot_be_sent_may_have_been_sent_before);
+    tcase_add_test(test, what_is_too_large_to_read_is_dead_lettered);
+    tcase_add_test(test, who_ends_between_two_tries_answers_with_what_the_last_one_was);
+    tcase_add_test(test, who_ends_makes_no_new_try);
+    tcase_add_test(test, who_ends_gives_back_at_once_what_is_for_a_newer_version);
+    tcase_add_test(test, an_end_waits_no_longer_than_it_is_given);
+    tcase_add_test(test, what_is_above_the_rate_waits_for_its_time);
+    tcase_add_test(test, what_the_service_file_says_of_the_content_is_not_said_otherwise);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
