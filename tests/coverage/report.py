@@ -1,10 +1,10 @@
 """The table of lines and branches that were run, from clang's counts; exit 1 if the core has a branch that was not.
 
-A branch is one way of one condition, so that each operand of && and || counts twice. Not counted are what no correct
-program takes: the ways out of an assertion, and of a switch past all of its cases (-Wswitch-enum has every word of an
-enumeration named) or at the enumeration's end (a label `case MG_…_COUNT`).
+A branch is one way of one condition, so that each operand of && and || counts twice, and a macro's in each of its uses.
+Not counted are what no correct program takes: the ways out of an assertion (clang looks into no macro of the system's), and
+of a switch past all of its cases (-Wswitch-enum has every word of an enumeration named) or at the enumeration's end (a
+label `case MG_…_COUNT`).
 """
-import collections
 import json
 import pathlib
 import re
@@ -21,9 +21,10 @@ SENTINEL = re.compile(r"case MG_\w+_COUNT$")
 def export(folder):
     merged = folder / "all.profdata"
     subprocess.run(["llvm-profdata", "merge", "-o", merged, *(folder / "counts").glob("*.profraw")], check=True)
-    programs = sorted(path for path in (folder / "bin").iterdir() if path.is_file())
+    # Those whose instructions are counted are compiled otherwise and run elsewhere: their code would look like code of its own.
+    programs = sorted(path for path in (folder / "bin").iterdir() if path.is_file() and "-counted-" not in path.name)
     objects = [word for path in programs[1:] for word in ("-object", path)]
-    told = subprocess.run(["llvm-cov", "export", "-skip-expansions", "-instr-profile", merged, programs[0], *objects,
+    told = subprocess.run(["llvm-cov", "export", "-instr-profile", merged, programs[0], *objects,
                            ROOT / "common", ROOT / "services"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(told.stdout)["data"][0]["files"]
 
@@ -36,24 +37,33 @@ class Source:
         self.text = self.path.read_text(encoding="utf-8").split("\n")
         self.name = str(self.path.relative_to(ROOT))
         self.lines = told["summary"]["lines"]
-        self.branches = collections.defaultdict(lambda: [0, 0])
+        self.branches = {}
         for line, column, line_end, column_end, is_true, is_false, *_ in told["branches"]:
             words = self.text[line - 1][column - 1:column_end - 1 if line_end == line else None]
             before = self.text[line - 1][:column - 1].rstrip()
             if before.endswith("switch (") or SENTINEL.match(words):
                 continue
-            ways = self.branches[(line, column, words)]
             if words.startswith("case ") or words == "default":
-                ways[1] = 1  # not to be this case is some other case's way
-            ways[0] += is_true
-            ways[1] += is_false
+                is_false = 1  # not to be this case is some other case's way
+            self.add(line, column, words, is_true, is_false)
+        for macro in told["expansions"]:
+            line, column, _, column_end, *_ = macro["source_region"]
+            for _, _, _, _, is_true, is_false, *_ in macro["branches"]:
+                self.add(line, column, self.text[line - 1][column - 1:column_end - 1], is_true, is_false)
+
+    def add(self, line, column, words, is_true, is_false):
+        """What stands at one place several times is several branches."""
+        turn = 0
+        while (line, column, words, turn) in self.branches:
+            turn += 1
+        self.branches[(line, column, words, turn)] = (is_true, is_false)
 
     def part(self):
         return next(part for part in PARTS if self.name.startswith(part + "/"))
 
     def missing(self):
-        return [(line, words, "true" if ways[0] == 0 else "false") for (line, _, words), ways in sorted(self.branches.items())
-                if 0 in ways]
+        return [(line, words, word) for (line, _, words, _), ways in sorted(self.branches.items())
+                for word, count in zip(("true", "false"), ways) if count == 0]
 
 
 def percent(found, total):
@@ -87,7 +97,13 @@ def write(path, text):
 def main():
     folder = pathlib.Path(sys.argv[1])
     sources = [source for source in map(Source, export(folder)) if source.name.endswith(".c")]
+    if not any(source.branches for source in sources if source.part() == WHOLE):
+        sys.exit(f"there are no branches in {WHOLE}: is {folder} built for this?")
     text = table(sources)
+    failed = folder / "Testing" / "Temporary" / "LastTestsFailed.log"
+    if failed.exists():
+        count = len(failed.read_text(encoding="utf-8").splitlines())
+        text += f"\n\nIn this run {count} tests failed; of them only counts what they reached."
     print(text)
     if sys.argv[2:3] == ["--write"]:
         write(ROOT / sys.argv[3], text)
