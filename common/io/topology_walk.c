@@ -27,6 +27,7 @@ struct walk {
 /* A message with its memory: properties live in the library's pool until the next is fetched. */
 struct letter {
     uint64_t tag;
+    uint32_t behind; /* so many more lay in the queue when it was fetched */
     const amqp_basic_properties_t *properties;
     char *body;
     size_t body_len;
@@ -34,7 +35,6 @@ struct letter {
     struct mg_dead_letter shown;
 };
 
-static enum mg_class walk_count(struct walk *walk, int *max, struct mg_err *err);
 static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_empty,
                                 struct mg_err *err);
 static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
@@ -50,13 +50,15 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
     if (class != MG_OK) return class;
     if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL)
         class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);
-    if (class == MG_OK) class = walk_count(&walk, &max, err);
     int count = 0;
     while (class == MG_OK && count < max) {
         struct letter letter = {0};
         bool is_empty = false;
         class = walk_fetch(&walk, &letter, &is_empty, err);
         if (class == MG_OK && !is_empty) {
+            /* No more than lie behind the first: what is requeued may die again at once, and would be met
+             * again and again. */
+            if (count == 0 && letter.behind < (uint32_t)max) max = (int)letter.behind + 1;
             count++;
             class = walk_settle(&walk, &letter, pick(arg, &letter.shown), err);
         }
@@ -76,20 +78,6 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 }
 
 /* ---- fetching ---- */
-
-/* No more than is there now: what is requeued may die again at once, and would be met again and again. */
-static enum mg_class walk_count(struct walk *walk, int *max, struct mg_err *err)
-{
-    const amqp_queue_declare_ok_t *queue = amqp_queue_declare(
-        walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue), 1, 0, 0, 0, amqp_empty_table);
-    if (queue == NULL) {
-        enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(walk->connection), NULL, err);
-        return class == MG_OK ? mg_err_set(err, MG_TRANSIENT, "the broker did not answer")
-                              : mg_err_prefix(err, "could not look at queue %s", walk->queue);
-    }
-    if (queue->message_count < (uint32_t)*max) *max = (int)queue->message_count;
-    return MG_OK;
-}
 
 static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, struct mg_err *err)
 {
@@ -193,7 +181,9 @@ static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bo
         *ret_is_empty = true;
         return MG_OK;
     }
-    ret_letter->tag = ((const amqp_basic_get_ok_t *)reply.reply.decoded)->delivery_tag;
+    const amqp_basic_get_ok_t *got = reply.reply.decoded;
+    ret_letter->tag = got->delivery_tag;
+    ret_letter->behind = got->message_count;
     class = walk_content(walk, ret_letter, err);
     if (class == MG_OK) letter_show(walk, ret_letter);
     return class;
