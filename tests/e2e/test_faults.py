@@ -280,6 +280,7 @@ def services_refuse_a_database_that_forgets_commits(s):
 @scenario(own_servers=True)
 def services_refuse_a_schema_that_does_not_serve_them(s):
     """Would catch: an old program that writes into tables it does not know."""
-    s.servers.postgres.psql("UPDATE makegood_migration SET version = 99, serves_from = 99 WHERE version > 1")
+    s.servers.postgres.psql("UPDATE makegood_migration SET version = version + 1000, serves_from = 1000"
+                            " WHERE version = (SELECT max(version) FROM makegood_migration)")
     assert_refused(s, "schema")
-    s.servers.postgres.psql("UPDATE makegood_migration SET version = 2, serves_from = 1 WHERE version > 1")
+    s.servers.postgres.psql("UPDATE makegood_migration SET version = version - 1000, serves_from = 1 WHERE version > 1000")
