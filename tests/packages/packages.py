@@ -141,7 +141,7 @@ def install(machine):
     check(machine.run("systemctl list-units --no-legend --all 'makegood*.service'").stdout.strip() == "", "installing starts nothing")
     check(machine.property("makegood.target", "UnitFileState") == "enabled", "makegood.target is enabled")
     completed = machine.run("""bash -c '. /usr/share/bash-completion/completions/makegood
-        COMP_WORDS=(makegood order exp) COMP_CWORD=2; _makegood; echo "${COMPREPLY[@]}"'""").stdout.strip()
+        COMP_WORDS=(makegood order expo) COMP_CWORD=2; _makegood; echo "${COMPREPLY[@]}"'""").stdout.strip()
     check(completed == "export", "bash completes the tool's verbs")
     failed = machine.run("systemctl start makegood-scheduler@1", check_code=False)
     check(failed.returncode != 0 and "secrets/scheduler/amqp-url" in machine.journal("makegood-scheduler@1"),
