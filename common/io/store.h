@@ -24,7 +24,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 3 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 4 /* the newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
  * to do; true: it says how they fit. `version` 0: there is none. */
@@ -125,10 +125,11 @@ struct mg_loaded {
     bool is_unreadable;             /* there is one, in words of a newer version; record and event are NULL */
 };
 
-/* What service_state says of each service with reports that have not run out. */
+/* What operators want of each service, and what service_state says of it in reports that have not run out. */
 struct mg_service_row {
     char service[MG_NAME_MAX + 1];
-    enum mg_reason gate; /* NONE, BREAKER_OPEN (open everywhere) or SERVICE_PAUSED (nobody is ready) */
+    enum mg_reason gate; /* NONE, BREAKER_OPEN (open everywhere) or SERVICE_PAUSED (by an operator, or nobody
+                            is ready) */
 };
 
 struct mg_load_answer {
@@ -203,9 +204,29 @@ struct mg_service_state {
     bool is_ready;
     int64_t in_flight, concurrency;
     const char *reason;
+    uint64_t control_version; /* of what operators want, as far as it obeys; 0: it has heard of nothing */
 };
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg);
+
+/* What an operator wants of a service. */
+enum mg_wish { MG_WISH_PAUSE, MG_WISH_RESUME, MG_WISH_LIMIT };
+struct mg_service_wish {
+    const char *service;
+    enum mg_wish wish;
+    uint64_t version; /* of the row that it was decided on; 0: there was none */
+    int64_t pause_ms; /* PAUSE: for so long; 0: until it is resumed */
+    /* LIMIT, of all its agents together: digits, "0" for none, NULL to leave it as it is */
+    const char *concurrency, *rate_per_s;
+    const char *reason, *by;
+};
+enum mg_wish_result { MG_WISH_DONE, MG_WISH_CONFLICT, MG_WISH_NOT_FOUND };
+/* One transaction: the row under its next version, and the line of operator_action. CONFLICT: the row is at
+ * another version. NOT_FOUND: no workflow, no agent and no earlier wish names the service. */
+typedef void mg_store_wish_fn(void *arg, enum mg_wish_result result, uint64_t version,
+                              const struct mg_err *err);
+void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
+                   void *arg);
 
 /* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9).
  * `opened` tells for each whether it is new (publish it) or was open. */
@@ -309,11 +330,14 @@ enum mg_report {
     MG_REPORT_ALERTS,       /* $1 'open' or 'all', $2 limit */
     MG_REPORT_WORKFLOWS,    /* name, version, loaded_at, open orders */
     MG_REPORT_SERVICES,     /* service_state */
-    MG_REPORT_LEADER,       /* supervisor_leader with age in ms */
-    MG_REPORT_COUNTS,       /* orders by state */
-    MG_REPORT_FIGURES,      /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: what is
-                               open, at most 100,000 of each are looked at */
-    MG_REPORT_STUCK,        /* open orders with nothing that will move them */
+    MG_REPORT_CONTROL,    /* what operators want of each service, as a row for each agent of it that reports:
+                             service, version, is_paused, concurrency, rate_per_s, instance; ordered so */
+    MG_REPORT_CONTROLLED, /* each service with its agents as one row: what is wanted, how many obey */
+    MG_REPORT_LEADER,     /* supervisor_leader with age in ms */
+    MG_REPORT_COUNTS,     /* orders by state */
+    MG_REPORT_FIGURES,    /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: what is
+                             open, at most 100,000 of each are looked at */
+    MG_REPORT_STUCK,      /* open orders with nothing that will move them */
     MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
                          */
     MG_REPORT_COUNT

@@ -27,6 +27,11 @@
 #define IS_PASSED_BY                                                                                         \
     "p.wake_at < " MG_SQL_NOW " - " SWEEP_BOUND " AND (p.wake_at <> " MG_SQL_WOKEN                           \
     " OR NOT EXISTS (SELECT FROM supervisor_leader WHERE seen_at >= " MG_SQL_NOW " - " SWEEP_BOUND "))"
+/* A pause may end by itself. */
+#define IS_PAUSED "(c.is_paused AND (c.paused_until IS NULL OR c.paused_until > " MG_SQL_NOW "))"
+/* Twice the period of an agent's reports: who has been silent for longer has no share in a limit. */
+#define REPLICA_FRESH "interval '10 seconds'"
+
 /* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
  * and by the sweep, if wake_at is set and the sweep comes by. */
 #define IS_STUCK                                                                                             \
@@ -205,6 +210,29 @@ static const struct {
         " " ISO("reported_at") " AS reported_at,"
         " floor(extract(epoch FROM " MG_SQL_NOW " - reported_at) * 1000)::bigint AS age_ms"
         " FROM service_state ORDER BY service, instance LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_CONTROL] = {{
+        "report_control",
+        "SELECT c.service, c.version, " IS_PAUSED " AS is_paused, coalesce(c.concurrency, 0) AS concurrency,"
+        " coalesce(c.rate_per_s, 0) AS rate_per_s, coalesce(s.instance, '') AS instance"
+        " FROM service_control c LEFT JOIN service_state s ON s.service = c.service"
+        "  AND s.reported_at > " MG_SQL_NOW " - " REPLICA_FRESH
+        " ORDER BY c.service, s.instance LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_CONTROLLED] = {{
+        "report_controlled",
+        "WITH seen AS (SELECT service, count(*) AS agents, bool_and(breaker = 'open') AS is_open,"
+        "  bool_or(is_ready) AS is_ready, sum(in_flight) AS in_flight,"
+        "  array_agg(control_version) AS versions"
+        "  FROM service_state WHERE reported_at > " MG_SQL_NOW " - " REPLICA_FRESH " GROUP BY service)"
+        " SELECT service, CASE WHEN c.is_paused THEN 'paused' WHEN s.agents IS NULL THEN 'no agent'"
+        "  WHEN s.is_open THEN 'breaker open' WHEN s.is_ready THEN 'serving' ELSE 'not ready' END AS state,"
+        " coalesce(s.agents, 0) AS agents,"
+        " (SELECT count(*) FROM unnest(s.versions) AS v WHERE v >= coalesce(c.version, 0)) AS obeying,"
+        " coalesce(s.in_flight, 0) AS in_flight, c.concurrency, c.rate_per_s,"
+        " " ISO("c.paused_until") " AS paused_until, coalesce(c.version, 0) AS version, c.by_whom, c.reason,"
+        " " ISO("c.set_at") " AS set_at"
+        " FROM (SELECT service, " IS_PAUSED " AS is_paused, concurrency, rate_per_s, paused_until, version,"
+        "  by_whom, reason, set_at FROM service_control c) c FULL JOIN seen s USING (service)"
+        " ORDER BY service LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_LEADER] = {{
         "report_leader",
         "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"

@@ -10,16 +10,18 @@
 static const struct mg_sql PUT_SERVICE_STATES = {
     "put_service_states",
     "WITH gone AS (DELETE FROM service_state WHERE reported_at < " MG_SQL_NOW " - " SERVICE_STATE_KEPT ")"
-    " INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency, reason)"
+    " INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency, reason,"
+    "  control_version)"
     " SELECT DISTINCT ON (i.service, i.instance) i.service, i.instance, i.breaker, i.is_ready, i.in_flight,"
-    "  i.concurrency, i.reason"
+    "  i.concurrency, i.reason, i.control_version"
     " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[],"
     " $7::bigint[],"
-    "  $8::text[]) AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason)"
+    "  $8::text[], $9::bigint[])"
+    "  AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason, control_version)"
     " ORDER BY i.service, i.instance, i.n DESC"
     " ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready,"
     "  in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason,"
-    "  reported_at = excluded.reported_at"};
+    "  control_version = excluded.control_version, reported_at = excluded.reported_at"};
 /* clang-format on */
 
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
@@ -31,6 +33,7 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
     int instance = mg_pg_add_array(&params, MG_PG_TEXT), breaker = mg_pg_add_array(&params, MG_PG_TEXT);
     int is_ready = mg_pg_add_array(&params, MG_PG_BOOL), in_flight = mg_pg_add_array(&params, MG_PG_INT);
     int concurrency = mg_pg_add_array(&params, MG_PG_INT), reason = mg_pg_add_array(&params, MG_PG_TEXT);
+    int control_version = mg_pg_add_array(&params, MG_PG_INT);
     for (int i = 0; i < count; i++) {
         mg_pg_push_int(&params, n, i);
         mg_pg_push_text(&params, service, mg_slice_of(states[i].service));
@@ -40,6 +43,7 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
         mg_pg_push_int(&params, in_flight, states[i].in_flight);
         mg_pg_push_int(&params, concurrency, states[i].concurrency);
         mg_pg_push_text(&params, reason, mg_slice_of(states[i].reason));
+        mg_pg_push_int(&params, control_version, (int64_t)states[i].control_version);
     }
     mg_store_send_one(store, &PUT_SERVICE_STATES, &params, mg_store_done_job_answer,
                       mg_store_done_job_create(store, done, arg));

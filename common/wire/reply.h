@@ -26,6 +26,7 @@ struct mg_reply {
 };
 #define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
     "breaker_open" /* the attempt was not made, or failed by unreachability: costs nothing */
+#define MG_ERROR_CODE_SERVICE_PAUSED "service_paused" /* not made because an operator wants none: neither */
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,
@@ -46,6 +47,7 @@ struct mg_service_report {
     bool is_ready;
     int64_t in_flight, concurrency;
     char reason[MG_ERROR_TEXT_MAX + 1];
+    uint64_t control_version; /* of the operator's word that it obeys (service_control.h); 0: it heard none */
 };
 void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body);
 enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_report *ret_report,

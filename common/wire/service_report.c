@@ -5,8 +5,8 @@
 #include "wire/json_write.h"
 #include "wire/reply.h"
 
-static const char *const NAMES[] = {"v",         "service",     "instance", "breaker", "ready",
-                                    "in_flight", "concurrency", "reason",   NULL};
+static const char *const NAMES[] = {"v",         "service",     "instance", "breaker",         "ready",
+                                    "in_flight", "concurrency", "reason",   "control_version", NULL};
 static const char *const BREAKER_STATES[] = {"closed", "open", "half_open", NULL};
 
 const char *mg_breaker_state_name(enum mg_breaker_state state)
@@ -38,6 +38,9 @@ void mg_service_report_write(const struct mg_service_report *report, struct mg_b
     mg_json_put_integer(&out, "in_flight", report->in_flight);
     mg_json_put_integer(&out, "concurrency", report->concurrency);
     mg_json_put_text_if(&out, "reason", report->reason);
+    if (report->control_version > 0) {
+        mg_json_put_integer(&out, "control_version", (int64_t)report->control_version);
+    }
     mg_json_end(&out);
 }
 
@@ -67,6 +70,8 @@ enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_re
     report.in_flight = mg_json_get_integer(&object, "in_flight", MG_REQUIRED, 0, INT32_MAX, 0);
     report.concurrency = mg_json_get_integer(&object, "concurrency", MG_REQUIRED, 0, INT32_MAX, 0);
     mg_json_get_text(&object, "reason", MG_OPTIONAL, report.reason, sizeof report.reason);
+    report.control_version =
+        (uint64_t)mg_json_get_integer(&object, "control_version", MG_OPTIONAL, 0, INT64_MAX, 0);
     if (faults.class != MG_OK) return faults.class;
     report.breaker = (enum mg_breaker_state)breaker;
     *ret_report = report;

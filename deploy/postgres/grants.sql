@@ -32,6 +32,7 @@ BEGIN
             ' INSERT (code, subject, order_id, text, workflow, step, service, error_code, signature),'
             ' UPDATE (closed_at)'),
         ('makegood_scheduler', 'service_state', 'SELECT, INSERT, UPDATE, DELETE'),
+        ('makegood_scheduler', 'service_control', 'SELECT (service, is_paused, paused_until)'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
 
         -- finds what is due, counts what is open, remembers having asked, leads: no payload, no result, no state of an order to change
@@ -43,11 +44,17 @@ BEGIN
         ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, opened_at, closed_at),'
             ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
+        ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
+            ' version)'),
+        ('makegood_supervisor', 'service_state', 'SELECT (service, instance, reported_at)'),
 
         -- sees everything; orders change by commands to the schedulers
         ('makegood_operator', '*', 'SELECT'),
         ('makegood_operator', 'operator_alert', 'UPDATE (acked_at, acked_by, closed_at)'),
         ('makegood_operator', 'workflow', 'INSERT (name, version, definition), UPDATE (loaded_at)'),
+        ('makegood_operator', 'service_control', 'INSERT (service, is_paused, paused_until, concurrency, rate_per_s, version,'
+            ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at)'),
+        ('makegood_operator', 'operator_action', 'INSERT (by_whom, verb, subject, reason, detail)'),
 
         ('makegood_reader', '*', 'SELECT'),
 

@@ -90,7 +90,8 @@ static struct mg_service_state row_of(const struct mg_service_report *report)
                                      .is_ready = report->is_ready,
                                      .in_flight = report->in_flight,
                                      .concurrency = report->concurrency,
-                                     .reason = report->reason};
+                                     .reason = report->reason,
+                                     .control_version = report->control_version};
 }
 
 void mg_reports_flush(struct mg_scheduler *scheduler)

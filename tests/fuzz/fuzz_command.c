@@ -1,8 +1,9 @@
-/* What supervisor and operator's tool send, and what they are answered. The input is the body; both readers
+/* What supervisor and operator's tool send, and what they are answered. The input is the body; all readers
  * get it. */
 #include "core/key.h"
 #include "fuzz.h"
 #include "wire/command.h"
+#include "wire/service_control.h"
 
 #define ARENA_MAX (1024 * 1024)
 
@@ -80,6 +81,36 @@ static void try_result(struct mg_slice body)
     fuzz_require_same(&first, &second);
 }
 
+static void try_control(struct mg_slice body)
+{
+    struct mg_service_control control, again;
+    struct mg_buf first, second;
+    struct mg_err err;
+    FUZZ_POISON(control);
+    enum mg_class class = mg_service_control_parse(body, &control, &err);
+    if (class != MG_OK) {
+        FUZZ_REQUIRE_REFUSAL(class, err, control);
+        return;
+    }
+    FUZZ_REQUIRE(mg_name_is_valid(control.service, strlen(control.service)) && control.version > 0);
+    FUZZ_REQUIRE(control.share_count >= 0 && control.share_count <= MG_SHARES_MAX);
+    FUZZ_REQUIRE(control.is_limited || control.share_count == 0);
+    mg_buf_init(&first, FUZZ_TEXT_MAX);
+    mg_buf_init(&second, FUZZ_TEXT_MAX);
+    mg_service_control_write(&control, &first);
+    FUZZ_REQUIRE(mg_service_control_parse(mg_buf_slice(&first), &again, &err) == MG_OK);
+    FUZZ_REQUIRE(control.epoch == again.epoch && control.version == again.version);
+    FUZZ_REQUIRE(control.is_paused == again.is_paused && control.is_limited == again.is_limited);
+    FUZZ_REQUIRE(control.share_count == again.share_count);
+    for (int i = 0; i < control.share_count; i++) {
+        const struct mg_share *a = &control.shares[i], *b = &again.shares[i];
+        FUZZ_REQUIRE(a->instance[0] != '\0' && strcmp(a->instance, b->instance) == 0);
+        FUZZ_REQUIRE(a->concurrency == b->concurrency && a->concurrency >= 0 && a->rate_per_s >= 0);
+    }
+    mg_service_control_write(&again, &second);
+    fuzz_require_same(&first, &second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mg_slice body = {(const char *)data, size};
@@ -88,5 +119,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_command(body, arena);
     mg_arena_destroy(arena);
     try_result(body);
+    try_control(body);
     return 0;
 }

@@ -31,8 +31,8 @@ static enum mg_reason gate_of(const char *service)
 static void report_state(const char *instance, const char *breaker, bool is_ready)
 {
     struct mg_service_state states[] = {
-        {"payment", instance, "half_open", false, 0, 1, ""}, /* outdone by the next of the same batch */
-        {"payment", instance, breaker, is_ready, 3, 8, "because"},
+        {"payment", instance, "half_open", false, 0, 1, "", 0}, /* outdone by the next of the same batch */
+        {"payment", instance, breaker, is_ready, 3, 8, "because", 4},
     };
     mg_store_put_service_states(rig.store, states, 2, rig_done, &rig);
     rig_wait_answer(&rig);
@@ -58,6 +58,81 @@ START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
     report_state("c", "closed", true);
     ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(instance, ',') FROM service_state"), "c");
+}
+END_TEST
+
+static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->row_count = (int)result;
+    at->version = (int64_t)version;
+    rig_done(at, err);
+}
+
+static enum mg_wish_result wish(struct mg_service_wish wanted)
+{
+    if (wanted.service == NULL) wanted.service = "payment";
+    wanted.reason = "a \"reason\"";
+    wanted.by = "anna";
+    mg_store_wish(rig.store, &wanted, on_wished, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return (enum mg_wish_result)rig.row_count;
+}
+
+#define ROW(columns) rig_value(&rig, "SELECT " columns " FROM service_control")
+
+/* Catches requests to a service that an operator has paused, and a pause that outlives its end. */
+START_TEST(a_pause_shuts_a_service_until_it_is_over)
+{
+    report_state("a", "closed", true);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_NONE);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE}), MG_WISH_DONE);
+    ck_assert_int_eq(rig.version, 1);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
+    report_state("a", "open", true); /* what an operator wants is told before what agents find */
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
+    rig_admin(&rig, "DELETE FROM service_state");
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
+    ck_assert_int_eq(gate_of("carrier"), MG_REASON_NO_CONSUMER);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_RESUME, .version = 1}), MG_WISH_DONE);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .version = 2, .pause_ms = 60000}),
+                     MG_WISH_DONE);
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
+    ck_assert_str_eq(ROW("paused_until - set_at BETWEEN interval '59 seconds' AND interval '61 seconds'"),
+                     "t");
+    rig_admin(&rig, "UPDATE service_control SET paused_until = clock_timestamp()");
+    ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
+}
+END_TEST
+
+/* Catches an operator who undoes what another has just done without seeing it; a limit that a pause forgets;
+ * a change that nobody can be asked about. */
+START_TEST(what_operators_want_is_changed_by_version_and_noted)
+{
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .service = "nobodys"}),
+                     MG_WISH_NOT_FOUND);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_action"), "0");
+    report_state("a", "closed", true);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
+    ck_assert_str_eq(ROW("concurrency || ' ' || (rate_per_s IS NULL) || ' ' || is_paused"), "6 true false");
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE}), MG_WISH_CONFLICT);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .version = 2}), MG_WISH_CONFLICT);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .version = 1}), MG_WISH_DONE);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .version = 2, .rate_per_s = "2.5"}),
+                     MG_WISH_DONE);
+    ck_assert_str_eq(ROW("concurrency || ' ' || rate_per_s || ' ' || is_paused || ' ' || version"),
+                     "6 2.5 true 3");
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_RESUME, .version = 3}), MG_WISH_DONE);
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .version = 4, .concurrency = "0"}),
+                     MG_WISH_DONE);
+    ck_assert_str_eq(ROW("(concurrency IS NULL) || ' ' || rate_per_s || ' ' || is_paused"), "true 2.5 false");
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT string_agg(verb || ':' || (detail->>'version'), ', ' ORDER BY action_id)"
+                        " FROM operator_action WHERE by_whom = 'anna' AND subject = 'payment'"
+                        " AND role = session_user AND reason = 'a \"reason\"'"),
+        "service limit:1, service pause:2, service limit:3, service resume:4, service limit:5");
 }
 END_TEST
 
@@ -236,6 +311,11 @@ START_TEST(each_report_answers)
     assert_has(report(MG_REPORT_ALERTS, "all", "10", NULL), "closed_at=-");
     assert_has(report(MG_REPORT_WORKFLOWS, NULL, NULL, NULL), "open_orders=0");
     assert_has(report(MG_REPORT_SERVICES, NULL, NULL, NULL), "breaker=open");
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
+    assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL),
+               "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a");
+    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL),
+               "service=payment state=breaker open agents=1 obeying=1 in_flight=3 concurrency=6");
     assert_has(report(MG_REPORT_LEADER, NULL, NULL, NULL), "epoch=0");
     assert_has(report(MG_REPORT_COUNTS, NULL, NULL, NULL), "state=processing orders=1");
     assert_has(report(MG_REPORT_STUCK, NULL, NULL, NULL), "order_id=o-1"); /* open, without wake_at */
@@ -289,6 +369,8 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, a_service_is_shut_only_if_all_its_agents_say_so);
+    tcase_add_test(test, a_pause_shuts_a_service_until_it_is_over);
+    tcase_add_test(test, what_operators_want_is_changed_by_version_and_noted);
     tcase_add_test(test, an_alert_is_new_once_until_it_is_closed);
     tcase_add_test(test, an_open_alert_is_acknowledged_once);
     tcase_add_test(test, a_workflow_version_keeps_its_content);

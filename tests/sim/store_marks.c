@@ -33,8 +33,8 @@ static void mark_owed(struct sim_input *input, struct sim_output *output)
 
 #define SERVICE_STATE_KEPT_MS (60 * 60 * 1000)
 
-static const char *const STATES[] = {"n",        "service",   "instance",    "breaker",
-                                     "is_ready", "in_flight", "concurrency", "reason"};
+static const char *const STATES[] = {"n",         "service",     "instance", "breaker",        "is_ready",
+                                     "in_flight", "concurrency", "reason",   "control_version"};
 
 static struct sim_service *service_find(struct sim_service *services, int count,
                                         const struct sim_service *like)

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 SOURCE, TOOL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PROTO = os.path.join(SOURCE, "proto")
 MESSAGES = ["submission", "request", "reply", "service_report", "status", "command", "command_result", "alert",
-            "workflow", "service"]
+            "service_control", "workflow", "service"]
 WRITTEN = ["dossier"]  # for others to read: C writes it and never reads it
 faults = []
 

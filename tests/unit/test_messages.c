@@ -225,7 +225,8 @@ START_TEST(a_service_report_comes_back)
                                                    .is_ready = true,
                                                    .in_flight = 3,
                                                    .concurrency = 64,
-                                                   .reason = "why"};
+                                                   .reason = "why",
+                                                   .control_version = 7};
     enum mg_breaker_state state;
     mg_service_report_write(&report, &body);
     ck_assert_ok(mg_service_report_parse(mg_buf_slice(&body), &back, &err));
@@ -236,8 +237,44 @@ START_TEST(a_service_report_comes_back)
     ck_assert_int_eq(back.in_flight, 3);
     ck_assert_int_eq(back.concurrency, 64);
     ck_assert_str_eq(back.reason, "why");
+    ck_assert_uint_eq(back.control_version, 7);
     ck_assert(mg_breaker_state_parse("half_open", 9, &state) && state == MG_BREAKER_HALF_OPEN);
     ck_assert(!mg_breaker_state_parse("half", 4, &state));
+}
+END_TEST
+
+/* Catches: a share that goes to another, and a limit that is read as none. */
+START_TEST(what_is_wanted_of_a_service_comes_back)
+{
+    struct mg_service_control back = {0}, control = {.service = "payment",
+                                                     .epoch = 12,
+                                                     .version = 7,
+                                                     .is_paused = true,
+                                                     .is_limited = true,
+                                                     .shares = {{"h:1:2", 2, 1.0 / 3}, {"h:\"2\"", 0, 0}},
+                                                     .share_count = 2};
+    mg_service_control_write(&control, &body);
+    ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert_str_eq(back.service, "payment");
+    ck_assert_uint_eq(back.epoch, 12);
+    ck_assert_uint_eq(back.version, 7);
+    ck_assert(back.is_paused && back.is_limited);
+    ck_assert_int_eq(back.share_count, 2);
+    ck_assert_str_eq(back.shares[0].instance, "h:1:2");
+    ck_assert_int_eq(back.shares[0].concurrency, 2);
+    ck_assert_double_eq(back.shares[0].rate_per_s, 1.0 / 3);
+    ck_assert_str_eq(back.shares[1].instance, "h:\"2\"");
+    ck_assert_int_eq(back.shares[1].concurrency, 0);
+    control.share_count = 0;
+    mg_buf_clear(&body);
+    mg_service_control_write(&control, &body);
+    ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert(back.is_limited && back.share_count == 0);
+    control.is_limited = false;
+    mg_buf_clear(&body);
+    mg_service_control_write(&control, &body);
+    ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert(!back.is_limited);
 }
 END_TEST
 
@@ -524,6 +561,7 @@ int main(void)
     tcase_add_test(tests, a_bad_error_text_does_not_lose_the_reply);
     tcase_add_test(tests, a_long_text_is_cut_at_a_character);
     tcase_add_test(tests, a_service_report_comes_back);
+    tcase_add_test(tests, what_is_wanted_of_a_service_comes_back);
     tcase_add_test(tests, a_status_comes_back);
     tcase_add_test(tests, an_alert_comes_back);
     tcase_add_loop_test(tests, a_command_comes_back_with_what_belongs_to_it, 0, COUNT(COMMANDS));

@@ -10,6 +10,7 @@
 #include "wire/reply.h"
 #include "wire/request.h"
 #include "wire/service.h"
+#include "wire/service_control.h"
 #include "wire/status.h"
 #include "wire/submission.h"
 #include "wire/workflow.h"
@@ -68,6 +69,13 @@ static enum mg_class read_alert(struct mg_slice text, struct mg_arena *arena, st
     return mg_alert_parse(text, &alert, err);
 }
 
+static enum mg_class read_service_control(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
+{
+    struct mg_service_control control;
+    (void)arena; /* of the common signature */
+    return mg_service_control_parse(text, &control, err);
+}
+
 static enum mg_class read_workflow(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
 {
     struct mg_workflow *workflow = NULL;
@@ -90,11 +98,17 @@ static const struct {
     const char *message;
     enum mg_class (*read)(struct mg_slice text, struct mg_arena *arena, struct mg_err *err);
 } READERS[] = {
-    {"submission", read_submission}, {"request", read_request},
-    {"reply", read_reply},           {"service_report", read_service_report},
-    {"status", read_status},         {"command", read_command},
-    {"alert", read_alert},           {"command_result", read_command_result},
-    {"workflow", read_workflow},     {"service", read_service},
+    {"submission", read_submission},
+    {"request", read_request},
+    {"reply", read_reply},
+    {"service_report", read_service_report},
+    {"status", read_status},
+    {"command", read_command},
+    {"alert", read_alert},
+    {"command_result", read_command_result},
+    {"workflow", read_workflow},
+    {"service", read_service},
+    {"service_control", read_service_control},
 };
 #define READER_COUNT (sizeof READERS / sizeof READERS[0])
 

@@ -1,0 +1,107 @@
+/* See service_control.h. */
+#include "wire/service_control.h"
+
+#include <stdio.h>
+
+#include "wire/json_reader.h"
+#include "wire/json_write.h"
+
+#define RATE_MAX 1000000 /* as in a service file */
+
+static const char *const NAMES[] = {"v", "service", "epoch", "version", "paused", "shares", NULL};
+static const char *const SHARE_NAMES[] = {"instance", "concurrency", "rate", NULL};
+
+static void share_write(const struct mg_share *share, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_text(&out, "instance", share->instance);
+    if (share->concurrency > 0) mg_json_put_integer(&out, "concurrency", share->concurrency);
+    if (share->rate_per_s > 0) {
+        char number[32];
+        (void)snprintf(number, sizeof number, "%.17g", share->rate_per_s);
+        mg_json_put_raw(&out, "rate", mg_slice_of(number));
+    }
+    mg_json_end(&out);
+}
+
+void mg_service_control_write(const struct mg_service_control *control, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_integer(&out, "v", 1);
+    mg_json_put_text(&out, "service", control->service);
+    mg_json_put_integer(&out, "epoch", (int64_t)control->epoch);
+    mg_json_put_integer(&out, "version", (int64_t)control->version);
+    mg_json_put_bool(&out, "paused", control->is_paused);
+    if (control->is_limited) {
+        mg_json_put_name(&out, "shares");
+        for (int i = 0; i < control->share_count; i++) {
+            mg_buf_append(ret_body, i == 0 ? "[" : ",", 1);
+            share_write(&control->shares[i], ret_body);
+        }
+        mg_buf_append(ret_body, control->share_count == 0 ? "[]" : "]", control->share_count == 0 ? 2 : 1);
+    }
+    mg_json_end(&out);
+}
+
+static bool is_instance(const char *text, size_t len)
+{
+    (void)text; /* any text names an instance */
+    return len > 0;
+}
+
+static void share_read(struct mg_json_faults *faults, struct mg_slice value, const char *pointer,
+                       struct mg_share *ret_share)
+{
+    struct mg_json_object object;
+
+    if (!mg_json_object_open(&object, faults, value, pointer, SHARE_NAMES, MG_JSON_UNKNOWN_IGNORED)) return;
+    mg_json_get_checked(&object, "instance", MG_REQUIRED, is_instance, "1 to 127 bytes", ret_share->instance,
+                        sizeof ret_share->instance);
+    ret_share->concurrency = mg_json_get_integer(&object, "concurrency", MG_OPTIONAL, 1, INT32_MAX, 0);
+    ret_share->rate_per_s = mg_json_get_number(&object, "rate", 0, RATE_MAX, 0);
+}
+
+static void shares_read(const struct mg_json_object *object, struct mg_service_control *ret_control)
+{
+    struct mg_slice array = mg_json_get_typed(object, "shares", MG_OPTIONAL, MG_JSON_ARRAY), name, value;
+    struct mg_json_walk walk;
+
+    if (array.data == NULL) return;
+    ret_control->is_limited = true;
+    mg_json_walk_begin(&walk, array);
+    while (mg_json_walk_next(&walk, &name, &value)) {
+        char pointer[MG_JSON_POINTER_SIZE];
+        if (ret_control->share_count == MG_SHARES_MAX) {
+            mg_json_member_fault(object, MG_BAD_INPUT, "shares", "more than %d", MG_SHARES_MAX);
+            return;
+        }
+        (void)snprintf(pointer, sizeof pointer, "/shares/%d", ret_control->share_count);
+        share_read(object->faults, value, pointer, &ret_control->shares[ret_control->share_count++]);
+    }
+}
+
+enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_control *ret_control,
+                                       struct mg_err *err)
+{
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_service_control control = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DEFAULT, NAMES,
+                              MG_JSON_UNKNOWN_IGNORED)) {
+        return faults.class;
+    }
+    mg_json_version_check(&object);
+    mg_json_get_name(&object, "service", MG_REQUIRED, control.service);
+    control.epoch = (uint64_t)mg_json_get_integer(&object, "epoch", MG_REQUIRED, 0, INT64_MAX, 0);
+    control.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 1);
+    control.is_paused = mg_json_get_bool(&object, "paused", MG_REQUIRED, false);
+    shares_read(&object, &control);
+    if (faults.class != MG_OK) return faults.class;
+    *ret_control = control;
+    return MG_OK;
+}
