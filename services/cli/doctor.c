@@ -164,6 +164,24 @@ static int services_check(struct doctor *doctor, struct table *services, const c
     return count;
 }
 
+/* No fault, but somebody may have forgotten it. */
+static void pauses_check(struct doctor *doctor)
+{
+    struct table controlled = {0};
+    char detail[400];
+    if (table_read(doctor->cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled) == EXIT_DONE) {
+        for (int row = 0; row < controlled.row_count; row++) {
+            if (strcmp(table_cell(&controlled, row, "state"), "paused") == 0) {
+                (void)snprintf(
+                    detail, sizeof(detail), "%s is paused by %s: %s", table_cell(&controlled, row, "service"),
+                    table_cell(&controlled, row, "by_whom"), table_cell(&controlled, row, "reason"));
+                finding(doctor, true, "service", detail);
+            }
+        }
+    }
+    table_free(&controlled);
+}
+
 static void line_drop(void *arg, const char *line)
 {
     (void)arg;
@@ -195,6 +213,7 @@ static enum exit_code verb_doctor(struct cli *cli)
         orders_check(&doctor);
         alerts_check(&doctor);
         service_count = services_check(&doctor, &services, names);
+        pauses_check(&doctor);
     } else {
         finding(&doctor, false, "database", "it cannot be used; see the line above");
     }

@@ -33,6 +33,22 @@ static void breaker_print(FILE *out, const struct table *services, const char *s
     }
 }
 
+/* Who wanted it, if somebody did. */
+static void pause_print(struct cli *cli, FILE *out, const char *service)
+{
+    struct table controlled = {0};
+    if (table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled) == EXIT_DONE) {
+        for (int row = 0; row < controlled.row_count; row++) {
+            if (is_word(table_cell(&controlled, row, "service"), service) &&
+                is_word(table_cell(&controlled, row, "state"), "paused")) {
+                (void)fprintf(out, "; paused by %s: %s", table_cell(&controlled, row, "by_whom"),
+                              table_cell(&controlled, row, "reason"));
+            }
+        }
+    }
+    table_free(&controlled);
+}
+
 /* How long to wait for the broker's word about a queue, once it is connected. */
 #define LOOK_TIMEOUT_MS 3000
 #define LOOK_PERIOD_MS  250
@@ -98,6 +114,9 @@ static void step_print(struct cli *cli, FILE *out, const struct table *order, co
         (void)fprintf(out, "for service %s is %s: %s", service, state, reason_text(reason));
     }
     breaker_print(out, services, service);
+    if (is_word(reason, "service_paused")) {
+        pause_print(cli, out, service);
+    }
 }
 
 /* The step that matters most: one that needs a person, then one that waits, then one that runs. */

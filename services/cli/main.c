@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "verbs.h"
 
-/* --version would print this program's and change nothing, with exit code 0: who wrote it meant the order's.
- */
+/* --version would print this program's and change nothing, with exit code 0: who wrote it meant that of
+ * what is to be changed. */
 static bool is_version_meant(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -49,7 +49,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     struct mg_err err;
     if ((verb->extras & EXTRA_VERSION) && is_version_meant(argc, argv)) {
         return cli_fail(EXIT_USAGE,
-                        "the order's version is named with --if-version N, this program's is told "
+                        "the version to act on is named with --if-version N, this program's is told "
                         "by makegood --version");
     }
     if (extras_are_apart(verb->extras)) {

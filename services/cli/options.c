@@ -5,6 +5,9 @@
 #include "broker_options.h"
 #include "verbs.h"
 
+#define PAUSE_MAX_MS                                                                                         \
+    (INT64_C(365) * 24 * 3600 * 1000) /* who means longer takes the service out of workflows */
+
 /* `member` of struct cli_options takes the value. */
 /* clang-format off */
 #define OPTION(extra, member, ...) {extra, offsetof(struct cli_options, member), {__VA_ARGS__}}
@@ -15,6 +18,8 @@
     OPTION(extra, member, name, MG_OPTION_FLAG, NULL, NULL, 0, 0, false, NULL, help)
 #define LIST(extra, member, name, value, help)                                                               \
     OPTION(extra, member, name, MG_OPTION_LIST, NULL, NULL, 0, 0, false, value, help)
+#define DURATION(extra, member, name, min, max, value, help)                                                 \
+    OPTION(extra, member, name, MG_OPTION_DURATION, NULL, NULL, min, max, false, value, help)
 #define INTEGER(extra, member, name, initial, min, max, value, help)                                         \
     OPTION(extra, member, name, MG_OPTION_INTEGER, NULL, initial, min, max, false, value, help)
 
@@ -23,10 +28,10 @@ static const struct {
     size_t offset;
     struct mg_option option;
 } OPTIONS[] = {
-    TEXT(EXTRA_REASON, reason, "reason", NULL, "TEXT", "why; it stands in the order's story"),
+    TEXT(EXTRA_REASON, reason, "reason", NULL, "TEXT", "why; it is kept"),
     TEXT(EXTRA_REASON, by, "by", NULL, "NAME", "who; default: the user's name"),
     INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
-            "act only if the order is still at this version; 0: at the one it has now"),
+            "act only if it is still at this version; 0: at the one it has now"),
     TEXT(EXTRA_STEP, step, "step", NULL, "STEP", "which step"),
     TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent", "what became of it"),
     LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "replaces one value of the payload"),
@@ -45,6 +50,12 @@ static const struct {
     FLAG(EXTRA_ALL, is_all, "all", "all of them"),
     TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected", "which messages"),
     LIST(EXTRA_SERVICE, services, "service", "NAME", "a service whose request queues are meant, too"),
+    DURATION(EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
+             "when it ends by itself; if not given, when somebody resumes it"),
+    TEXT(EXTRA_LIMITS, concurrency, "concurrency", NULL, "N|none",
+         "calls at once; none: no limit but that of each agent; as it is, if not given"),
+    TEXT(EXTRA_LIMITS, rate, "rate", NULL, "N|none",
+         "calls a second; none: no limit but that of each agent; as it is, if not given"),
     LIST(EXTRA_CLIENT, clients, "client", "NAME", "a client whose queue client.NAME.statuses is meant, too"),
     TEXT(EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
          "where the numbered SQL files lie; those installed with this program if not given, or "

@@ -4,8 +4,8 @@
 #include "verbs.h"
 
 static const struct verb *const NOUNS[] = {
-    ORDER_VERBS, WORKFLOW_VERBS, ALERT_VERBS, DEAD_VERBS,       BROKER_VERBS,
-    DB_VERBS,    DOCTOR_VERBS,   PROBE_VERBS, COMPLETION_VERBS,
+    ORDER_VERBS,  WORKFLOW_VERBS, ALERT_VERBS,  DEAD_VERBS,  SERVICE_VERBS,
+    BROKER_VERBS, DB_VERBS,       DOCTOR_VERBS, PROBE_VERBS, COMPLETION_VERBS,
 };
 
 const struct verb *verb_at(int index)

@@ -29,7 +29,9 @@ enum extra {
     EXTRA_FAILURE = 1 << 15,
     EXTRA_TIME = 1 << 16,
     EXTRA_AFTER = 1 << 17,
-    EXTRA_APART = 1 << 18, /* no option: of a verb that asks neither broker nor database */
+    EXTRA_PAUSE = 1 << 18,
+    EXTRA_LIMITS = 1 << 19,
+    EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
 };
 
 struct verb {
@@ -42,8 +44,8 @@ struct verb {
 };
 
 /* Each ends with noun NULL. */
-extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], BROKER_VERBS[],
-    DB_VERBS[], DOCTOR_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
+extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], SERVICE_VERBS[],
+    BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 

@@ -37,7 +37,8 @@ VERBS = [
     "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
-    "broker check", "db migrate", "db status", "doctor", "completion",
+    "broker check", "service list", "service pause", "service resume", "service limit", "db migrate", "db status", "doctor",
+    "completion",
 ]
 
 
@@ -235,6 +236,18 @@ class WrongInput(Case):
                       ["broker", "apply", "--amqp-url", "http://x/"], ["broker", "check", "--amqp-url", "amqp://h:x/"],
                       ["workflow", "states"], ["workflow", "states", "--csv", "--mermaid"],
                       ["workflow", "states", "--csv", "-o", "json"], ["db", "migrate", "--migrations", "/nonexistent"],
+                      ["service", "pause", "payment"], ["service", "pause", "no service", *REASON],
+                      ["service", "pause", "payment", "--for", "tomorrow", *REASON],
+                      ["service", "pause", "payment", "--for", "0s", *REASON],
+                      ["service", "pause", "payment", "--until", "2h", *REASON],
+                      ["service", "pause", "payment", "--concurrency", "3", *REASON],
+                      ["service", "limit", "payment", *REASON], ["service", "limit", "payment", "--rate", "0", *REASON],
+                      ["service", "limit", "payment", "--rate", "1e3", *REASON],
+                      ["service", "limit", "payment", "--rate", "1.2.3", *REASON],
+                      ["service", "limit", "payment", "--concurrency", "2.5", *REASON],
+                      ["service", "limit", "payment", "--concurrency", "4097", *REASON],
+                      ["service", "limit", "payment", "--concurrency", "-1", *REASON],
+                      ["service", "pause", "payment", "--reason", "x" * 512],
                       ["order", "list", "--pg-dsn", "postgresql://[h/x"]):
             with self.subTest(words=words):
                 one_line(run(*words, code=USAGE))
@@ -288,7 +301,8 @@ class Away(Case):
     """Servers that are not there: one line, in time, exit code 6."""
 
     DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
-                "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r", "workflow load {good}"]
+                "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
+                "service list", "service pause x --reason r", "workflow load {good}"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
               "broker check", "order submit {order}", "order submit {order} --wait",
               "order cancel x --reason r --if-version 3"]
@@ -387,6 +401,37 @@ class Answers(Case):
         done = run("order", "cancel", self.order_id, *REASON, "--timeout", "1s", code=TIMED_OUT)
         self.assertLess(time.monotonic() - begin, 5)
         self.assertIn("may still be carried out", one_line(done))
+
+    def test_what_is_wanted_of_a_service(self):
+        service = "cli-" + uuid.uuid4().hex[:8]
+
+        def row():
+            rows = json.loads(run("service", "list", "-o", "json", code=DONE).stdout)
+            return next((row for row in rows if row["service"] == service), None)
+
+        self.assertIn("there is no service", one_line(run("service", "pause", service, *REASON, code=NOT_FOUND)))
+        World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 1, %s)",
+                  (service, json.dumps({"steps": [{"service": service}]})))
+        done = run("service", "pause", service, "--reason", "it is down", "--by", "ann", "--for", "2h", "-o", "json", code=DONE)
+        self.assertEqual(json.loads(done.stdout), {"service": service, "version": 1})
+        self.assertEqual((row()["state"], row()["version"], row()["by_whom"], row()["agents"]), ("paused", "1", "ann", "0"))
+        self.assertIsNotNone(row()["paused_until"])
+        run("service", "limit", service, "--concurrency", "6", "--rate", "0.5", *REASON, code=DONE)
+        self.assertEqual((row()["state"], row()["concurrency"], row()["rate_per_s"]), ("paused", "6", "0.5"))
+        self.assertIn("is paused by tester", run("doctor").stdout)
+        self.assertIn("version 1", one_line(run("service", "resume", service, "--if-version", "1", *REASON, code=CONFLICT)))
+        self.assertIn("no longer paused", run("service", "resume", service, "--if-version", "2", *REASON, code=DONE).stdout)
+        self.assertEqual((row()["state"], row()["concurrency"]), ("no agent", "6"))
+        World.sql("INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency, control_version)"
+                  " VALUES (%s, 'a', 'closed', true, 2, 3, 3), (%s, 'b', 'closed', true, 1, 3, 2)", (service, service))
+        self.assertEqual((row()["state"], row()["agents"], row()["obeying"], row()["in_flight"]), ("serving", "2", "1", "3"))
+        done = run("service", "limit", service, "--concurrency", "1", *REASON, code=DONE)
+        self.assertIn("2 agents of it report", done.stderr)
+        run("service", "limit", service, "--concurrency", "none", *REASON, code=DONE)
+        self.assertEqual((row()["concurrency"], row()["rate_per_s"]), (None, "0.5"))
+        self.assertEqual(World.sql("SELECT verb, by_whom FROM operator_action WHERE subject = %s ORDER BY action_id", (service,)), [
+            ("service pause", "ann"), ("service limit", "tester"), ("service resume", "tester"), ("service limit", "tester"),
+            ("service limit", "tester")])
 
     def test_orders_are_submitted_with_ids_of_their_own(self):
         path = self.file('{"workflow": "w", "payload": {"n": 14.00}}\n{"order_id": "cli-b", "workflow": "w", "payload": {}}\n')

@@ -1,0 +1,202 @@
+/*
+ * `service list|pause|resume|limit`: what operators want of a remote service, as a row that schedulers read
+ * and the leading supervisor tells to the agents. The row carries a version, so that of two operators who act
+ * at once the second hears of the first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/key.h"
+#include "verbs.h"
+#include "wire/command.h"
+
+/* As in a service file. */
+#define CONCURRENCY_MAX 4096
+#define RATE_MAX        1000000
+
+static enum exit_code verb_service_list(struct cli *cli)
+{
+    static const char *const columns[] = {"service",   "state",       "agents",     "obeying",
+                                          "in_flight", "concurrency", "rate_per_s", "paused_until",
+                                          "version",   "by_whom",     "reason",     NULL};
+    struct table table = {0};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+    }
+    table_free(&table);
+    return code;
+}
+
+struct wishing {
+    bool is_over, is_failed;
+    enum mg_wish_result result;
+    uint64_t version;
+    struct mg_err err;
+};
+
+static void wish_answered(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+{
+    struct wishing *wishing = arg;
+    wishing->is_over = true;
+    wishing->result = result;
+    wishing->version = version;
+    if (err != NULL) {
+        wishing->is_failed = true;
+        wishing->err = *err;
+    }
+}
+
+/* How many agents of it report, and the version of what is wanted now. */
+static enum exit_code service_read(struct cli *cli, const char *service, uint64_t *ret_version,
+                                   int64_t *ret_agents)
+{
+    struct table table = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
+    *ret_version = 0;
+    *ret_agents = 0;
+    for (int row = 0; row < table.row_count; row++) {
+        if (strcmp(table_cell(&table, row, "service"), service) == 0) {
+            *ret_version = strtoull(table_cell(&table, row, "version"), NULL, 10);
+            *ret_agents = strtoll(table_cell(&table, row, "agents"), NULL, 10);
+        }
+    }
+    table_free(&table);
+    return code;
+}
+
+static enum exit_code wish_send(struct cli *cli, const struct mg_service_wish *wish, uint64_t *ret_version)
+{
+    struct wishing wishing = {.is_over = false};
+    mg_store_wish(cli->store, wish, wish_answered, &wishing);
+    if (!cli_wait(cli, &wishing.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood service list");
+    }
+    if (wishing.is_failed) {
+        return cli_fail_err(&wishing.err);
+    }
+    switch (wishing.result) {
+    case MG_WISH_DONE:
+        break;
+    case MG_WISH_CONFLICT:
+        return cli_fail(
+            EXIT_CONFLICT,
+            "service %s: what is wanted of it is no longer at version %llu; see makegood service list",
+            wish->service, (unsigned long long)wish->version);
+    case MG_WISH_NOT_FOUND:
+        return cli_fail(EXIT_NOT_FOUND, "there is no service %s: no workflow and no agent names it",
+                        wish->service);
+    }
+    *ret_version = wishing.version;
+    return EXIT_DONE;
+}
+
+static bool is_given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, const char *what)
+{
+    char by[MG_COMMAND_BY_MAX + 1];
+    uint64_t version;
+    int64_t agents;
+    const char *name = is_given(cli->options.by) ? cli->options.by : getenv("USER");
+    (void)snprintf(by, sizeof(by), "%s", name != NULL ? name : "operator");
+    mg_utf8_mend(by); /* where it was cut */
+    wish->service = cli->words.items[0];
+    wish->by = by;
+    wish->reason = cli->options.reason;
+    if (!mg_name_is_valid(wish->service, strlen(wish->service))) {
+        return cli_fail(EXIT_USAGE, "%s: expected a service's name", wish->service);
+    }
+    if (strlen(wish->reason) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = service_read(cli, wish->service, &version, &agents);
+    }
+    if (code == EXIT_DONE) {
+        wish->version = cli->options.version != 0 ? (uint64_t)cli->options.version : version;
+        code = wish_send(cli, wish, &version);
+    }
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    if (cli->is_json) {
+        (void)printf("{\"service\": \"%s\", \"version\": %llu}\n", wish->service,
+                     (unsigned long long)version);
+    } else {
+        (void)printf("service %s: version %llu, %s\n", wish->service, (unsigned long long)version, what);
+    }
+    int64_t concurrency = wish->concurrency != NULL ? strtoll(wish->concurrency, NULL, 10) : 0;
+    if (concurrency > 0 && concurrency < agents) {
+        (void)fprintf(
+            stderr,
+            "makegood: %lld agents of it report, and each makes at least one call at a time; stop some for less\n",
+            (long long)agents);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code verb_service_pause(struct cli *cli)
+{
+    struct mg_service_wish wish = {.wish = MG_WISH_PAUSE, .pause_ms = cli->options.pause_ms};
+    return wish_do(cli, &wish,
+                   "paused; its steps wait and use up no attempt, the orders' own complete_within goes on");
+}
+
+static enum exit_code verb_service_resume(struct cli *cli)
+{
+    struct mg_service_wish wish = {.wish = MG_WISH_RESUME};
+    return wish_do(cli, &wish, "no longer paused");
+}
+
+/* NULL: as it is. False: it is neither "none" nor a number of that kind. */
+static bool limit_read(const char *text, bool is_whole, double max, const char **ret_limit)
+{
+    if (!is_given(text) || strcmp(text, "none") == 0) {
+        *ret_limit = is_given(text) ? "0" : NULL;
+        return true;
+    }
+    char *end = NULL;
+    size_t digits = strspn(text, is_whole ? "0123456789" : "0123456789.");
+    double number = strtod(text, &end);
+    *ret_limit = text;
+    return digits > 0 && text[digits] == '\0' && *end == '\0' && number > 0 && number <= max;
+}
+
+static enum exit_code verb_service_limit(struct cli *cli)
+{
+    struct mg_service_wish wish = {.wish = MG_WISH_LIMIT};
+    const struct cli_options *options = &cli->options;
+    if (!is_given(options->concurrency) && !is_given(options->rate)) {
+        return cli_fail(EXIT_USAGE, "say which limit: --concurrency N, --rate N, or none for either");
+    }
+    if (!limit_read(options->concurrency, true, CONCURRENCY_MAX, &wish.concurrency)) {
+        return cli_fail(EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
+                        CONCURRENCY_MAX);
+    }
+    if (!limit_read(options->rate, false, RATE_MAX, &wish.rate_per_s)) {
+        return cli_fail(EXIT_USAGE, "--rate %s: expected none, or calls a second above 0 and up to %d",
+                        options->rate, RATE_MAX);
+    }
+    return wish_do(cli, &wish,
+                   "other limits, for all its agents together; none exceeds that of its service file");
+}
+
+#define CHANGES_SERVICE (EXTRA_REASON | EXTRA_VERSION)
+
+const struct verb SERVICE_VERBS[] = {
+    {"service", "list", "", 0, 0, 0, verb_service_list,
+     "services, what is wanted of them and how many of their agents obey"},
+    {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_PAUSE, verb_service_pause,
+     "lets nobody call it; its steps wait and use up no attempt"},
+    {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, verb_service_resume, "ends the pause"},
+    {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_LIMITS, verb_service_limit,
+     "bounds the calls of all its agents together"},
+    {0}};
