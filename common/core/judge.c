@@ -59,6 +59,12 @@ static bool is_service_away(const struct mg_decider *decider, int index)
            gate == MG_REASON_SERVICE_PAUSED;
 }
 
+/* Why an agent made no call. */
+static enum mg_reason down_reason(const struct mg_decider *decider)
+{
+    return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
+}
+
 enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
 
 /* Counts one failure against the attempts and cool-downs of the step's direction. */
@@ -147,7 +153,7 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
     }
     bool is_certain = cause->executed == MG_EXECUTED_NO;
     if (cause->is_service_down) {
-        return do_wait(decider, index, MG_REASON_BREAKER_OPEN, !is_certain);
+        return do_wait(decider, index, down_reason(decider), !is_certain);
     }
     enum mg_reason reason =
         cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN : MG_REASON_REPLY_TRANSIENT;
@@ -271,7 +277,7 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
         if (decider->cause->is_service_down) {
-            return verify_again(decider, index, MG_REASON_BREAKER_OPEN, park_until_ms(decider));
+            return verify_again(decider, index, down_reason(decider), park_until_ms(decider));
         }
         return verify_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
@@ -309,7 +315,7 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
         if (decider->cause->is_service_down) {
-            return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_BREAKER_OPEN,
+            return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, down_reason(decider),
                                    park_until_ms(decider));
         }
         return undo_retry(decider, index, MG_REASON_REPLY_TRANSIENT);

@@ -88,7 +88,9 @@ struct mg_cause {
     enum mg_kind reply_kind;   /* reply */
     enum mg_outcome outcome;   /* reply; settle: DONE or ABSENT */
     enum mg_executed executed; /* reply */
-    bool is_service_down;    /* reply: the agent's breaker is open; counts nothing if nothing was executed */
+    /* reply: the agent made no call, since its breaker is open or, if paused, an operator wants none; counts
+     * nothing if nothing was executed */
+    bool is_service_down, is_service_paused;
     int64_t retry_after_ms;  /* reply: what the service asked for; -1: nothing */
     bool is_request_changed; /* resume: the payload was repaired */
 };

@@ -60,13 +60,16 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     struct mg_fold *fold = item->fold;
     const struct mg_step *state = &fold->record->order.steps[step];
     struct mg_step_record *record = &fold->record->steps[step];
+    bool is_paused = strcmp(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED) == 0;
+    bool is_open = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0;
     struct mg_cause cause = {.kind = MG_CAUSE_REPLY,
                              .step = step,
                              .attempt = reply->attempt,
                              .reply_kind = reply->kind,
                              .outcome = reply->outcome,
                              .executed = reply->executed,
-                             .is_service_down = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0,
+                             .is_service_down = is_open || is_paused,
+                             .is_service_paused = is_paused,
                              .retry_after_ms = reply->retry_after_ms};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
     if (reply->error_text[0] != '\0') {

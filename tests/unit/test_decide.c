@@ -300,11 +300,13 @@ START_TEST(service_that_is_away_costs_no_attempt)
                             .outcome = MG_OUTCOME_TRANSIENT,
                             .executed = MG_EXECUTED_NO,
                             .is_service_down = true,
+                            .is_service_paused = _i == 1,
                             .retry_after_ms = -1};
+    enum mg_reason reason = _i == 1 ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
     ck_assert_int_eq(decide(down), MG_GO);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
-    ck_assert_int_eq(order.steps[0].reason, MG_REASON_BREAKER_OPEN);
-    context.gate[0] = MG_REASON_BREAKER_OPEN;
+    ck_assert_int_eq(order.steps[0].reason, reason);
+    context.gate[0] = reason;
     for (int i = 0; i < 50; i++) {
         uint64_t version = order.version;
         ck_assert_int_eq(due(0), MG_DUPLICATE);
@@ -314,7 +316,7 @@ START_TEST(service_that_is_away_costs_no_attempt)
     ck_assert_int_eq(due(0), MG_GO);
     ck_assert(has_request(0, MG_KIND_DO));
     ck_assert_uint_eq(order.failure_count, 0);
-    context.gate[0] = MG_REASON_NO_CONSUMER;
+    context.gate[0] = _i == 1 ? MG_REASON_SERVICE_PAUSED : MG_REASON_NO_CONSUMER;
     ck_assert_int_eq(overdue(0), MG_GO);
     ck_assert_uint_eq(order.steps[0].failure_count, 0);
     ck_assert(order.steps[0].is_maybe);
@@ -534,7 +536,7 @@ int main(void)
     tcase_add_test(cases, at_most_once_is_never_sent_twice);
     tcase_add_test(cases, accepted_work_is_polled_until_done);
     tcase_add_test(cases, accepted_work_that_never_finishes_is_undone);
-    tcase_add_test(cases, service_that_is_away_costs_no_attempt);
+    tcase_add_loop_test(cases, service_that_is_away_costs_no_attempt, 0, 2);
     tcase_add_loop_test(cases, unpublishable_request_is_parked_and_counts_nothing, 0, 2);
     tcase_add_test(cases, after_the_pivot_a_failure_calls_a_person_and_is_resumed_forward);
     tcase_add_test(cases, pivot_that_turns_out_done_turns_the_order_forward_again);

@@ -97,13 +97,16 @@ void stage_submit(const char *order_id, bool is_again)
 
 void stage_reply(const struct stage_reply *reply)
 {
-    char body[512];
+    char body[512], error[128] = "";
+    if (reply->error_code != NULL) {
+        snprintf(error, sizeof(error), ",\"error\":{\"code\":\"%s\",\"text\":\"\"}", reply->error_code);
+    }
     snprintf(body, sizeof(body),
              "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
-             "\"executed\":\"%s\",\"result\":{\"ref\":7.50}}",
+             "\"executed\":\"%s\",\"result\":{\"ref\":7.50}%s}",
              reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
              reply->outcome != NULL ? reply->outcome : "done",
-             reply->executed != NULL ? reply->executed : "yes");
+             reply->executed != NULL ? reply->executed : "yes", error);
     struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
                                      .type = "reply",
                                      .body = body,

@@ -40,7 +40,8 @@ struct stage_reply {
     const char *executed; /* NULL: yes */
     bool is_again;
     uint32_t delivery_count;
-    const char *exchange; /* that it came through */
+    const char *exchange;   /* that it came through */
+    const char *error_code; /* NULL: no error */
 };
 void stage_reply(const struct stage_reply *reply);
 /* `words`: members of the command besides v, command_id, order_id. */

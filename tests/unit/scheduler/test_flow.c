@@ -460,6 +460,25 @@ START_TEST(a_batch_of_many_is_not_followed_at_once)
 }
 END_TEST
 
+/* Would catch: attempts burnt by agents that obey an operator's pause. */
+START_TEST(a_reply_that_an_operator_paused_the_service_counts_nothing)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    struct stage_reply reply = {.order_id = "o1",
+                                .step = "reserve",
+                                .attempt = 1,
+                                .outcome = "transient",
+                                .executed = "no",
+                                .error_code = "service_paused"};
+    stage_reply(&reply);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_store_order("o1")->order.steps[0].reason, MG_REASON_SERVICE_PAUSED);
+    ck_assert_uint_eq(fake_store_order("o1")->order.failure_count, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler flow");
@@ -478,6 +497,7 @@ int main(void)
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
     tcase_add_test(flow, a_refused_copy_of_a_request_does_not_end_the_other);
+    tcase_add_test(flow, a_reply_that_an_operator_paused_the_service_counts_nothing);
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
     tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
     tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);
