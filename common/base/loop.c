@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* Threads for blocking work: three AMQP handshakes and a database's name resolution may hang at once, and
+/* Threads for blocking work: four AMQP handshakes and a database's name resolution may hang at once, and
  * must leave room for others. libuv's own default is 4. */
 #define OFFLOAD_THREADS "8"
 

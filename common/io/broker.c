@@ -1,6 +1,6 @@
 /*
  * The broker as a service sees it: its options, whether it is up and why not, its life. The work is done by
- * the parts (consume, ack, publish, watch); each has its own connection, so that an alarm that stops
+ * the parts (consume, ack, publish, watch, cast); each has its own connection, so that an alarm that stops
  * publishers leaves acks and heartbeats alone.
  */
 #include "io/broker.h"
@@ -49,6 +49,7 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     if (class == MG_OK) class = mg_consume_init(broker, err);
     if (class == MG_OK) class = mg_publish_init(broker, &with_metrics, err);
     if (class == MG_OK) class = mg_watches_init(broker, err);
+    if (class == MG_OK) class = mg_casts_init(broker, err);
     if (class != MG_OK) {
         broker_finish_parts(broker);
         broker_free(broker);
@@ -133,6 +134,7 @@ static void broker_finish_parts(struct mg_broker *broker)
     mg_consume_finish(broker);
     mg_publish_finish(broker);
     mg_watches_finish(broker);
+    mg_casts_finish(broker);
 }
 
 static void broker_free(struct mg_broker *broker)

@@ -1,9 +1,10 @@
 /*
- * RabbitMQ (librabbitmq on our loop). A broker object keeps three connections with one channel each: one
- * consumes, one publishes with confirms, one watches queues; so that an alarm that blocks publishers leaves
- * acks and heartbeats alone, and a question about a missing queue closes no channel that matters. Connections
- * are made on another thread and come back by themselves with backoff; after a reconnect everything is
- * consumed again and old deliveries are forgotten (the broker gives them again, marked redelivered).
+ * RabbitMQ (librabbitmq on our loop). A broker object keeps up to four connections with one channel each: one
+ * consumes, one publishes with confirms, one watches queues, one casts and hears; so that an alarm that
+ * blocks publishers leaves acks and heartbeats alone, and a question about a missing queue closes no channel
+ * that matters. Connections are made on another thread and come back by themselves with backoff; after a
+ * reconnect everything is consumed again and old deliveries are forgotten (the broker gives them again,
+ * marked redelivered).
  *
  * Bodies are bytes here. Nothing in this interface blocks. The simulator links its own implementation.
  */
@@ -132,6 +133,22 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;
 /* Asks about a watched queue now, for who cannot wait for its period; that goes on as before. */
 void mg_broker_look(struct mg_broker *broker, const char *queue);
+
+/* ---- what is said to all who listen now, and kept by nobody ---- */
+
+#define MG_CAST_BYTES_MAX 32768 /* goes out in one piece */
+#define MG_EARS_MAX       16    /* a service each in one agent process */
+
+/* Says it, transient and unconfirmed; where it cannot go out now it is dropped. Not for what must arrive. */
+void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *routing_key, const char *type,
+                    struct mg_slice body);
+
+/* Hears all that comes through a fanout exchange from now on, by a queue of its own that the broker ends with
+ * the connection; its name begins with `queue_prefix`. Where exchange or right is missing that is logged once
+ * and tried again; the broker is up without it. `body` lives until the callback returns. */
+typedef void mg_heard_fn(void *arg, struct mg_slice body);
+enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
+                             mg_heard_fn *heard, void *arg, struct mg_err *err) MG_MUSTCHECK;
 
 /* ---- for the operator's tool and for clients: a private queue, and reading a queue message by message ----
  */

@@ -1,6 +1,6 @@
 /*
- * The broker object and the parts it is made of: consume, acknowledge, publish, watch. Each part has its
- * file; this header is what they know of each other.
+ * The broker object and the parts it is made of: consume, acknowledge, publish, watch, cast. Each part has
+ * its file; this header is what they know of each other.
  */
 #ifndef MG_IO_BROKER_PARTS_H
 #define MG_IO_BROKER_PARTS_H
@@ -87,6 +87,29 @@ struct mg_watch_part {
     struct mg_watched *due_first, *due_last, *asked;
 };
 
+enum mg_ear_stage { MG_EAR_OFF, MG_EAR_FOUND, MG_EAR_MADE, MG_EAR_BOUND, MG_EAR_ON };
+
+struct mg_ear {
+    char *exchange, *prefix;
+    char queue[MG_AMQP_SHORT_MAX + 1]; /* of this connection; "": not yet named */
+    enum mg_ear_stage stage;           /* how far the broker has followed */
+    bool is_refused;                   /* which has been said */
+    int64_t not_before_boot_ms;        /* after a refusal */
+    mg_heard_fn *heard;
+    void *arg;
+};
+
+struct mg_cast_part {
+    struct mg_ear ears[MG_EARS_MAX];
+    int ear_count;
+    int asked;   /* the ear that a question is about; -1: none is open */
+    int hearing; /* the ear whose word is being read; -1: none, or nobody's */
+    struct mg_buf body;
+    struct mg_timer *retry;
+    bool is_refused; /* of what is cast */
+    int64_t not_before_boot_ms;
+};
+
 struct mg_broker {
     struct mg_loop *loop;
     char *url, *name, *ca_file, *cert_file, *key_file;
@@ -107,10 +130,11 @@ struct mg_broker {
     void *named_arg;
     struct mg_timer *reconsume;
 
-    struct mg_link consume, publish, watch;
+    struct mg_link consume, publish, watch, cast;
     struct mg_ack_part acks;
     struct mg_publish_part publishes;
     struct mg_watch_part watches;
+    struct mg_cast_part casts;
 
     enum { MG_SAID_NOTHING, MG_SAID_UP, MG_SAID_DOWN } said;
     int said_trouble;
@@ -145,5 +169,8 @@ void mg_publish_finish(struct mg_broker *broker);
 
 enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_watches_finish(struct mg_broker *broker);
+
+enum mg_class mg_casts_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
+void mg_casts_finish(struct mg_broker *broker);
 
 #endif

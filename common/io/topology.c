@@ -22,10 +22,12 @@
 #define LINE_SIZE       MG_ERR_TEXT_MAX
 #define WHAT_MAX        (LINE_SIZE - 128) /* of what is the matter; the rest is for kind and name */
 #define CLIENT_SUFFIX   ".statuses"
+#define DIRECT          "direct"
+#define FANOUT          "fanout"
 
 static const char *const exchanges[] = {
     MG_EXCHANGE_INTAKE,     MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES, MG_EXCHANGE_COMMANDS,
-    MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,
+    MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,    MG_EXCHANGE_CONTROL,
 };
 
 struct queue_plan {
@@ -56,10 +58,13 @@ struct run {
     int problem_count;
 };
 
-static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err);
+static enum mg_class run_exchange(struct run *run, const char *exchange, const char *kind,
+                                  struct mg_err *err);
 static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err);
 static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue,
                                  struct mg_err *err);
+static enum mg_class run_control_binding(struct run *run, const char *exchange, const char *service,
+                                         struct mg_err *err);
 
 static void run_report(struct run *run, const char *kind, const char *name, const char *what)
 {
@@ -87,8 +92,11 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
         }
         char exchange[MG_QUEUE_NAME_SIZE];
         mg_topology_reply_exchange(services[i], exchange);
-        if (class == MG_OK) class = run_exchange(run, exchange, err);
+        if (class == MG_OK) class = run_exchange(run, exchange, DIRECT, err);
         if (class == MG_OK) class = run_binding(run, exchange, MG_QUEUE_REPLIES, err);
+        mg_topology_control_exchange(services[i], exchange);
+        if (class == MG_OK) class = run_exchange(run, exchange, FANOUT, err);
+        if (class == MG_OK) class = run_control_binding(run, exchange, services[i], err);
     }
     return class;
 }
@@ -102,7 +110,7 @@ static enum mg_class run_clients(struct run *run, const char *const *clients, in
         const struct queue_plan plan = {name, NULL, false, false};
         class = run_queue(run, &plan, err);
         (void)snprintf(name, sizeof(name), MG_INTAKE_PREFIX "%s", clients[i]);
-        if (class == MG_OK) class = run_exchange(run, name, err);
+        if (class == MG_OK) class = run_exchange(run, name, DIRECT, err);
         if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE, err);
         if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE_HIGH, err);
     }
@@ -118,7 +126,7 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
     enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, err);
     if (class != MG_OK) return class;
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++)
-        class = run_exchange(&run, exchanges[i], err);
+        class = run_exchange(&run, exchanges[i], DIRECT, err);
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && class == MG_OK; i++)
         class = run_queue(&run, &queues[i], err);
     if (class == MG_OK) class = run_binding(&run, MG_EXCHANGE_SUPERVISOR, MG_QUEUE_COMMANDS, err);
@@ -197,9 +205,9 @@ static void run_refused(struct run *run, const char *kind, const char *name, boo
     }
 }
 
-static enum mg_class run_exchange(struct run *run, const char *exchange, struct mg_err *err)
+static enum mg_class run_exchange(struct run *run, const char *exchange, const char *kind, struct mg_err *err)
 {
-    amqp_bytes_t name = amqp_cstring_bytes(exchange), type = amqp_cstring_bytes("direct");
+    amqp_bytes_t name = amqp_cstring_bytes(exchange), type = amqp_cstring_bytes(kind);
     struct mg_err why;
     enum mg_class class = run_answer(
         run,
@@ -292,22 +300,40 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     return MG_OK;
 }
 
-static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue, struct mg_err *err)
+/* The answer to a binding: a refusal is a problem of the exchange and ends nothing. */
+static enum mg_class run_bound(struct run *run, const char *exchange, const char *what, const void *answer,
+                               struct mg_err *err)
 {
-    if (!run->is_making) return MG_OK;
-    amqp_bytes_t name = amqp_cstring_bytes(queue);
     struct mg_err why;
-    enum mg_class class = run_answer(run,
-                                     amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name,
-                                                     amqp_cstring_bytes(exchange), name, amqp_empty_table),
-                                     &why);
+    enum mg_class class = run_answer(run, answer, &why);
     if (class == MG_PERMANENT || class == MG_STALE) {
         run_problem(run, "exchange", exchange, why.text);
         return MG_OK;
     }
     if (class != MG_OK) {
         *err = why;
-        return mg_err_prefix(err, "could not bind %s to exchange %s", queue, exchange);
+        return mg_err_prefix(err, "could not bind %s to exchange %s", what, exchange);
     }
     return MG_OK;
+}
+
+static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue, struct mg_err *err)
+{
+    if (!run->is_making) return MG_OK;
+    amqp_bytes_t name = amqp_cstring_bytes(queue);
+    return run_bound(run, exchange, queue,
+                     amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name, amqp_cstring_bytes(exchange),
+                                     name, amqp_empty_table),
+                     err);
+}
+
+static enum mg_class run_control_binding(struct run *run, const char *exchange, const char *service,
+                                         struct mg_err *err)
+{
+    if (!run->is_making) return MG_OK;
+    return run_bound(run, exchange, MG_EXCHANGE_CONTROL,
+                     amqp_exchange_bind(run->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(exchange),
+                                        amqp_cstring_bytes(MG_EXCHANGE_CONTROL), amqp_cstring_bytes(service),
+                                        amqp_empty_table),
+                     err);
 }

@@ -22,6 +22,10 @@
 /* Where supervisors publish. Their user may write to no other exchange but that of alerts, so what came
  * through it is theirs, and is no command of an operator's. */
 #define MG_EXCHANGE_SUPERVISOR "makegood.commands.supervisor"
+/* Where supervisors say what operators want of a service, with its name as routing key; bound to it are the
+ * fanout exchanges of the services. So who says it needs no right at those, and where one is missing only its
+ * own word is lost. */
+#define MG_EXCHANGE_CONTROL "makegood.control"
 /* orders.rejected is written through the default exchange. */
 
 #define MG_QUEUE_INTAKE      "orders.intake"
@@ -49,14 +53,18 @@ bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service);
 /* Whether what came through `exchange` may name `queue` for its answers: a client that submits through
  * makegood.intake.<client>, and whose user may write nowhere else, only queues client.<client>.*. */
 bool mg_topology_is_queue_of(struct mg_slice exchange, struct mg_slice queue);
+/* makegood.control.<service>, and what the names of the queues begin with by which its agents hear it:
+ * agent.<service>.control. with a dot. */
+void mg_topology_control_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
+void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAME_SIZE]);
 /* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*,
  * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
  * printable. */
 bool mg_topology_is_reserved(struct mg_slice queue);
 
 /* Whose queues are meant, beside those that are always there: agent.<service>.requests[.high], with the
- * exchange for its replies, and client.<client>.statuses, for clients that may not make a queue of their own,
- * with the exchange for their orders.
+ * exchanges for its replies and for what is wanted of it, and client.<client>.statuses, for clients that may
+ * not make a queue of their own, with the exchange for their orders.
  */
 struct mg_topology_names {
     const char *const *services, *const *clients;

@@ -11,7 +11,9 @@
 #define SERVICE_PREFIX      "agent."
 #define SERVICE_SUFFIX      ".requests"
 #define SERVICE_SUFFIX_HIGH ".requests.high"
+#define SERVICE_CONTROL     ".control."
 #define REPLY_PREFIX        MG_EXCHANGE_REPLIES "."
+#define CONTROL_PREFIX      MG_EXCHANGE_CONTROL "."
 
 void mg_topology_request_queue(const char *service, bool is_high, char ret_queue[MG_QUEUE_NAME_SIZE])
 {
@@ -28,6 +30,16 @@ static bool topology_starts_with(struct mg_slice text, const char *prefix)
 void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE])
 {
     (void)snprintf(ret_exchange, MG_QUEUE_NAME_SIZE, REPLY_PREFIX "%s", service);
+}
+
+void mg_topology_control_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE])
+{
+    (void)snprintf(ret_exchange, MG_QUEUE_NAME_SIZE, CONTROL_PREFIX "%s", service);
+}
+
+void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAME_SIZE])
+{
+    (void)snprintf(ret_prefix, MG_QUEUE_NAME_SIZE, SERVICE_PREFIX "%s" SERVICE_CONTROL, service);
 }
 
 bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)

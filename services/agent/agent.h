@@ -7,6 +7,7 @@
  *   call.c      one try: one HTTP call, judged by the clock before and after
  *   trace.c     what is told of a try, if somebody wants to know
  *   answer.c    the reply is published, and confirmed, before the request is acked
+ *   control.c   what operators want of the service, as the leading supervisor tells it
  *   report.c    what schedulers, /readyz and /metrics are told
  *   drain.c     the way out
  *   deadline.c limiter.c breaker.c classify.c   the arithmetic of it, pure
@@ -112,7 +113,17 @@ struct mg_line {
 struct mg_lane_metrics {
     struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
     struct mg_metric *call_seconds, *replies[MG_OUTCOME_COUNT];
-    struct mg_metric *late, *malformed, *reply_again, *breaker, *in_flight, *concurrency, *waiting;
+    struct mg_metric *late, *malformed, *reply_again, *breaker, *paused, *in_flight, *concurrency, *waiting;
+};
+
+/* What an agent was last told that operators want of its service. It holds until it hears otherwise, for ever
+ * if nobody says more: no word is no reason to do what somebody forbade. */
+struct mg_control {
+    uint64_t epoch, version; /* 0: it has heard nothing */
+    int64_t heard_boot_ms;
+    bool is_paused;
+    bool is_unreadable; /* that the last word could not be read has been said */
+    bool is_named;      /* of a limited service: it has a share */
 };
 
 /* One service with all that belongs to it. */
@@ -123,6 +134,7 @@ struct mg_lane {
     char reply_exchange[MG_QUEUE_NAME_SIZE];
     struct mg_limiter limiter;
     struct mg_breaker breaker;
+    struct mg_control control;
     struct mg_line lines[MG_LINE_COUNT];
     struct mg_jobs begun; /* every job that is not WAITING */
     struct mg_idle *pump;
@@ -180,6 +192,12 @@ void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefet
 /* serve.c */
 void mg_lane_pump(void *arg); /* lets out what may go; runs from the lane's idle handle and timer */
 void mg_lane_breaker_changed(struct mg_lane *lane);
+void mg_lane_consume(struct mg_lane *lane); /* as breaker and limits now are */
+/* What waits here, and what would be tried again, is answered: no call will be made. */
+void mg_lane_answer_unserved(struct mg_lane *lane);
+
+/* control.c */
+enum mg_class mg_lane_listen(struct mg_lane *lane, struct mg_err *err) MG_MUSTCHECK;
 
 /* call.c */
 void mg_job_call(struct mg_job *job); /* a slot, a token and the breaker's leave have been taken */
@@ -194,7 +212,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
 
 /* answer.c: from here on the job ends by itself */
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body);
-void mg_job_answer_not_made(struct mg_job *job, const char *why);
+void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why);
 
 /* report.c */
 void mg_agent_report(struct mg_agent *agent);

@@ -163,9 +163,9 @@ void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, 
     offer(job);
 }
 
-void mg_job_answer_not_made(struct mg_job *job, const char *why)
+void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_classify_not_made(why, &verdict);
+    mg_classify_not_made(code, why, &verdict);
     mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
 }

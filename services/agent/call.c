@@ -54,7 +54,7 @@ static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_
     const struct mg_service *service = job->lane->service;
     if (verdict->outcome != MG_OUTCOME_TRANSIENT || job->request.is_at_most_once ||
         job->try_count >= service->tries || job->lane->agent->is_draining ||
-        job->lane->breaker.state != MG_BREAKER_CLOSED) {
+        job->lane->breaker.state != MG_BREAKER_CLOSED || job->lane->control.is_paused) {
         return -1;
     }
     int64_t wait_ms = mg_backoff_ms(service->try_backoff_ms, service->try_max_backoff_ms,
@@ -154,7 +154,7 @@ static bool write_headers(struct mg_job *job, const char *ret_headers[])
 static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_classify_not_made(why, &verdict);
+    mg_classify_not_made(MG_ERROR_CODE_BREAKER_OPEN, why, &verdict);
     if (class == MG_BAD_INPUT) {
         verdict.outcome = MG_OUTCOME_PERMANENT;
         snprintf(verdict.code, sizeof verdict.code, "unsendable");

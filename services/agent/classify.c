@@ -82,9 +82,9 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
          MG_ERROR_CODE_BREAKER_OPEN, answer->reason[0] != '\0' ? answer->reason : "nothing could be sent");
 }
 
-void mg_classify_not_made(const char *why, struct mg_verdict_of_try *ret_verdict)
+void mg_classify_not_made(const char *code, const char *why, struct mg_verdict_of_try *ret_verdict)
 {
-    fill(ret_verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_VOID, MG_ERROR_CODE_BREAKER_OPEN, why);
+    fill(ret_verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_VOID, code, why);
 }
 
 void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict)

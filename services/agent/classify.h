@@ -26,8 +26,9 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
                         const struct mg_http_answer *answer, int64_t budget_ms,
                         struct mg_verdict_of_try *ret_verdict);
 
-/* The call was not made, for no fault of the order: nothing was sent, and it costs the step no attempt. */
-void mg_classify_not_made(const char *why, struct mg_verdict_of_try *ret_verdict);
+/* The call was not made, for no fault of the order: nothing was sent, and with MG_ERROR_CODE_BREAKER_OPEN or
+ * MG_ERROR_CODE_SERVICE_PAUSED it costs the step no attempt. */
+void mg_classify_not_made(const char *code, const char *why, struct mg_verdict_of_try *ret_verdict);
 
 /* An at_most_once request that somebody may have begun before: nobody can tell, and nobody may try. */
 void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict);

@@ -120,7 +120,7 @@ void mg_job_put_back(struct mg_job *job)
     } else if (job->try_count > 0) {
         mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
     } else if (job->request.is_at_most_once) {
-        mg_job_answer_not_made(job, "the agent stopped before the call");
+        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the agent stopped before the call");
     } else {
         mg_job_finish(job, MG_JOB_REQUEUE);
     }

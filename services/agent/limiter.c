@@ -33,6 +33,17 @@ void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_pe
     limiter->tokens = limiter->tokens_max;
 }
 
+void mg_limiter_limit(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms)
+{
+    struct mg_limiter before = *limiter;
+    mg_limiter_init(limiter, concurrency, rate_per_s, now_ms);
+    limiter->in_flight = before.in_flight;
+    limiter->high_run = before.high_run;
+    if (before.rate_per_s > 0 && before.tokens < limiter->tokens) { /* a new limit is no new burst */
+        limiter->tokens = before.tokens;
+    }
+}
+
 int64_t mg_limiter_wait_ms(struct mg_limiter *limiter, int64_t now_ms)
 {
     if (limiter->in_flight >= limiter->concurrency) {

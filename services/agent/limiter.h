@@ -21,6 +21,9 @@ struct mg_limiter {
 
 void mg_limiter_init(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms);
 
+/* Other limits from now on; calls that are under way beyond them end by themselves. */
+void mg_limiter_limit(struct mg_limiter *limiter, int concurrency, double rate_per_s, int64_t now_ms);
+
 /* 0: a call may begin now. Above 0: ask again in so many ms. -1: all slots are taken. */
 int64_t mg_limiter_wait_ms(struct mg_limiter *limiter, int64_t now_ms);
 void mg_limiter_take(struct mg_limiter *limiter); /* after wait_ms said 0 */

@@ -57,6 +57,7 @@ static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
         .is_ready = is_ready,
         .in_flight = lane->limiter.in_flight,
         .concurrency = lane->limiter.concurrency,
+        .control_version = lane->control.version,
     };
     memcpy(report.service, lane->service->name, sizeof report.service);
     snprintf(report.instance, sizeof report.instance, "%s", agent->instance);
@@ -125,6 +126,7 @@ void mg_lane_measure(struct mg_lane *lane)
     mg_metric_set(lane->metrics.in_flight, lane->limiter.in_flight);
     mg_metric_set(lane->metrics.concurrency, lane->limiter.concurrency);
     mg_metric_set(lane->metrics.breaker, lane->breaker.state);
+    mg_metric_set(lane->metrics.paused, lane->control.is_paused);
 }
 
 static struct mg_metric *series(struct mg_lane *lane, enum mg_metric_type type, const char *name,
@@ -160,6 +162,8 @@ void mg_lane_register_metrics(struct mg_lane *lane)
                                   "replies that the broker did not take and that were offered again");
     metrics->breaker = series(lane, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
                               "circuit breaker: 0 closed, 1 open, 2 half-open");
+    metrics->paused = series(lane, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
+                             "1 while an operator has paused the service");
     metrics->in_flight =
         series(lane, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "HTTP calls under way");
     metrics->concurrency = series(lane, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,

@@ -2,7 +2,8 @@
  * Which waiting job goes out next: high before normal without starving it, within the limiter's slots and
  * tokens, and with the breaker's leave. When the breaker opens, consuming stops, and what waits here is
  * answered as not made, so that the schedulers park its steps and no attempt is burnt. Half-open lets the
- * schedulers' requests in again, a few.
+ * schedulers' requests in again, a few. While an operator has the service paused consuming goes on, and all
+ * is answered so: what lies in the queue becomes parked steps before its deadline passes.
  */
 #include "agent.h"
 #include "base/clock.h"
@@ -29,12 +30,14 @@ static void answer_unserved(struct mg_job *job)
 {
     if (job->try_count > 0) {
         mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+    } else if (job->lane->control.is_paused) {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");
     } else {
-        mg_job_answer_not_made(job, "the circuit breaker is open");
+        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the circuit breaker is open");
     }
 }
 
-static void answer_all_unserved(struct mg_lane *lane)
+void mg_lane_answer_unserved(struct mg_lane *lane)
 {
     struct mg_job *job, *next;
     for (int i = 0; i < MG_LINE_COUNT; i++) {
@@ -53,12 +56,11 @@ static void answer_all_unserved(struct mg_lane *lane)
     }
 }
 
-void mg_lane_breaker_changed(struct mg_lane *lane)
+void mg_lane_consume(struct mg_lane *lane)
 {
     uint16_t prefetch = 0;
     switch (lane->breaker.state) {
     case MG_BREAKER_OPEN:
-        mg_timer_start(lane->timer, lane->breaker.plan.open_ms, 0);
         break;
     case MG_BREAKER_HALF_OPEN:
         prefetch = (uint16_t)lane->breaker.plan.probes;
@@ -67,16 +69,23 @@ void mg_lane_breaker_changed(struct mg_lane *lane)
         prefetch = mg_limiter_prefetch(&lane->limiter);
         break;
     }
-    mg_log(prefetch == 0 ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
-           MG_LOG_TEXT("service", lane->service->name),
-           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)));
     if (!lane->agent->is_draining) {
         for (int i = 0; i < MG_LINE_COUNT; i++) {
             mg_line_consume(lane, &lane->lines[i], prefetch);
         }
     }
-    if (lane->breaker.state == MG_BREAKER_OPEN) {
-        answer_all_unserved(lane);
+}
+
+void mg_lane_breaker_changed(struct mg_lane *lane)
+{
+    bool is_open = lane->breaker.state == MG_BREAKER_OPEN;
+    mg_log(is_open ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
+           MG_LOG_TEXT("service", lane->service->name),
+           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)));
+    mg_lane_consume(lane);
+    if (is_open) {
+        mg_timer_start(lane->timer, lane->breaker.plan.open_ms, 0);
+        mg_lane_answer_unserved(lane);
     }
     mg_agent_report(lane->agent);
     mg_idle_arm(lane->pump);
@@ -116,8 +125,10 @@ void mg_lane_pump(void *arg)
         mg_lane_breaker_changed(lane);
     }
     if (lane->breaker.state == MG_BREAKER_OPEN) {
-        answer_all_unserved(lane); /* deliveries that were on their way when consuming stopped */
+        mg_lane_answer_unserved(lane); /* deliveries that were on their way when consuming stopped */
         mg_timer_start(lane->timer, lane->breaker.open_until_ms - now_ms, 0);
+    } else if (lane->control.is_paused) {
+        mg_lane_answer_unserved(lane);
     } else {
         while (serve_one(lane, now_ms)) {
         }

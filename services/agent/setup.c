@@ -244,6 +244,9 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     if (class == MG_OK) {
         class = broker_start(agent, err);
     }
+    for (int i = 0; i < agent->lane_count && class == MG_OK; i++) {
+        class = mg_lane_listen(&agent->lanes[i], err);
+    }
     if (class == MG_OK) {
         mg_timer_start(agent->tick_timer, MG_AGENT_TICK_MS, MG_AGENT_TICK_MS);
     }

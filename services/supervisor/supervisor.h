@@ -3,7 +3,8 @@
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
  * (sweep.c), publishes what it found as commands (ask.c), keeps the alerts that belong to no order
- * (watch.c) and counts what is open (measure.c). Who cannot ask, because the broker is away, does not lead.
+ * (watch.c), counts what is open (measure.c) and tells agents what operators want of their services
+ * (relay.c). Who cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -77,7 +78,8 @@ struct supervisor {
     struct watched_state watched[WATCHED_COUNT];
 
     /* measure.c */
-    struct mg_store *counting; /* a session for nothing else; NULL: nothing is counted */
+    /* A session for what must not hold up a sweep; NULL: nothing is counted or relayed. */
+    struct mg_store *counting;
     struct mg_timer *count_timer;
     bool is_counting;
     bool is_count_failing; /* that the last count failed has been said */
@@ -87,6 +89,13 @@ struct supervisor {
     int counted_count;
     struct mg_queue_metrics queues[SUPERVISOR_QUEUES];
     struct mg_metric *owed, *owed_oldest, *count_seconds;
+
+    /* relay.c */
+    struct mg_timer *relay_timer;
+    bool is_relay_asking;
+    bool is_relay_failing;   /* that the last look failed has been said */
+    struct mg_buf relayed;   /* the rows as they were last told */
+    int64_t relayed_boot_ms; /* and when; 0: not yet */
 
     struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_lag, *asked[MG_CAUSE_COUNT],
         *unasked, *violations, *violations_found, *held_back;
@@ -113,6 +122,10 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 /* A condition was looked for; `text` NULL: it does not hold. */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
+
+bool supervisor_relay_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+void supervisor_relay_stop(struct supervisor *supervisor);
+void supervisor_relay_finish(struct supervisor *supervisor);
 
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
 bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */

@@ -98,6 +98,11 @@ START_TEST(names_of_queues)
     mg_topology_reply_exchange("payment", name);
     ck_assert_str_eq(name, "makegood.replies.payment");
     ck_assert(mg_topology_is_reply_of(mg_slice_of("makegood.replies.payment"), "payment"));
+    char prefix[MG_QUEUE_NAME_SIZE];
+    mg_topology_control_exchange("payment", name);
+    ck_assert_str_eq(name, "makegood.control.payment");
+    mg_topology_control_queue("payment", prefix);
+    ck_assert_str_eq(prefix, "agent.payment.control.");
     ck_assert(mg_topology_is_reply_of(mg_slice_of("makegood.replies"), "payment"));
     ck_assert(mg_topology_is_reply_of((struct mg_slice){0}, "payment"));
     ck_assert(!mg_topology_is_reply_of(mg_slice_of("makegood.replies.pay"), "payment"));
@@ -113,7 +118,7 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 {
     apply();
     ck_assert_int_eq(made_count, 0);
-    ck_assert_int_eq(line_count, 7 + 7 + 3);
+    ck_assert_int_eq(line_count, 8 + 7 + 4);
     struct mg_err err;
     const char *services[] = {service, "test-nobody-serves-this"};
     struct mg_topology_names names = {.services = services, .service_count = 1};

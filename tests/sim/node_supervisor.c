@@ -42,7 +42,8 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                       .overdue_limit = 200};
     supervisor->loop = loop;
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
-    supervisor_metrics_make(supervisor, process->metrics); /* it counts nothing: it has no second session */
+    supervisor_metrics_make(supervisor,
+                            process->metrics); /* it counts and relays nothing: it has no second session */
     struct mg_store_options store = {.name = "makegood-supervisor",
                                      .is_leader_session = true,
                                      .metrics = process->metrics,
@@ -79,6 +80,7 @@ static void finish(struct sim_process *process)
     mg_timer_destroy(supervisor->lead_timer);
     mg_timer_destroy(supervisor->sweep_timer);
     mg_timer_destroy(supervisor->watch_timer);
+    supervisor_relay_finish(supervisor);
     mg_broker_destroy(supervisor->broker);
     mg_store_destroy(supervisor->store);
 }

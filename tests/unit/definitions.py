@@ -56,13 +56,17 @@ class Definitions(unittest.TestCase):
     def test_services_and_clients_reach_their_own_queues_only(self):
         made = self.make("--service", "mailing", "--service", "post_2", "--client", "shop")
         rights = {permission["user"]: permission for permission in made["permissions"]}
-        own = {"agent-mailing": ("agent.mailing.requests", "agent.mailing.requests.high"), "client-shop": ("client.shop.statuses",)}
+        control = ("agent.mailing.control.1", "makegood.control.mailing")
+        own = {"agent-mailing": ("agent.mailing.requests", "agent.mailing.requests.high", *control), "client-shop": ("client.shop.statuses",)}
         others = ("agent.post_2.requests", "agent.mailing2.requests", "agentXmailing.requests", "client.shop2.statuses",
-                  "xclient.shop.statuses", "orders.intake", "scheduler.replies", "dead.letters", "amq.gen-x")
+                  "xclient.shop.statuses", "agent.post_2.control.1", "agent.mailing.control.", "makegood.control.post_2",
+                  "makegood.control", "orders.intake", "scheduler.replies", "dead.letters", "amq.gen-x")
         for user, queues in own.items():
             for queue in queues + others:
                 self.assertEqual(bool(re.search(rights[user]["read"], queue)), queue in queues, f"{user} {queue}")
-            self.assertIsNone(re.search(rights[user]["configure"], "any"))
+            for name in ("any", "agent.post_2.control.1", *own[user]):
+                may = user == "agent-mailing" and name == "agent.mailing.control.1"
+                self.assertEqual(bool(re.search(rights[user]["configure"], name)), may, f"{user} {name}")
             self.assertIsNone(re.search(rights[user]["write"], "amq.default"))
 
     def test_without_services_and_clients_it_is_json_too(self):

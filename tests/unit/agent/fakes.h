@@ -41,6 +41,9 @@ struct fakes {
     bool is_publish_full;     /* mg_broker_publish takes nothing */
     enum mg_class call_class; /* not MG_OK: mg_http_client_call takes nothing, for this reason */
     struct mg_broker_options broker;
+    mg_heard_fn *heard; /* the agent's ear for what operators want */
+    void *heard_arg;
+    char heard_names[256]; /* exchange and queue */
 };
 extern struct fakes fakes;
 
@@ -49,6 +52,7 @@ void fakes_reset(void);
 void fakes_confirm(enum mg_publish_outcome outcome);
 /* Ends the given call. */
 void fakes_answer(int call, const struct mg_http_answer *answer);
+void fakes_say(const char *body); /* to all agents, as the supervisor does */
 void fakes_deliver(int consumer, const char *body, bool is_redelivered, uint32_t delivery_count);
 void fakes_deliver_oversized(int consumer);
 void fakes_deliver_typed(int consumer, const char *type, const char *body, uint32_t delivery_count);

@@ -103,6 +103,30 @@ START_TEST(prefetch_matches_what_can_be_served_soon)
 }
 END_TEST
 
+/* Would catch: a limit that forgets the calls under way, or that lets out a burst whenever it is set. */
+START_TEST(another_limit_keeps_what_is_under_way_and_saves_up_nothing)
+{
+    mg_limiter_init(&limiter, 4, 100, 0);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 0), 0);
+        mg_limiter_take(&limiter);
+    }
+    mg_limiter_limit(&limiter, 2, 100, 0);
+    ck_assert_int_eq(limiter.in_flight, 4);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 1000), -1);
+        if (i < 2) mg_limiter_release(&limiter);
+    }
+    mg_limiter_release(&limiter);
+    ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 1000), 0);
+    mg_limiter_limit(&limiter, 100, 1000, 1000);
+    double tokens = limiter.tokens;
+    mg_limiter_take(&limiter);
+    mg_limiter_limit(&limiter, 100, 1000, 1000);
+    ck_assert_double_le(limiter.tokens, tokens - 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent limiter");
@@ -114,6 +138,7 @@ int main(void)
     tcase_add_test(tcase, a_rate_next_to_nothing_still_names_a_wait);
     tcase_add_test(tcase, high_goes_first_and_normal_is_not_starved);
     tcase_add_test(tcase, prefetch_matches_what_can_be_served_soon);
+    tcase_add_test(tcase, another_limit_keeps_what_is_under_way_and_saves_up_nothing);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -71,6 +71,11 @@ void mg_timer_stop(struct mg_timer *timer)
     timer->is_active = false;
 }
 
+void mg_timer_destroy(struct mg_timer *timer)
+{
+    (void)timer; /* all go at the end of the test */
+}
+
 void mg_loop_stop(struct mg_loop *loop)
 {
     (void)loop;
@@ -178,6 +183,11 @@ void fake_answer_resigned(void)
     resign_done(supervisor, NULL);
 }
 
+struct mg_rows {
+    int count;
+    const char *const (*cells)[FAKE_COLUMNS];
+};
+
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
                      int param_count, mg_store_rows_fn *done, void *arg)
 {
@@ -190,15 +200,18 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
         count_done = done;
         return;
     }
+    if (report == MG_REPORT_CONTROL) {
+        struct mg_err err;
+        const struct mg_rows rows = {fake.wanted_count, fake.wanted};
+        (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+        assert(store == fake_counting_store());
+        done(arg, fake.is_wanted_unreadable ? NULL : &rows, fake.is_wanted_unreadable ? &err : NULL);
+        return;
+    }
     assert(report == MG_REPORT_LEADER);
     fake.kept++;
     done(arg, NULL, NULL);
 }
-
-struct mg_rows {
-    int count;
-    const char *const (*cells)[FAKE_FIGURE_COLUMNS];
-};
 
 int mg_rows_count(const struct mg_rows *rows)
 {
@@ -210,7 +223,7 @@ struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column)
     return mg_slice_of(rows->cells[row][column]);
 }
 
-void fake_answer_count(const char *const (*cells)[FAKE_FIGURE_COLUMNS], int count)
+void fake_answer_count(const char *const (*cells)[FAKE_COLUMNS], int count)
 {
     const struct mg_rows rows = {count, cells};
     assert(fake.is_count_open);
@@ -408,6 +421,18 @@ static void message_keep(const struct mg_message *message)
     mg_arena_destroy(arena);
 }
 
+void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *routing_key, const char *type,
+                    struct mg_slice body)
+{
+    struct mg_err err;
+    struct mg_service_control *control = &fake.casts[fake.cast_count++];
+    (void)broker;
+    assert(fake.cast_count <= FAKE_CASTS_MAX && strcmp(exchange, "makegood.control") == 0);
+    assert(strcmp(type, "service_control") == 0);
+    assert(mg_service_control_parse(body, control, &err) == MG_OK);
+    assert(strcmp(control->service, routing_key) == 0);
+}
+
 /* Confirms at once, which the real one never does; the supervisor waits for no confirm. */
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
@@ -452,8 +477,14 @@ struct supervisor *fake_start(void)
     return supervisor;
 }
 
+struct supervisor *fake_supervisor(void)
+{
+    return supervisor;
+}
+
 void fake_finish(void)
 {
+    supervisor_relay_finish(supervisor);
     while (timers != NULL) {
         struct mg_timer *timer = timers;
         timers = timer->next;

@@ -9,10 +9,12 @@
 #include "supervisor.h"
 #include "wire/alert.h"
 #include "wire/command.h"
+#include "wire/service_control.h"
 
-#define FAKE_PUBLISHED_MAX  64
-#define FAKE_FIGURE_COLUMNS 5
-#define FAKE_NOW_MS         INT64_C(1750000000000) /* the database's clock when a test begins */
+#define FAKE_CASTS_MAX     8
+#define FAKE_PUBLISHED_MAX 64
+#define FAKE_COLUMNS       6                      /* of the widest report */
+#define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
 struct fake_world {
     int64_t boot_ms;
@@ -29,7 +31,14 @@ struct fake_world {
     int alert_count;
     bool is_open[WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum watched */
 
+    /* What operators want, as rows of that report; answered at once. */
+    const char *const (*wanted)[FAKE_COLUMNS];
+    int wanted_count;
+    bool is_wanted_unreadable;
+
     bool is_broker_up;
+    struct mg_service_control casts[FAKE_CASTS_MAX];
+    int cast_count;
     size_t room;
     enum mg_publish_outcome outcome; /* of what is published */
     struct mg_command commands[FAKE_PUBLISHED_MAX];
@@ -45,6 +54,7 @@ extern struct fake_world fake;
 /* A supervisor with the default options; `fake_finish` frees what it made. */
 struct supervisor *fake_start(void);
 void fake_finish(void);
+struct supervisor *fake_supervisor(void);
 
 void fake_pass(int64_t ms); /* fires timers in their order, in steps of at most 50 ms */
 int64_t fake_database_ms(void);
@@ -59,7 +69,7 @@ void fake_answer_wake(bool is_leader, bool is_full);
 void fake_answer_wake_failed(void);
 void fake_answer_write(void);
 void fake_answer_resigned(void);
-void fake_answer_count(const char *const (*cells)[FAKE_FIGURE_COLUMNS], int count);
+void fake_answer_count(const char *const (*cells)[FAKE_COLUMNS], int count);
 void fake_answer_count_failed(void);
 /* Passes time; every question that comes up is answered with nothing due. */
 void fake_pass_quietly(int64_t ms);

@@ -27,7 +27,7 @@ static bool shows(const char *line)
     return strstr(page.data, line) != NULL;
 }
 
-static const char *const FIGURES[][FAKE_FIGURE_COLUMNS] = {
+static const char *const FIGURES[][FAKE_COLUMNS] = {
     {"orders", "processing", "two", "12", "61000"},
     {"orders", "processing", "three", "3", "90500"},
     {"orders", "compensating", "three", "1", "4000"},

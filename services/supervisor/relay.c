@@ -1,0 +1,187 @@
+/*
+ * What operators want of services, from the table service_control to the agents, who see no database: the
+ * leader looks a few times a second and tells all agents of such a service, when anything has changed and
+ * once a second. A limit is of the service as a whole, so the leader divides it among the agent processes
+ * that have reported of late; each gets one call at least, or it would hold requests that it never makes.
+ *
+ * Nothing is kept here: who leads next says the same, under a higher epoch.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/topology.h"
+#include "supervisor.h"
+#include "wire/service_control.h"
+
+/* With a hop and an agent's turn still well below a second from an operator's word to the last agent. */
+#define RELAY_LOOK_MS 250
+/* The table has a row for each service that was ever paused or limited, and each of its agents. */
+#define RELAY_ROWS_BYTES (4 * 1024 * 1024)
+
+enum { COLUMN_SERVICE, COLUMN_VERSION, COLUMN_IS_PAUSED, COLUMN_CONCURRENCY, COLUMN_RATE, COLUMN_INSTANCE };
+#define COLUMN_COUNT (COLUMN_INSTANCE + 1)
+
+static void text_of(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)
+{
+    struct mg_slice value = mg_rows_value(rows, row, column);
+    (void)snprintf(ret_text, size, "%.*s", (int)value.len, value.data != NULL ? value.data : "");
+}
+
+static double number_of(const struct mg_rows *rows, int row, int column)
+{
+    char text[64];
+    text_of(rows, row, column, text, sizeof(text));
+    return strtod(text, NULL);
+}
+
+static bool is_same_service(const struct mg_rows *rows, int a, int b)
+{
+    return mg_slice_equal(mg_rows_value(rows, a, COLUMN_SERVICE), mg_rows_value(rows, b, COLUMN_SERVICE));
+}
+
+/* ---- shares ---- */
+
+/* One to each, then one more to the first ones until all are given away. */
+static int64_t part_of(int64_t whole, int count, int index)
+{
+    int64_t part = whole / count + (index < whole % count ? 1 : 0);
+    return part > 0 ? part : 1;
+}
+
+static void shares_make(const struct mg_rows *rows, int first, int end, struct mg_service_control *control)
+{
+    int64_t concurrency = (int64_t)number_of(rows, first, COLUMN_CONCURRENCY);
+    double rate_per_s = number_of(rows, first, COLUMN_RATE);
+    int count = mg_rows_value(rows, first, COLUMN_INSTANCE).len > 0 ? end - first : 0;
+    control->is_limited = concurrency > 0 || rate_per_s > 0;
+    if (!control->is_limited) {
+        return;
+    }
+    for (int i = 0; i < count && i < MG_SHARES_MAX; i++) {
+        struct mg_share *share = &control->shares[control->share_count++];
+        text_of(rows, first + i, COLUMN_INSTANCE, share->instance, sizeof(share->instance));
+        share->concurrency = concurrency > 0 ? part_of(concurrency, count, i) : 0;
+        share->rate_per_s = rate_per_s / count;
+    }
+}
+
+/* ---- telling ---- */
+
+static void control_tell(struct supervisor *supervisor, const struct mg_rows *rows, int first, int end)
+{
+    static struct mg_service_control control; /* 18 KiB, of one call at a time */
+    struct mg_buf body;
+    memset(&control, 0, sizeof(control));
+    text_of(rows, first, COLUMN_SERVICE, control.service, sizeof(control.service));
+    control.epoch = supervisor->epoch;
+    control.version = (uint64_t)number_of(rows, first, COLUMN_VERSION);
+    control.is_paused = mg_slice_is(mg_rows_value(rows, first, COLUMN_IS_PAUSED), "t");
+    shares_make(rows, first, end, &control);
+    mg_buf_init(&body, MG_CAST_BYTES_MAX);
+    mg_service_control_write(&control, &body);
+    if (!body.failed) {
+        mg_broker_cast(supervisor->broker, MG_EXCHANGE_CONTROL, control.service, "service_control",
+                       mg_buf_slice(&body));
+    } else {
+        mg_log(MG_LOG_ERROR, "cannot tell agents what operators want: it is too long, or there is no memory",
+               MG_LOG_TEXT("service", control.service));
+    }
+    mg_buf_finish(&body);
+}
+
+static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
+{
+    mg_buf_init(ret_text, RELAY_ROWS_BYTES);
+    for (int row = 0; row < mg_rows_count(rows); row++) {
+        for (int column = 0; column < COLUMN_COUNT; column++) {
+            struct mg_slice value = mg_rows_value(rows, row, column);
+            mg_buf_append(ret_text, value.data, value.len);
+            mg_buf_append(ret_text, "\n", 1);
+        }
+    }
+}
+
+static void rows_tell(struct supervisor *supervisor, const struct mg_rows *rows)
+{
+    struct mg_buf seen;
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    rows_keep(rows, &seen);
+    bool is_same = !seen.failed && mg_slice_equal(mg_buf_slice(&seen), mg_buf_slice(&supervisor->relayed));
+    if (is_same && now_boot_ms - supervisor->relayed_boot_ms < MG_SERVICE_CONTROL_PERIOD_MS) {
+        mg_buf_finish(&seen);
+        return;
+    }
+    mg_buf_finish(&supervisor->relayed);
+    supervisor->relayed = seen;
+    supervisor->relayed_boot_ms = now_boot_ms;
+    int first = 0;
+    for (int row = 1; row <= mg_rows_count(rows); row++) {
+        if (row == mg_rows_count(rows) || !is_same_service(rows, first, row)) {
+            control_tell(supervisor, rows, first, row);
+            first = row;
+        }
+    }
+}
+
+/* ---- looking ---- */
+
+static void relay_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    supervisor->is_relay_asking = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    if (err != NULL) {
+        mg_log(supervisor->is_relay_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+               "could not read what operators want of services; agents go on as they last heard",
+               MG_LOG_TEXT("reason", err->text));
+    } else {
+        rows_tell(supervisor, rows);
+    }
+    supervisor->is_relay_failing = err != NULL;
+}
+
+static void relay_look(void *arg)
+{
+    struct supervisor *supervisor = arg;
+    if (!supervisor->is_leader || supervisor->is_relay_asking) {
+        return;
+    }
+    supervisor->is_relay_asking = true;
+    mg_store_report(supervisor->counting, MG_REPORT_CONTROL, NULL, 0, relay_answered, supervisor);
+}
+
+/* ---- while leading ---- */
+
+bool supervisor_relay_start(struct supervisor *supervisor)
+{
+    supervisor->relayed_boot_ms = 0;
+    if (supervisor->counting == NULL) {
+        return true;
+    }
+    if (supervisor->relay_timer == NULL) {
+        supervisor->relay_timer = mg_timer_create(supervisor->loop, relay_look, supervisor);
+    }
+    if (supervisor->relay_timer == NULL) {
+        return false;
+    }
+    mg_timer_start(supervisor->relay_timer, 0, RELAY_LOOK_MS);
+    return true;
+}
+
+void supervisor_relay_stop(struct supervisor *supervisor)
+{
+    if (supervisor->relay_timer != NULL) {
+        mg_timer_stop(supervisor->relay_timer);
+    }
+}
+
+void supervisor_relay_finish(struct supervisor *supervisor)
+{
+    mg_timer_destroy(supervisor->relay_timer);
+    mg_buf_finish(&supervisor->relayed);
+}

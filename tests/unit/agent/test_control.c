@@ -1,0 +1,221 @@
+/*
+ * What the agent does with the word of an operator: pause, share of a limit, and which of several words
+ * counts.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+static void setup(void)
+{
+    flow_start(",\"concurrency\":8,\"rate\":100");
+}
+
+static const struct mg_lane *lane(void)
+{
+    return &flow_agent.lanes[0];
+}
+
+/* `members` behind those that every word has. */
+static void say(int epoch, int version, const char *members)
+{
+    char body[1024];
+    snprintf(body, sizeof body, "{\"v\":1,\"service\":\"payment\",\"epoch\":%d,\"version\":%d,%s}", epoch,
+             version, members);
+    fakes_say(body);
+}
+
+static void expect_parked(int number)
+{
+    const struct mg_reply *reply = flow_reply(number);
+    ck_assert_int_eq(reply->outcome, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
+    ck_assert_str_eq(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED);
+}
+
+/* Would catch: a call in a pause; requests that stay in the queue until their deadline; a word that nobody
+ * sees obeyed. */
+START_TEST(a_pause_ends_what_waits_and_lets_calls_under_way_end)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1,\"tries\":1");
+    flow_deliver(&(struct flow_request){.order_id = "running"});
+    flow_deliver(&(struct flow_request){.order_id = "waiting"});
+    flow_wait_calls(1);
+    int reports = fakes.report_count;
+    ck_assert_str_eq(fakes.heard_names, "makegood.control.payment agent.payment.control.");
+    say(1, 4, "\"paused\":true");
+    flow_wait_replies(1);
+    expect_parked(0);
+    ck_assert_int_eq(fakes.report_count, reports + 1);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"control_version\":4"));
+    ck_assert_int_gt(fakes.prefetch[0], 0);
+    flow_deliver(&(struct flow_request){.order_id = "comes-later"});
+    flow_wait_replies(2);
+    expect_parked(1);
+    ck_assert(!fakes.calls[0].is_cancelled);
+    flow_answer_status(0, 200, "{}");
+    flow_wait_replies(3);
+    ck_assert_int_eq(flow_reply(2)->outcome, MG_OUTCOME_DONE);
+    ck_assert_int_eq(fakes.call_count, 1);
+
+    say(1, 5, "\"paused\":false");
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"control_version\":5"));
+    flow_deliver(&(struct flow_request){.order_id = "after"});
+    flow_wait_calls(2);
+}
+END_TEST
+
+/* Would catch: tries that go on in a pause, since they had begun before. */
+START_TEST(a_pause_ends_the_tries_of_an_attempt)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":4,\"tries\":10");
+    flow_deliver(&(struct flow_request){.order_id = "tried"});
+    flow_deliver(&(struct flow_request){.order_id = "in-hand"});
+    flow_wait_calls(2);
+    say(1, 1, "\"paused\":true");
+    flow_answer_status(0, 503, "");
+    flow_wait_replies(1);
+    ck_assert_str_eq(flow_reply(0)->error_code, "http_503"); /* it was made, and says more */
+    flow_answer_status(1, 200, "{}");
+    flow_wait_replies(2);
+    ck_assert_int_eq(fakes.call_count, 2);
+}
+END_TEST
+
+/* Would catch: "not executed" of a request that an earlier agent may have sent. */
+START_TEST(what_came_again_in_a_pause_stays_in_doubt)
+{
+    say(1, 1, "\"paused\":true");
+    flow_deliver(&(struct flow_request){.order_id = "again", .is_redelivered = true});
+    flow_wait_replies(1);
+    ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_MAYBE);
+    ck_assert_str_eq(flow_reply(0)->error_code, MG_ERROR_CODE_SERVICE_PAUSED);
+}
+END_TEST
+
+/* Would catch: a limit that counts in each process, one that raises what the service file says, and one that
+ * outlives its end. */
+START_TEST(a_share_bounds_the_calls_and_never_raises_them)
+{
+    say(1, 1,
+        "\"paused\":false,\"shares\":[{\"instance\":\"other\",\"concurrency\":5},"
+        "{\"instance\":\"test\",\"concurrency\":2,\"rate\":50}]");
+    ck_assert_int_eq(lane()->limiter.concurrency, 2);
+    ck_assert_double_eq(lane()->limiter.rate_per_s, 50);
+    ck_assert_int_eq(fakes.prefetch[0], 2);
+    for (int i = 0; i < 4; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o%d", i);
+        flow_deliver(&(struct flow_request){.order_id = order_id});
+    }
+    flow_wait_calls(2);
+    flow_linger(60);
+    ck_assert_int_eq(fakes.call_count, 2);
+    say(1, 2, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":3000,\"rate\":5000}]");
+    ck_assert_int_eq(lane()->limiter.concurrency, 8);
+    ck_assert_double_eq(lane()->limiter.rate_per_s, 100);
+    flow_wait_calls(4);
+    say(1, 3, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":1}]");
+    ck_assert_int_eq(lane()->limiter.in_flight, 4);
+    ck_assert_int_eq(lane()->limiter.concurrency, 1);
+    ck_assert_double_eq(lane()->limiter.rate_per_s, 100);
+    say(1, 4, "\"paused\":false");
+    ck_assert_int_eq(lane()->limiter.concurrency, 8);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"concurrency\":8"));
+}
+END_TEST
+
+/* Would catch: a replica that the supervisor has not seen yet and that makes all calls its file allows; one
+ * that is dropped to one call because a report of it was late. */
+START_TEST(who_is_not_named_makes_one_call_or_keeps_its_share)
+{
+    say(1, 1, "\"paused\":false,\"shares\":[]");
+    ck_assert_int_eq(lane()->limiter.concurrency, 1);
+    say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":3}]");
+    ck_assert_int_eq(lane()->limiter.concurrency, 3);
+    say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"other\",\"concurrency\":3}]");
+    ck_assert_int_eq(lane()->limiter.concurrency, 3);
+}
+END_TEST
+
+/* Would catch: an outdated leader whose word ends a pause; and one who has gone for good and still outdoes
+ * the living. */
+START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
+{
+    say(7, 2, "\"paused\":true");
+    say(6, 1, "\"paused\":false");
+    ck_assert(lane()->control.is_paused);
+    ck_assert_uint_eq(lane()->control.version, 2);
+    flow_agent.lanes[0].control.heard_boot_ms -= 6000; /* nobody has spoken since */
+    say(6, 3, "\"paused\":false");
+    ck_assert(!lane()->control.is_paused);
+    ck_assert_uint_eq(lane()->control.version, 3);
+}
+END_TEST
+
+/* Would catch: a pause that ends because nobody speaks, or because nobody can be understood. */
+START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
+{
+    static const char *const others[] = {
+        "",
+        "{",
+        "[]",
+        "{\"v\":2,\"service\":\"payment\",\"epoch\":9,\"version\":9,\"paused\":false}",
+        "{\"v\":1,\"service\":\"carrier\",\"epoch\":9,\"version\":9,\"paused\":false}",
+        "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9}"};
+    say(1, 3, "\"paused\":true");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        fakes_say(others[i]);
+        ck_assert(lane()->control.is_paused);
+        ck_assert_uint_eq(lane()->control.version, 3);
+    }
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    ck_assert(lane()->control.is_paused);
+}
+END_TEST
+
+/* Would catch: a report at each of the words that come once a second. */
+START_TEST(the_same_word_again_changes_nothing)
+{
+    say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
+    int reports = fakes.report_count;
+    char story[256];
+    memcpy(story, fakes.story, sizeof story);
+    say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
+    ck_assert_int_eq(fakes.report_count, reports);
+    ck_assert_str_eq(fakes.story, story);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        a_pause_ends_what_waits_and_lets_calls_under_way_end,
+        a_pause_ends_the_tries_of_an_attempt,
+        what_came_again_in_a_pause_stays_in_doubt,
+        a_share_bounds_the_calls_and_never_raises_them,
+        who_is_not_named_makes_one_call_or_keeps_its_share,
+        a_later_leader_outdoes_an_earlier_one_that_still_speaks,
+        without_a_word_that_it_understands_it_goes_on_as_before,
+        the_same_word_again_changes_nothing,
+    };
+    Suite *suite = suite_create("agent control");
+    TCase *tcase = tcase_create("control");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, setup, flow_finish);
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        tcase_add_test(tcase, tests[i]);
+    }
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,124 @@
+/* What the leader tells agents of what operators want: when, to whom, and how a limit is divided. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakes.h"
+
+static void setup(void)
+{
+    (void)fake_start();
+}
+
+static const char *const PAUSED[][FAKE_COLUMNS] = {{"payment", "3", "t", "0", "0", "a"},
+                                                   {"payment", "3", "t", "0", "0", "b"}};
+static const char *const RESUMED[][FAKE_COLUMNS] = {{"payment", "4", "f", "0", "0", "a"}};
+static const char *const LIMITED[][FAKE_COLUMNS] = {
+    {"carrier", "1", "f", "0", "0.5", ""},  {"inventory", "9", "f", "2", "0", "x"},
+    {"inventory", "9", "f", "2", "0", "y"}, {"inventory", "9", "f", "2", "0", "z"},
+    {"payment", "5", "f", "7", "30", "a"},  {"payment", "5", "f", "7", "30", "b"},
+    {"payment", "5", "f", "7", "30", "c"}};
+
+static void wanted(const char *const (*cells)[FAKE_COLUMNS], int count)
+{
+    fake.wanted = cells;
+    fake.wanted_count = count;
+}
+
+/* Would catch: supervisors that all speak at once. */
+START_TEST(only_the_leader_speaks)
+{
+    wanted(PAUSED, 2);
+    fake_pass(50);
+    fake_answer_lead(false, 0);
+    fake_pass(5000);
+    ck_assert_int_eq(fake.cast_count, 0);
+}
+END_TEST
+
+/* Would catch: an operator's word that is told late, or said a hundred times a second. */
+START_TEST(a_change_is_told_within_a_look_and_what_stays_once_a_second)
+{
+    wanted(PAUSED, 2);
+    fake_lead(100);
+    ck_assert_int_eq(fake.cast_count, 1);
+    ck_assert_str_eq(fake.casts[0].service, "payment");
+    ck_assert_uint_eq(fake.casts[0].version, 3);
+    ck_assert_uint_eq(fake.casts[0].epoch, 7);
+    ck_assert(fake.casts[0].is_paused && !fake.casts[0].is_limited);
+    fake_pass_quietly(4000);
+    ck_assert_int_ge(fake.cast_count, 4);
+    ck_assert_int_le(fake.cast_count, 5);
+    int before = fake.cast_count;
+    wanted(RESUMED, 1);
+    fake_pass_quietly(250);
+    ck_assert_int_eq(fake.cast_count, before + 1);
+    ck_assert_uint_eq(fake.casts[before].version, 4);
+    ck_assert(!fake.casts[before].is_paused);
+}
+END_TEST
+
+/* Would catch: a limit that each of three replicas takes for its own; parts that add up to less; agents with
+ * no call at all. */
+START_TEST(a_limit_is_divided_among_those_that_report)
+{
+    wanted(LIMITED, 7);
+    fake_lead(100);
+    ck_assert_int_eq(fake.cast_count, 3);
+    const struct mg_service_control *carrier = &fake.casts[0], *inventory = &fake.casts[1],
+                                    *payment = &fake.casts[2];
+    ck_assert(carrier->is_limited);
+    ck_assert_int_eq(carrier->share_count, 0);
+    ck_assert_int_eq(inventory->share_count, 3);
+    ck_assert_int_eq(payment->share_count, 3);
+    int64_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(inventory->shares[i].concurrency, 1);
+        ck_assert_double_eq(inventory->shares[i].rate_per_s, 0);
+        ck_assert_double_eq(payment->shares[i].rate_per_s, 10);
+        sum += payment->shares[i].concurrency;
+    }
+    ck_assert_int_eq(sum, 7);
+    ck_assert_str_eq(payment->shares[2].instance, "c");
+    ck_assert_int_eq(payment->shares[2].concurrency, 2);
+}
+END_TEST
+
+/* Would catch: a leader that goes on to speak, or one that goes silent, after its session with the database
+ * was away for a while. */
+START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
+{
+    wanted(PAUSED, 2);
+    fake_lead(100);
+    fake.is_wanted_unreadable = true;
+    int before = fake.cast_count;
+    int warnings = fake.warnings;
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.cast_count, before);
+    ck_assert_int_eq(fake.warnings, warnings + 1);
+    fake.is_wanted_unreadable = false;
+    fake_pass_quietly(250);
+    ck_assert_int_eq(fake.cast_count, before + 1);
+    supervisor_lead_lost(fake_supervisor(), "the test says so");
+    fake.is_store_up = false;
+    fake_pass(3000);
+    ck_assert_int_eq(fake.cast_count, before + 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor relay");
+    TCase *tests = tcase_create("relay");
+    tcase_add_checked_fixture(tests, setup, fake_finish);
+    tcase_add_test(tests, only_the_leader_speaks);
+    tcase_add_test(tests, a_change_is_told_within_a_look_and_what_stays_once_a_second);
+    tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
+    tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
