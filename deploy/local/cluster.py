@@ -73,6 +73,10 @@ class Remote:
         found = self.call("GET", "/ledger?key=" + urllib.parse.quote(key, safe=""))["entries"]
         return found[0] if found else {"key": key, "state": "none", "effects": 0, "do_requests": 0, "undo_requests": 0}
 
+    def load(self):
+        """Calls of the service under way `now`, and the `most` at once since this was last asked."""
+        return self.call("POST", "/load", {})
+
     def switch(self, mode, count=-1, on=None):
         """Makes it behave so, whatever the orders say, until told otherwise ("order")."""
         wish = {"mode": mode, "count": count}

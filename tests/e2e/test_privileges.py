@@ -69,6 +69,12 @@ def with_the_least_rights_all_that_is_promised_works(s):
         s.cluster.tool("order", words[0], stopped.order_id, *words[1:])
     shop.wait_status(stopped, "processed")
 
+    s.cluster.tool("service", "pause", "payment", "--reason", "maintenance", "--for", "1h")
+    s.cluster.tool("service", "limit", "payment", "--concurrency", "4", "--rate", "none", "--reason", "it is slow")
+    s.wait(lambda: any(row["obeying"] == row["agents"] == "1" and row["version"] == "2"
+                       for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)), "the agent obeys")
+    s.cluster.tool("service", "resume", "payment", "--reason", "it is back")
+
     path = s.scratch / "order.json"
     path.write_text(json.dumps({"workflow": "three", "payload": {}}), encoding="utf-8")
     assert "processed" in s.cluster.tool("order", "submit", path, "--wait").stdout
@@ -136,6 +142,12 @@ def configure(s, user, queue="", **arguments):
     channel_of(s, user).queue_declare(queue, **arguments)
 
 
+def hear(s, user, queue, exchange):
+    channel = channel_of(s, user)
+    channel.queue_declare(queue, exclusive=True, auto_delete=True)
+    channel.queue_bind(queue, exchange)
+
+
 def execute(s, role, sql):
     connection = psycopg2.connect(s.cluster.access.dsn_of(role))
     try:
@@ -163,6 +175,13 @@ FORBIDDEN_AT_THE_BROKER = [
     ("agent writes replies of all services", publish, "agent-payment", "makegood.replies", "scheduler.replies"),
     ("agent writes to any queue", publish, "agent-payment", "", "scheduler.commands"),
     ("agent makes a queue", configure, "agent-payment"),
+    ("agent makes a queue for its requests", configure, "agent-payment", "agent.payment.requests.more"),
+    ("agent makes a queue to hear what is wanted of another service", configure, "agent-payment", "agent.carrier.control.x"),
+    ("agent hears what is wanted of another service", hear, "agent-payment", "agent.payment.control.x", "makegood.control.carrier"),
+    ("agent hears what is wanted of all services", hear, "agent-payment", "agent.payment.control.y", "makegood.control"),
+    ("agent says what is wanted of its service", publish, "agent-payment", "makegood.control.payment", ""),
+    ("operator says what is wanted of a service", publish, "operator", "makegood.control", "payment"),
+    ("supervisor hears what is wanted", hear, "supervisor", "agent.payment.control.z", "makegood.control.payment"),
     ("client reads another client's queue", consume, "client-shop", "client.other.statuses"),
     ("client reads orders", consume, "client-shop", "orders.intake"),
     ("client reads alerts", consume, "client-shop", "operator.alerts"),
@@ -197,6 +216,15 @@ FORBIDDEN_IN_THE_DATABASE = [
     ("scheduler", "UPDATE operator_alert SET acked_by = 'x'"),
     ("scheduler", "INSERT INTO workflow (name, version, definition) VALUES ('x', 1, '{}')"),
     ("scheduler", "UPDATE supervisor_leader SET holder = 'x'"),
+    ("scheduler", "UPDATE service_control SET is_paused = false"),
+    ("scheduler", "SELECT reason FROM service_control"),
+    ("supervisor", "UPDATE service_control SET is_paused = false"),
+    ("supervisor", "SELECT by_whom FROM service_control"),
+    ("supervisor", "SELECT detail FROM operator_action"),
+    ("operator", "DELETE FROM service_control"),
+    ("operator", "UPDATE operator_action SET by_whom = 'x'"),
+    ("operator", "DELETE FROM operator_action"),
+    ("operator", "INSERT INTO operator_action (role, by_whom, verb, subject, reason, detail) VALUES ('x', 'x', 'x', 'x', 'x', '{}')"),
     ("supervisor", "UPDATE order_process SET process_state = 'processed'"),
     ("supervisor", "UPDATE order_process SET version = version + 1"),
     ("supervisor", "UPDATE order_step SET state = 'done'"),

@@ -3,6 +3,8 @@
  * (/inventory/reservations), so that one base URL can serve all three.
  */
 #include <jansson.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +81,28 @@ static enum MHD_Result serve_collection(const struct exchange *exchange, const s
     return serve_do(exchange, route->service, key);
 }
 
+/* Calls of the services under way, and the most of them at once since somebody last asked. */
+static atomic_int calls_now, calls_most;
+
+static enum MHD_Result serve_call(const struct exchange *exchange, const struct route *route,
+                                  const char *rest)
+{
+    int now = atomic_fetch_add(&calls_now, 1) + 1, most = atomic_load(&calls_most);
+    while (now > most && !atomic_compare_exchange_weak(&calls_most, &most, now)) {
+    }
+    enum MHD_Result result = serve_collection(exchange, route, rest);
+    atomic_fetch_sub(&calls_now, 1);
+    return result;
+}
+
+static enum MHD_Result serve_load(const struct exchange *exchange)
+{
+    char text[64];
+    int now = atomic_load(&calls_now);
+    (void)snprintf(text, sizeof text, "{\"now\":%d,\"most\":%d}", now, atomic_exchange(&calls_most, now));
+    return answer_json(exchange, MHD_HTTP_OK, text, NULL, NULL);
+}
+
 static bool touches_parse(const char *text, enum mode mode, int *ret_touches)
 {
     static const struct {
@@ -144,11 +168,13 @@ enum MHD_Result serve(const struct exchange *exchange)
         return answer_json(exchange, MHD_HTTP_OK, "{\"state\":\"ok\"}", NULL, NULL);
     if (strcmp(path, "/ledger") == 0)
         return is_method(exchange, "GET") ? serve_ledger(exchange) : answer_not_allowed(exchange);
+    if (strcmp(path, "/load") == 0)
+        return is_method(exchange, "POST") ? serve_load(exchange) : answer_not_allowed(exchange);
     if ((rest = after(path, "/switches/"))) return serve_switch(exchange, rest);
     for (int i = 0; i < ROUTE_COUNT; i++) {
         const char *below = path[0] == '/' ? after(path + 1, routes[i].service) : NULL;
         rest = after(below && below[0] == '/' ? below : path, routes[i].collection);
-        if (rest && (rest[0] == '\0' || rest[0] == '/')) return serve_collection(exchange, &routes[i], rest);
+        if (rest && (rest[0] == '\0' || rest[0] == '/')) return serve_call(exchange, &routes[i], rest);
     }
     return answer_error(exchange, MHD_HTTP_NOT_FOUND, "path", "no such path");
 }
