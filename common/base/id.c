@@ -66,6 +66,16 @@ void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE])
         abort();
 }
 
+char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        *ret_text++ = DIGITS[bytes[i] >> 4];
+        *ret_text++ = DIGITS[bytes[i] & 15];
+    }
+    return ret_text;
+}
+
 /* When this process began, in clock ticks since boot: the same for every call, and another one for a
  * successor that was given the same process id, as the first process of a container always is. */
 static unsigned long long start_time(void)

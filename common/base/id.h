@@ -17,6 +17,8 @@ void mg_uuid_random(char ret_text[MG_UUID_SIZE]); /* version 4 */
 /* Version 5 (RFC 9562 §5.5) of `sender` and `message_id` in Makegood's own namespace. */
 void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char ret_text[MG_UUID_SIZE]);
 void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE]);
+/* Writes 2 × size small hexadecimal digits, and no NUL; returns their end. */
+char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text);
 /* "host:pid:start" in at most `size` bytes: names a process in logs, locked_by and reports. */
 void mg_instance_name(char *ret_text, size_t size);
 uint64_t mg_random_u64(void); /* from the kernel's generator; for jitter and ids of the tool */

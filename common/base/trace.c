@@ -28,16 +28,6 @@ static bool hex_read(const char *text, size_t size, uint8_t *ret_bytes)
     return true;
 }
 
-static char *hex_write(const uint8_t *bytes, size_t size, char *at)
-{
-    static const char DIGITS[] = "0123456789abcdef";
-    for (size_t i = 0; i < size; i++) {
-        *at++ = DIGITS[bytes[i] >> 4];
-        *at++ = DIGITS[bytes[i] & 15];
-    }
-    return at;
-}
-
 static bool is_zero(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -68,14 +58,19 @@ bool mg_trace_parse(struct mg_slice text, struct mg_trace *ret_trace)
 void mg_trace_write(const struct mg_trace *trace, char ret_text[MG_TRACEPARENT_SIZE])
 {
     const uint8_t version = 0, flags = (uint8_t)trace->flags;
-    char *at = hex_write(&version, 1, ret_text);
+    char *at = mg_hex_write(&version, 1, ret_text);
     *at++ = '-';
-    at = hex_write(trace->trace_id, MG_TRACE_ID_SIZE, at);
+    at = mg_hex_write(trace->trace_id, MG_TRACE_ID_SIZE, at);
     *at++ = '-';
-    at = hex_write(trace->parent_id, MG_SPAN_ID_SIZE, at);
+    at = mg_hex_write(trace->parent_id, MG_SPAN_ID_SIZE, at);
     *at++ = '-';
-    at = hex_write(&flags, 1, at);
+    at = mg_hex_write(&flags, 1, at);
     *at = '\0';
+}
+
+bool mg_trace_has_parent(const struct mg_trace *trace)
+{
+    return !is_zero(trace->parent_id, MG_SPAN_ID_SIZE);
 }
 
 void mg_trace_of_order(const char *order_id, struct mg_trace *ret_trace)

@@ -32,6 +32,8 @@ struct mg_trace {
 bool mg_trace_parse(struct mg_slice traceparent, struct mg_trace *ret_trace);
 void mg_trace_write(const struct mg_trace *trace, char ret_text[MG_TRACEPARENT_SIZE]); /* version 00 */
 
+bool mg_trace_has_parent(const struct mg_trace *trace);
+
 /* The trace of an order whose client began none: without a parent, not sampled. */
 void mg_trace_of_order(const char *order_id, struct mg_trace *ret_trace);
 

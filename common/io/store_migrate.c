@@ -185,8 +185,7 @@ static enum mg_class read_file(const char *path, struct migration *migration, st
         migration->text[len] = '\0';
         uint8_t digest[MG_SHA256_SIZE];
         mg_sha256((struct mg_slice){migration->text, len}, digest);
-        for (int i = 0; i < MG_SHA256_SIZE; i++)
-            snprintf(migration->sha256 + 2 * i, 3, "%02x", digest[i]);
+        *mg_hex_write(digest, MG_SHA256_SIZE, migration->sha256) = '\0';
     }
     (void)fclose(file); /* only read: nothing can be lost */
     return class;

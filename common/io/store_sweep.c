@@ -19,8 +19,8 @@
  * it. */
 #define OWED_REST "interval '1 second'"
 /* What could not be told for long is asked for more seldom: each time a sixteenth of its age later, a minute
- * at most, so that what an outage held up is told within a minute of its end. A client that is gone for good
- * owes nobody its queue. */
+ * at most, so that what an outage held up is told within a minute of its end, and clients that are gone for
+ * good do not fill the sweeps. */
 #define OWED_PATIENCE(now) "least((" now " - e.at) / 16, interval '60 seconds')"
 
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/id.h"
 #include "wire/json.h"
 #include "wire/json_write.h"
 
@@ -12,13 +13,11 @@
 static const struct mg_json_limits ANSWER_LIMITS = {
     .max_bytes = 64 * 1024, .max_depth = 32, .max_members = 1000};
 
-static void put_hex(struct mg_json_out *out, const char *name, const uint8_t *bytes, size_t size)
+static void put_id(struct mg_json_out *out, const char *name, const uint8_t *bytes, size_t size)
 {
-    mg_json_put_name(out, name);
-    mg_buf_append_text(out->buf, "\"");
-    for (size_t i = 0; i < size; i++)
-        mg_buf_printf(out->buf, "%02x", bytes[i]);
-    mg_buf_append_text(out->buf, "\"");
+    char text[2 * MG_TRACE_ID_SIZE + 1];
+    *mg_hex_write(bytes, size, text) = '\0';
+    mg_json_put_text(out, name, text);
 }
 
 static void put_number(struct mg_json_out *out, const char *name, int64_t number)
@@ -68,21 +67,14 @@ void mg_otlp_write_head(const char *service, const char *instance, struct mg_buf
     mg_buf_append_text(ret_head, ",\"spans\":[");
 }
 
-static bool has_parent(const struct mg_trace *trace)
-{
-    uint8_t any = 0;
-    for (int i = 0; i < MG_SPAN_ID_SIZE; i++)
-        any |= trace->parent_id[i];
-    return any != 0;
-}
-
 void mg_otlp_write_span(const struct mg_span *span, struct mg_buf *ret_span)
 {
     struct mg_json_out out;
     mg_json_begin(&out, ret_span);
-    put_hex(&out, "traceId", span->trace.trace_id, MG_TRACE_ID_SIZE);
-    put_hex(&out, "spanId", span->id, MG_SPAN_ID_SIZE);
-    if (has_parent(&span->trace)) put_hex(&out, "parentSpanId", span->trace.parent_id, MG_SPAN_ID_SIZE);
+    put_id(&out, "traceId", span->trace.trace_id, MG_TRACE_ID_SIZE);
+    put_id(&out, "spanId", span->id, MG_SPAN_ID_SIZE);
+    if (mg_trace_has_parent(&span->trace))
+        put_id(&out, "parentSpanId", span->trace.parent_id, MG_SPAN_ID_SIZE);
     mg_json_put_integer(&out, "flags", span->trace.flags);
     mg_json_put_text(&out, "name", span->name);
     mg_json_put_integer(&out, "kind", span->kind);

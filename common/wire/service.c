@@ -81,15 +81,13 @@ static const char *url_fault(const char *text, enum mg_class class, const struct
 static void read_url(const struct mg_json_object *object, struct mg_service *service)
 {
     char *text = mg_service_read_text(object, "url", MG_REQUIRED);
-    struct mg_http_url url = {.is_plaintext = false};
-    enum mg_class class = text != NULL ? mg_http_url_parse(text, &url) : MG_OK;
+    enum mg_class class = text != NULL ? mg_http_url_parse(text, &service->endpoint) : MG_OK;
 
     if (class == MG_TRANSIENT) {
         mg_json_member_fault(object, MG_TRANSIENT, "url", "could not be read: no memory");
     } else if (text != NULL) {
-        const char *wrong = url_fault(text, class, &url);
+        const char *wrong = url_fault(text, class, &service->endpoint);
         if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
-        service->is_plaintext = url.is_plaintext;
     }
     size_t len = text != NULL ? strlen(text) : 0;
     while (len > 0 && text[len - 1] == '/')

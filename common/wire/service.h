@@ -6,6 +6,7 @@
 #define MG_WIRE_SERVICE_H
 
 #include "core/model.h"
+#include "wire/http_url.h"
 #include "wire/json.h"
 #include "wire/workflow.h"
 
@@ -21,8 +22,8 @@ struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
 
 struct mg_service {
     char name[MG_NAME_MAX + 1];
-    char *url;         /* base, no trailing slash, no query, no user */
-    bool is_plaintext; /* http to a host that is not loopback: the network could read and change it */
+    char *url;                                  /* base, no trailing slash, no query, no user */
+    struct mg_http_url endpoint;                /* the same, read */
     char *headers[MG_SERVICE_HEADERS_MAX + 1];  /* "Name: value" */
     char *header_files[MG_SERVICE_HEADERS_MAX]; /* of each: whence its value came; NULL: it was given */
     char *ca_file, *client_cert_file, *client_key_file;

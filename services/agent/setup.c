@@ -82,7 +82,7 @@ static enum mg_class service_check(const struct mg_service *service, bool is_pla
                                    struct mg_err *err)
 {
     char warning[MG_TLS_WARNING_SIZE];
-    if (service->is_plaintext && !is_plaintext_allowed) {
+    if (service->endpoint.is_plaintext && !is_plaintext_allowed) {
         return mg_err_set(err, MG_BAD_INPUT,
                           "/url: %s would send orders in plaintext over a network; write https://, or give "
                           "--allow-plaintext on a private network",

@@ -11,7 +11,6 @@
 
 #include "agent.h"
 #include "base/clock.h"
-#include "wire/http_url.h"
 
 void mg_try_trace_begin(struct mg_job *job)
 {
@@ -43,11 +42,11 @@ const char *mg_try_traceparent(const struct mg_job *job)
 }
 
 /* OpenTelemetry's names for an HTTP client's span. */
-static void put_call(struct mg_span *span, const char *method, const struct mg_http_url *url, int status)
+static void put_call(struct mg_span *span, const char *method, const struct mg_http_url *endpoint, int status)
 {
     mg_span_put_text(span, "http.request.method", method);
-    mg_span_put_text(span, "server.address", url->host);
-    mg_span_put_number(span, "server.port", url->port);
+    mg_span_put_text(span, "server.address", endpoint->host);
+    mg_span_put_number(span, "server.port", endpoint->port);
     if (status != 0) {
         mg_span_put_number(span, "http.response.status_code", status);
     }
@@ -71,14 +70,10 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     struct mg_try_trace *try = &job->trace;
     const struct mg_request *request = &job->request;
     const struct mg_span_sink *spans = job->lane->agent->options->spans;
-    struct mg_http_url url;
     if (!try->is_told) {
         return;
     }
     try->is_told = false;
-    if (mg_http_url_parse(job->lane->service->url, &url) != MG_OK) { /* no memory: it was good at the start */
-        return;
-    }
     char method[16];
     snprintf(method, sizeof method, "%.*s", (int)request->method.len, request->method.data);
     struct mg_span span = {.trace = try->trace, .name = method, .kind = MG_SPAN_CLIENT};
@@ -91,7 +86,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     mg_span_put_text(&span, "makegood.kind", mg_kind_name(request->kind));
     mg_span_put_number(&span, "makegood.attempt", request->attempt);
     mg_span_put_number(&span, "makegood.try", job->try_count);
-    put_call(&span, method, &url, status);
+    put_call(&span, method, &job->lane->service->endpoint, status);
     put_verdict(&span, verdict);
     spans->take(spans->arg, &span);
 }

@@ -175,12 +175,8 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
         return (struct mg_slice){NULL, 0};
     }
     mg_sha256(mg_buf_slice(&batch->scratch), digest);
-    static const char HEX[] = "0123456789abcdef";
     char text[] = "submit:0123456789abcdef0123456789abcdef";
-    for (int i = 0; i < 16; i++) {
-        text[7 + 2 * i] = HEX[digest[i] >> 4];
-        text[8 + 2 * i] = HEX[digest[i] & 15];
-    }
+    mg_hex_write(digest, 16, strchr(text, ':') + 1);
     return mg_arena_copy(batch->arena, mg_slice_of(text));
 }
 

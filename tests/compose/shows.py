@@ -30,6 +30,7 @@ ORDERS = 500
 ORDERS_UNDER_FAULTS = 250  # with each victim
 ORDERS_OVER_TLS = 100
 ORDERS_OF_ONES_OWN = 50
+ORDERS_WATCHED = 20       # so that each metric of orders has a value
 CALLS, CAUSES = "makegood_agent_calls_total", "makegood_batch_causes_sum"
 SLOW = {"inventory": "slow:500", "payment": "slow:500", "carrier": "slow:2500"}
 OPEN_AT_LEAST = 0.25      # of the orders, when something is done to them
@@ -319,8 +320,9 @@ def observability(show):
     system = show.system
     system.up("--scale", "agent-inventory=2")
     system.compose("--profile", "observability", "up", "-d", "prometheus", "grafana")
-    system.wait_healthy(["prometheus"])
+    system.wait_healthy([*PARTS, "prometheus"])
     (prometheus,) = system.containers("prometheus")
+    some_orders(show, ORDERS_WATCHED)  # a process counts by service and workflow from its first order of them on
 
     def query(expression):
         done = system.execute(prometheus, "promtool", "query", "instant", "-o", "json", "http://127.0.0.1:9090", expression, check=False)
@@ -332,9 +334,8 @@ def observability(show):
     system.execute(prometheus, "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
     text = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "deploy" / "observability").rglob("*") if path.is_file())
     names = sorted(set(re.findall(r"\bmakegood_\w+", text)) - {"makegood_metrics_overflow_total", "makegood_orders"})  # no orders are open
-    missing = [name for name in names + ["rabbitmq_alarms_memory_used_watermark"] if not query(name)]
-    if missing:
-        raise processes.Failure(f"Prometheus has no series of {', '.join(missing)}")
+    for name in [*names, "rabbitmq_alarms_memory_used_watermark"]:
+        processes.wait_until(lambda: query(name), f"Prometheus has a series of {name}", 60)
     if query('ALERTS{alertstate="firing", severity="critical"}'):
         raise processes.Failure(f"alerts are firing: {query('ALERTS')}")
     (grafana,) = system.containers("grafana")

@@ -4,48 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../span_recorder.h"
 #include "flow.h"
 
 #define TRACE     "0af7651916cd43dd8448eb211c80319c"
 #define ATTEMPT   "b7ad6b7169203331"
 #define UNSAMPLED "00-" TRACE "-" ATTEMPT "-00"
-#define SPANS_MAX 16
 
-static struct told {
-    struct mg_span span;
-    char trace[2 * MG_TRACE_ID_SIZE + 1], id[2 * MG_SPAN_ID_SIZE + 1], parent[2 * MG_SPAN_ID_SIZE + 1];
-    char text[1024]; /* " name=value" of each attribute */
-} told[SPANS_MAX];
-static int told_count;
-
-static void hex(const uint8_t *bytes, size_t size, char *ret_text)
-{
-    for (size_t i = 0; i < size; i++)
-        snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
-}
-
-static void take(void *arg, const struct mg_span *span)
-{
-    (void)arg;
-    ck_assert_int_lt(told_count, SPANS_MAX);
-    struct told *one = &told[told_count++];
-    memset(one, 0, sizeof *one);
-    one->span = *span;
-    hex(span->trace.trace_id, MG_TRACE_ID_SIZE, one->trace);
-    hex(span->id, MG_SPAN_ID_SIZE, one->id);
-    hex(span->trace.parent_id, MG_SPAN_ID_SIZE, one->parent);
-    ck_assert_str_eq(span->name, "POST");
-    for (int i = 0; i < span->attribute_count; i++) {
-        const struct mg_span_attribute *attribute = &span->attributes[i];
-        char number[32];
-        snprintf(number, sizeof number, "%lld", (long long)attribute->number);
-        size_t len = strlen(one->text);
-        snprintf(one->text + len, sizeof one->text - len, " %s=%s", attribute->name,
-                 attribute->text != NULL ? attribute->text : number);
-    }
-}
-
-static const struct mg_span_sink sink = {.take = take};
+static const struct mg_span_sink sink = {.take = span_keep};
 
 static void set_up(void)
 {
@@ -69,11 +35,6 @@ static const char *sent(int call)
     return text;
 }
 
-static bool has(int index, const char *words)
-{
-    return strstr(told[index].text, words) != NULL;
-}
-
 /* Catches: a call that is in no tree, or that the service's own spans are not under. */
 START_TEST(a_call_is_told_under_its_attempt)
 {
@@ -84,18 +45,21 @@ START_TEST(a_call_is_told_under_its_attempt)
     ck_assert_int_eq(told_count, 0);
     flow_answer_status(0, 200, "{\"secret\":\"of the answer\"}");
     ck_assert_int_eq(told_count, 1);
+    ck_assert_str_eq(told[0].name, "POST");
     ck_assert_str_eq(told[0].trace, TRACE);
     ck_assert_str_eq(told[0].id, "fc442c928b42f455");
     ck_assert_str_eq(told[0].parent, ATTEMPT);
     ck_assert_int_eq(told[0].span.kind, MG_SPAN_CLIENT);
     ck_assert_int_ge(told[0].span.end_us, told[0].span.begin_us);
     ck_assert(!told[0].span.is_error);
-    ck_assert(has(0, " makegood.order_id=o1") && has(0, " makegood.step=charge") &&
-              has(0, " makegood.try=1"));
-    ck_assert(has(0, " http.request.method=POST") && has(0, " http.response.status_code=200"));
-    ck_assert(has(0, " server.address=127.0.0.1") && has(0, " server.port=1"));
-    ck_assert(has(0, " makegood.outcome=done") && has(0, " makegood.executed=yes"));
-    ck_assert(!has(0, "secret") && !has(0, "/charges") && !has(0, "14.00"));
+    ck_assert(span_has(&told[0], " makegood.order_id=o1") && span_has(&told[0], " makegood.step=charge") &&
+              span_has(&told[0], " makegood.try=1"));
+    ck_assert(span_has(&told[0], " http.request.method=POST") &&
+              span_has(&told[0], " http.response.status_code=200"));
+    ck_assert(span_has(&told[0], " server.address=127.0.0.1") && span_has(&told[0], " server.port=1"));
+    ck_assert(span_has(&told[0], " makegood.outcome=done") && span_has(&told[0], " makegood.executed=yes"));
+    ck_assert(!span_has(&told[0], "secret") && !span_has(&told[0], "/charges") &&
+              !span_has(&told[0], "14.00"));
     fakes_confirm(MG_PUBLISH_CONFIRMED);
 }
 END_TEST
@@ -116,9 +80,11 @@ START_TEST(each_try_is_a_span_of_its_own)
     ck_assert_str_ne(told[0].id, told[1].id);
     ck_assert_str_eq(told[0].parent, told[1].parent);
     ck_assert(told[0].span.is_error && told[1].span.is_error);
-    ck_assert(has(0, " http.response.status_code=503") && has(0, " error.type=http_503"));
-    ck_assert(has(0, " makegood.executed=maybe"));
-    ck_assert(!has(1, " http.response.status_code") && has(1, " makegood.executed=no")); /* of this try */
+    ck_assert(span_has(&told[0], " http.response.status_code=503") &&
+              span_has(&told[0], " error.type=http_503"));
+    ck_assert(span_has(&told[0], " makegood.executed=maybe"));
+    ck_assert(!span_has(&told[1], " http.response.status_code") &&
+              span_has(&told[1], " makegood.executed=no")); /* of this try */
     flow_wait_replies(1);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
 }
@@ -163,7 +129,7 @@ START_TEST(a_call_that_is_given_up_is_told)
     mg_agent_finish(&flow_agent);
     ck_assert(fakes.calls[0].is_cancelled);
     ck_assert_int_eq(told_count, 1);
-    ck_assert(has(0, " error.type=cancelled") && told[0].span.is_error);
+    ck_assert(span_has(&told[0], " error.type=cancelled") && told[0].span.is_error);
 }
 END_TEST
 
