@@ -136,6 +136,8 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
 
 /* How long the running attempt of a step has been under way; -1: none is. Before it is decided. */
 int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step);
+/* It has been decided that this ended the attempt that took so long. */
+void mg_item_note_attempt(struct mg_item *item, int step, enum mg_kind kind, int64_t attempt_ms);
 void mg_fold_measure(const struct mg_fold *fold); /* it is stored, and its messages have not gone out */
 void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item); /* it is stored */
 

@@ -166,6 +166,29 @@ static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item
     return verdict;
 }
 
+/* That nobody answered is the step's last failure, in the place of what an earlier attempt left; it must
+ * stand before the decision, since alerts are made of it. */
+static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *item,
+                                     const struct mg_cause *cause, struct mg_story story)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_step_record *record = &fold->record->steps[cause->step];
+    struct mg_slice error_code = record->error_code, error_text = record->error_text;
+    enum mg_kind kind = fold->record->order.steps[cause->step].kind;
+    int64_t attempt_ms = mg_attempt_ms(batch, fold, cause->step);
+    record->error_code = mg_slice_of(mg_reason_name(MG_REASON_EXPIRED));
+    record->error_text = mg_slice_of(mg_reason_text(MG_REASON_EXPIRED));
+    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
+    if (verdict == MG_GO) {
+        fold->touched |= UINT64_C(1) << cause->step;
+        mg_item_note_attempt(item, cause->step, kind, attempt_ms);
+    } else {
+        record->error_code = error_code;
+        record->error_text = error_text;
+    }
+    return verdict;
+}
+
 static void command_apply(struct mg_batch *batch, struct mg_item *item, int step)
 {
     const struct mg_command *command = item->command;
@@ -179,9 +202,6 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     if (command->reason[0] != '\0') {
         story.reason = mg_slice_of(command->reason);
     }
-    int64_t attempt_ms =
-        command->kind == MG_CAUSE_OVERDUE && step >= 0 ? mg_attempt_ms(batch, item->fold, step) : -1;
-    item->attempt_kind = step >= 0 ? item->fold->record->order.steps[step].kind : MG_KIND_DO;
     enum mg_verdict verdict;
     if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
         struct mg_err err;
@@ -191,12 +211,10 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
             return;
         }
         verdict = resume_apply(batch, item, &cause, story, repaired);
+    } else if (command->kind == MG_CAUSE_OVERDUE && step >= 0) {
+        verdict = overdue_apply(batch, item, &cause, story);
     } else {
         verdict = mg_fold_cause(batch, item, &cause, story);
-    }
-    if (verdict == MG_GO && attempt_ms >= 0) {
-        item->service = item->fold->workflow->gates[step];
-        item->attempt_ms = attempt_ms;
     }
     bool is_done = verdict == MG_GO || verdict == MG_DUPLICATE;
     result_add(batch, item, is_done ? MG_COMMAND_DONE : MG_COMMAND_CONFLICT, item->why);

@@ -254,8 +254,8 @@ static const struct mg_failure *alert_failure(struct mg_batch *batch, const stru
     if (failure->error_code.data == NULL) {
         failure->error_code = mg_slice_of(mg_reason_name(reason));
     }
-    (void)mg_signature_write(failure->error_code, text, signature);
-    failure->signature = mg_arena_copy(batch->arena, mg_slice_of(signature));
+    size_t len = mg_signature_write(failure->error_code, text, signature);
+    failure->signature = mg_arena_copy(batch->arena, (struct mg_slice){signature, len});
     return failure->signature.data != NULL ? failure : NULL;
 }
 

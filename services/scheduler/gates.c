@@ -24,9 +24,10 @@
 #define MG_GATE_LOOK_MS 10
 /* What can become of a queue at rest is that its consumers leave or that it is deleted. */
 #define MG_GATE_REST_MS 1000
-/* So long one's own word that the alert is closed holds: another process may have opened it since, and died.
- */
-#define MG_GATE_CLOSED_TICKS (30000 / MG_TICK_MS)
+/* So long one's own word of the alert holds: another process may have opened it since, and died, or closed
+ * it. */
+#define MG_GATE_ALERT_MS    30000
+#define MG_GATE_ALERT_TICKS (MG_GATE_ALERT_MS / MG_TICK_MS)
 /* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
  * would be parked. */
 #define MG_GATE_BEGUN_SHARE 4
@@ -99,13 +100,22 @@ static bool is_at_rest(const struct mg_gate_queue *queue)
 void mg_gates_look(struct mg_scheduler *scheduler)
 {
     for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
-        if (gate->alert == MG_GATE_ALERT_CLOSED && ++gate->closed_for_ticks >= MG_GATE_CLOSED_TICKS) {
+        if (gate->alert != MG_GATE_ALERT_UNSURE && ++gate->alert_for_ticks >= MG_GATE_ALERT_TICKS) {
             gate->alert = MG_GATE_ALERT_UNSURE;
         }
         for (int i = 0; i < 2; i++) {
             if (!is_at_rest(&gate->queues[i])) {
                 mg_broker_look(scheduler->broker, gate->queues[i].name);
             }
+        }
+    }
+}
+
+void mg_gates_unseen(struct mg_scheduler *scheduler)
+{
+    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+        for (int i = 0; i < 2; i++) {
+            mg_queue_metrics_silence(&gate->queues[i].metrics);
         }
     }
 }
@@ -181,8 +191,8 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 }
 
 /* The alert per service: opened when a queue of it is gone or a request is not taken, closed when the queue
- * is back or a request is taken. Whether another process has left it open, which has died since, nobody
- * knows: so it is closed now and then, to be sure. */
+ * is back or a request is taken. Whether another process has left it open, which has died since, or has
+ * closed it, nobody knows: so it is said again now and then, to be sure. */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived)
 {
     if (gate == NULL) {
@@ -190,11 +200,12 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
     }
     if (has_arrived && !has_missing_queue(gate) && gate->alert != MG_GATE_ALERT_CLOSED) {
         gate->alert = MG_GATE_ALERT_CLOSED;
-        gate->closed_for_ticks = 0;
+        gate->alert_for_ticks = 0;
         mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, "requests are taken again",
                        true, gate);
     } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
         gate->alert = MG_GATE_ALERT_OPEN;
+        gate->alert_for_ticks = 0;
         char text[256];
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
         mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false, gate);
@@ -203,7 +214,10 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
 
 void mg_gate_arrived(struct mg_gate *gate, const char *queue)
 {
-    for (int i = 0; gate != NULL && i < 2; i++) {
+    if (gate == NULL) {
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
         gate->queues[i].arrived += strcmp(gate->queues[i].name, queue) == 0 ? 1 : 0;
     }
 }

@@ -163,6 +163,13 @@ void mg_inbox_watch(struct mg_scheduler *scheduler)
     }
 }
 
+void mg_inbox_unseen(struct mg_scheduler *scheduler)
+{
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        mg_queue_metrics_silence(&scheduler->queues[i].metrics);
+    }
+}
+
 struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct mg_work *origin)
 {
     struct mg_work *work = work_create(scheduler, MG_LANE_INTERNAL);

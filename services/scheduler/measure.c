@@ -19,6 +19,13 @@ int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, 
     return passed_ms > 0 ? passed_ms : 0; /* clocks of two servers, around a failover */
 }
 
+void mg_item_note_attempt(struct mg_item *item, int step, enum mg_kind kind, int64_t attempt_ms)
+{
+    item->service = item->fold->workflow->gates[step];
+    item->attempt_ms = attempt_ms;
+    item->attempt_kind = kind;
+}
+
 void mg_fold_measure(const struct mg_fold *fold)
 {
     for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {

@@ -210,6 +210,11 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
     scheduler->is_broker_up = is_up;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
+    if (!is_up) { /* of what several processes say of a queue the least counts: an old word would hide theirs
+                   */
+        mg_inbox_unseen(scheduler);
+        mg_gates_unseen(scheduler);
+    }
     mg_outbox_pump(scheduler);
     mg_scheduler_wake(scheduler);
 }

@@ -172,7 +172,7 @@ struct mg_gate {
     enum mg_reason reported;        /* what agents say of the service */
     struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
-    int closed_for_ticks; /* since this process saw to that */
+    int alert_for_ticks; /* since this process saw to that */
 };
 
 struct mg_workflow_entry {
@@ -336,6 +336,7 @@ void mg_workflow_metrics_init(struct mg_workflow_entry *entry, struct mg_metrics
 void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery);
 /* How full the queues are from which it comes; only for what is told of them. */
 void mg_inbox_watch(struct mg_scheduler *scheduler);
+void mg_inbox_unseen(struct mg_scheduler *scheduler); /* what was seen of the queues is of long ago */
 /* Deliveries of a lane that may be here unacked. */
 uint16_t mg_inbox_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane);
 /* At most `max` pieces of work in the order of the law: what is going on before what begins. */
@@ -408,6 +409,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
  */
 void mg_gate_take(struct mg_gate *gate, bool is_high);
 void mg_gates_look(struct mg_scheduler *scheduler); /* at queues that are in use; at each tick */
+void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_inbox_unseen */
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all that new orders may give it */

@@ -83,9 +83,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     }
     if (mg_fold_cause(batch, item, &cause, story) == MG_GO) {
         fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
-        item->service = fold->workflow->gates[step];
-        item->attempt_ms = attempt_ms;
-        item->attempt_kind = reply->kind;
+        mg_item_note_attempt(item, step, reply->kind, attempt_ms);
     } else {
         record->result = result;
         record->error_code = error_code;

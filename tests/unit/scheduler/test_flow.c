@@ -479,6 +479,37 @@ START_TEST(a_reply_that_an_operator_paused_the_service_counts_nothing)
 }
 END_TEST
 
+/* Would catch: failures counted under what an earlier attempt was told, though nobody answered the last. */
+START_TEST(the_last_failure_of_a_step_is_its_latest)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "transient",
+                                      .executed = "no",
+                                      .error_code = "http_503"});
+    stage_settle();
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503"));
+    fake_store.ahead_ms = 6000;
+    stage_command("c1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    stage_command("c2", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
+                  NULL);
+    stage_settle();
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503")); /* not yet due */
+    fake_store.ahead_ms = 20000;
+    stage_command("c3", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
+                  NULL);
+    stage_settle();
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "expired"));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_text,
+                          "the attempt's complete-by passed without a reply"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler flow");
@@ -498,6 +529,7 @@ int main(void)
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
     tcase_add_test(flow, a_refused_copy_of_a_request_does_not_end_the_other);
     tcase_add_test(flow, a_reply_that_an_operator_paused_the_service_counts_nothing);
+    tcase_add_test(flow, the_last_failure_of_a_step_is_its_latest);
     tcase_add_test(flow, a_poisoned_order_is_set_aside_and_its_neighbours_go_on);
     tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
     tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);

@@ -136,6 +136,21 @@ START_TEST(its_queues_are_told_of)
 }
 END_TEST
 
+/* Would catch: one process that lost the broker, whose last word hides how old messages get elsewhere. */
+START_TEST(without_a_broker_it_says_nothing_of_queues)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    fake_broker_seen();
+    ck_assert(shows("makegood_queue_messages{queue=\"orders.intake\"}"));
+    fake_broker.options.on_state(fake_broker.options.arg, false, "gone");
+    ck_assert(!shows("makegood_queue_messages{") && !shows("makegood_queue_oldest_age_seconds{"));
+    fake_broker.options.on_state(fake_broker.options.arg, true, NULL);
+    fake_broker_seen();
+    ck_assert(shows("makegood_queue_messages{queue=\"agent.payment.requests\"}"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler measure");
@@ -147,6 +162,7 @@ int main(void)
     tcase_add_test(tests, what_is_decided_again_counts_once);
     tcase_add_test(tests, a_request_that_goes_out_again_is_one_attempt);
     tcase_add_test(tests, its_queues_are_told_of);
+    tcase_add_test(tests, without_a_broker_it_says_nothing_of_queues);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

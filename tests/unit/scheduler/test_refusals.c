@@ -275,6 +275,26 @@ START_TEST(what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits)
 }
 END_TEST
 
+/* Would catch: an alert that stays closed, because another process closed it and this one has said it before.
+ */
+START_TEST(an_alert_that_another_process_closed_is_opened_again)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    stage_submit("o1", false);
+    stage_submit("o2", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, 1);
+    for (int ticks = 0; ticks < 40000 / MG_TICK_MS; ticks++) {
+        fake_loop_advance(MG_TICK_MS);
+    }
+    stage_submit("o3", false);
+    stage_submit("o4", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler refusals");
@@ -291,6 +311,7 @@ int main(void)
     tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
     tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);
+    tcase_add_test(refusals, an_alert_that_another_process_closed_is_opened_again);
     suite_add_tcase(suite, refusals);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
