@@ -25,6 +25,7 @@ enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct process {
     struct mg_process shared; /* first: the service's callbacks hand it back */
+    char program[64];
     const struct mg_process_service *service;
     struct mg_option options[OPTIONS_MAX];
     struct mg_config *config;
@@ -228,12 +229,10 @@ static void on_hangup(void *arg)
 static enum mg_class spans_open(struct process *process, struct mg_err *err)
 {
     struct mg_process *shared = &process->shared;
-    char name[64];
     if (!wants_spans(process)) return MG_OK;
-    (void)snprintf(name, sizeof name, "makegood-%s", process->service->name);
     const struct mg_tracer_options options = tracer_options(process);
-    enum mg_class class = mg_tracer_create(shared->loop, &options, name, process->instance, shared->metrics,
-                                           &process->tracer, err);
+    enum mg_class class = mg_tracer_create(shared->loop, &options, process->program, process->instance,
+                                           shared->metrics, &process->tracer, err);
     process->spans = (struct mg_span_sink){.take = mg_tracer_take, .arg = process->tracer};
     if (class == MG_OK) shared->spans = &process->spans;
     return class;
@@ -309,17 +308,17 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
     struct process process = {.service = service};
     enum mg_config_action action = MG_CONFIG_RUN;
     enum mg_log_level level = MG_LOG_INFO;
-    char name[64], hardening[MG_HARDENING_SIZE];
+    char hardening[MG_HARDENING_SIZE];
     struct mg_err err;
     mg_harden(hardening);
     options_make(&process);
-    (void)snprintf(name, sizeof name, "makegood-%s", service->name);
-    const struct mg_program program = {name, service->summary, service->usage, process.options,
+    (void)snprintf(process.program, sizeof process.program, "makegood-%s", service->name);
+    const struct mg_program program = {process.program, service->summary, service->usage, process.options,
                                        service->manual};
     enum mg_class class = mg_config_load(&program, argc, argv, &process.config, &action, NULL, &err);
     if (class == MG_OK && action != MG_CONFIG_EXIT) class = options_check(&process, &level, &err);
     if (class != MG_OK) {
-        (void)fprintf(stderr, "%s: %s\n", name, err.text);
+        (void)fprintf(stderr, "%s: %s\n", process.program, err.text);
         process.exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
     } else if (action == MG_CONFIG_CHECK) {
         (void)puts("configuration is good");

@@ -32,7 +32,8 @@ static const char *url_fault(const char *text, enum mg_class class, const struct
 {
     if (class != MG_OK || !url->is_http || !url->has_host)
         return "not a URL of a collector; write \"http://127.0.0.1:4318\" or \"https://host/v1/traces\"";
-    if (strpbrk(text, "?#") != NULL || strlen(text) > URL_MAX) return "it has a query, or is too long";
+    if (strpbrk(text, "?#") != NULL) return "no query and no fragment in the URL";
+    if (strlen(text) > URL_MAX) return "longer than 2048 bytes";
     return url->has_user ? "no user or password in the URL: it would show in logs" : NULL;
 }
 

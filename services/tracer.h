@@ -1,5 +1,5 @@
 /*
- * Whence a process's spans go to a collector. Without a URL there is no tracer, and nothing is made, derived
+ * The way of a process's spans to a collector. Without a URL there is no tracer, and nothing is made, derived
  * or kept for it. No order ever waits for a span, and none fails for one.
  */
 #ifndef MG_TRACER_H

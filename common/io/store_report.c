@@ -163,7 +163,8 @@ static const struct {
         " LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
     [MG_REPORT_FAILURES_LOOKED_AT] = {{
         "report_failures_looked_at",
-        "SELECT count(*) AS looked_at, count(*) = " FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest"
+        "SELECT count(*) AS looked_at, count(*) = " FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest,"
+        " ($3::text = '' OR " BEHIND("alert_id", "$3") " IS NOT NULL) AS is_known"
         " FROM (" FAILURES("$1", "$2", "$3") ") f"}, 3},
     [MG_REPORT_ORDER] = {{
         "report_order",

@@ -45,15 +45,14 @@ static enum exit_code verb_alert_ack(struct cli *cli)
     struct acking acking = {.is_over = false};
     const char *word = cli->words.items[0];
     char *end = NULL;
-    char by[256];
+    char name[101], by[256];
     errno = 0;
     long long alert_id = strtoll(word, &end, 10);
     if (errno != 0 || *end != '\0' || alert_id <= 0) {
         return cli_fail(EXIT_USAGE, "%s: expected an alert's number, as alert list shows it", word);
     }
-    const char *name =
-        cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
-    (void)snprintf(by, sizeof(by), "%.100s: %.140s", name != NULL ? name : "operator", cli->options.reason);
+    cli_by(cli, name, sizeof(name));
+    (void)snprintf(by, sizeof(by), "%s: %.140s", name, cli->options.reason);
     mg_utf8_mend(by); /* where it was cut; the database takes nothing else */
     enum exit_code code = cli_open_store(cli, false);
     if (code != EXIT_DONE) {

@@ -63,6 +63,10 @@ enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *
 void cli_close(struct cli *cli);
 /* One line on stderr, "makegood: …", and the code back: `return cli_fail(EXIT_ERROR, "could not …")`. */
 enum exit_code cli_fail(enum exit_code code, const char *format, ...) MG_PRINTF(2, 3);
+/* The same about what stands on standard output, which comes first. */
+void cli_note(const char *format, ...) MG_PRINTF(1, 2);
+/* Who acts: --by, or the user's name; cut after `size` - 1 bytes, never within a character. */
+void cli_by(const struct cli *cli, char *ret_text, size_t size);
 enum exit_code cli_fail_err(const struct mg_err *err);
 /* The whole file, or stdin for "-"; the caller frees *ret_text. */
 enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);

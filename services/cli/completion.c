@@ -46,12 +46,6 @@ static void quoted_print(const char *text, const char *quote, const char *specia
     }
 }
 
-/* The verb behind a noun, "" if the noun is one. */
-static const char *name_of(const struct verb *verb)
-{
-    return verb->verb != NULL ? verb->verb : "";
-}
-
 /* Of each noun the first verb; `index` begins with 0. NULL: there is none left. */
 static const struct verb *noun_next(int *index)
 {
@@ -83,11 +77,10 @@ static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const st
 {
     struct cli_options unused;
     struct mg_option options[OPTIONS_MAX];
-    char name[64] = "";
+    char name[VERB_NAME_SIZE] = "";
     (void)options_make(&unused, verb != NULL ? verb->extras : EXTRA_ANY, options);
     if (verb != NULL) {
-        (void)snprintf(name, sizeof(name), "%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
-                       name_of(verb));
+        (void)verb_name(verb, name);
     }
     const struct mg_program program = {"makegood", "", "", options, NULL};
     mg_config_walk_flags(&program, tell, name);
@@ -156,7 +149,7 @@ static const char BASH_MAIN[] =
 static void bash_print(void)
 {
     const struct verb *verb = NULL;
-    char value[VALUE_SIZE];
+    char value[VALUE_SIZE], name[VERB_NAME_SIZE];
     int index = 0;
     (void)fputs("# bash completion for makegood; printed by: makegood completion bash\n"
                 "# shellcheck shell=bash\n"
@@ -174,12 +167,11 @@ static void bash_print(void)
     }
     (void)fputs("  esac\n}\n_makegood_words() {\n  case $1 in\n", stdout);
     for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        (void)printf("  '%s%s%s') echo '%s' ;;\n", verb->noun, verb->verb != NULL ? " " : "", name_of(verb),
-                     value_write(verb->words[0] == '[' ? "VALUE" : verb->words, value));
+        (void)printf("  '%s') echo '%s' ;;\n", verb_name(verb, name), value_write(verb->words, value));
     }
     (void)fputs("  esac\n}\n_makegood_options() {\n  case $1 in\n", stdout);
     for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        (void)printf("  '%s%s%s') echo '", verb->noun, verb->verb != NULL ? " " : "", name_of(verb));
+        (void)printf("  '%s') echo '", verb_name(verb, name));
         flags_walk(verb, bash_flag);
         (void)fputs("' ;;\n", stdout);
     }
@@ -197,7 +189,9 @@ static void zsh_print_value(const char *name)
 {
     char value[VALUE_SIZE];
     (void)value_write(name, value);
-    (void)printf(":%s:", strchr(name, '|') == NULL ? name : "word");
+    (void)putchar(':');
+    quoted_print(strchr(name, '|') == NULL ? name : "word", ZSH_QUOTE, ":\\");
+    (void)putchar(':');
     if (strcmp(value, "FILE") == 0) {
         (void)fputs("_files", stdout);
     } else if (strcmp(value, "DIR") == 0) {
@@ -215,7 +209,8 @@ static void zsh_flag(void *arg, const struct mg_config_flag *flag)
     const char *names[] = {letter, flag->name};
     (void)arg;
     for (int i = flag->letter != 0 ? 0 : 1; i < 2; i++) {
-        (void)printf(" \\\n      '*%s%s[", i == 1 ? "--" : "", names[i]);
+        bool takes_value = i == 1 && flag->value_name != NULL; /* behind it, or joined to it by "=" */
+        (void)printf(" \\\n      '*%s%s%s[", i == 1 ? "--" : "", names[i], takes_value ? "=" : "");
         quoted_print(flag->help, ZSH_QUOTE, "[]\\");
         (void)fputs("]", stdout);
         if (flag->value_name != NULL) {
@@ -227,10 +222,11 @@ static void zsh_flag(void *arg, const struct mg_config_flag *flag)
 
 static void zsh_print_verb(const struct verb *verb)
 {
-    (void)printf("    '%s%s%s') _arguments", verb->noun, verb->verb != NULL ? " " : "", name_of(verb));
+    char name[VERB_NAME_SIZE];
+    (void)printf("    '%s') _arguments", verb_name(verb, name));
     if (verb->words[0] != '\0') {
         (void)fputs(" '*", stdout);
-        zsh_print_value(verb->words[0] == '[' ? "VALUE" : verb->words);
+        zsh_print_value(verb->words);
         (void)fputs("'", stdout);
     }
     flags_walk(verb, zsh_flag);
@@ -269,7 +265,7 @@ static void zsh_print(void)
         const struct verb *of_noun = NULL;
         for (int i = 0; (of_noun = verb_at(i)) != NULL; i++) {
             if (strcmp(of_noun->noun, verb->noun) == 0) {
-                (void)printf("      '%s:", name_of(of_noun));
+                (void)printf("      '%s:", of_noun->verb);
                 quoted_print(of_noun->summary, ZSH_QUOTE, ":\\");
                 (void)fputs("'\n", stdout);
             }
@@ -345,6 +341,7 @@ static void fish_flag(void *arg, const struct mg_config_flag *flag)
 static void fish_print(void)
 {
     const struct verb *verb = NULL;
+    char name[VERB_NAME_SIZE];
     int index = 0;
     (void)fputs("# fish completion for makegood; printed by: makegood completion fish\n"
                 "function __makegood_is # the words before the present one begin with these\n"
@@ -370,9 +367,8 @@ static void fish_print(void)
             (void)printf("complete -c makegood -n '__makegood_ends %s' -a %s", verb->noun, verb->verb);
             fish_print_help(verb->summary);
         }
-        if (verb->words[0] != '\0' && verb->words[0] != '[') {
-            (void)printf("complete -c makegood -n '__makegood_is %s%s%s'", verb->noun,
-                         verb->verb != NULL ? " " : "", name_of(verb));
+        if (verb->words[0] != '\0') {
+            (void)printf("complete -c makegood -n '__makegood_is %s'", verb_name(verb, name));
             fish_print_value(verb->words);
             (void)fputs("\n", stdout);
         }

@@ -1,4 +1,5 @@
 /* makegood: finds the verb, reads its options, runs it. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +22,17 @@ static bool is_version_meant(int argc, char **argv)
 static enum exit_code usage_check(const struct verb *verb, const struct cli *cli)
 {
     const char *output = cli->options.output;
-    const char *name = verb->verb != NULL ? verb->verb : "";
+    char name[VERB_NAME_SIZE], line[128];
     if (cli->words.count < verb->min_words || cli->words.count > verb->max_words) {
-        return cli_fail(EXIT_USAGE, "usage: makegood %s %s %s", verb->noun, name, verb->words);
+        verb_write(verb, line, sizeof(line));
+        return cli_fail(EXIT_USAGE, "usage: makegood %s", line);
     }
     if (strcmp(output, "table") != 0 && strcmp(output, "json") != 0) {
         return cli_fail(EXIT_USAGE, "--output %s: expected table or json", output);
     }
     if ((verb->extras & EXTRA_REASON) && (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
-        return cli_fail(EXIT_USAGE, "%s %s changes something: say why with --reason TEXT", verb->noun, name);
+        return cli_fail(EXIT_USAGE, "%s changes something: say why with --reason TEXT",
+                        verb_name(verb, name));
     }
     return EXIT_DONE;
 }
@@ -38,10 +41,9 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
 {
     struct cli cli = {.is_json = false};
     struct mg_option options[OPTIONS_MAX];
-    char name[64], usage[64];
+    char verb_text[VERB_NAME_SIZE], name[64], usage[64];
     (void)options_make(&cli.options, verb->extras, options);
-    (void)snprintf(name, sizeof(name), "makegood %s%s%s", verb->noun, verb->verb != NULL ? " " : "",
-                   verb->verb != NULL ? verb->verb : "");
+    (void)snprintf(name, sizeof(name), "makegood %s", verb_name(verb, verb_text));
     (void)snprintf(usage, sizeof(usage), "%s [options]", verb->words);
     const struct mg_program program = {name, verb->summary, usage, options, NULL};
     struct mg_config *config = NULL;
@@ -73,6 +75,9 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
                                 : cli_fail(EXIT_ERROR, "could not start: no memory or descriptors");
         if (cli.loop != NULL) {
             cli_close(&cli);
+        }
+        if (code == EXIT_DONE && (ferror(stdout) != 0 || fflush(stdout) != 0)) { /* half an answer is none */
+            code = cli_fail(EXIT_ERROR, "could not write all of the answer: %s", strerror(errno));
         }
     }
     mg_config_destroy(config);

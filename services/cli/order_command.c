@@ -88,13 +88,6 @@ static enum exit_code version_read(struct cli *cli, struct mg_command *command)
     return code;
 }
 
-static void by_write(const struct cli *cli, char by[MG_COMMAND_BY_MAX + 1])
-{
-    const char *name =
-        cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
-    (void)snprintf(by, MG_COMMAND_BY_MAX + 1, "%s", name != NULL ? name : "operator");
-}
-
 static enum exit_code result_print(const struct cli *cli, const struct mg_command_result *result)
 {
     static const enum exit_code codes[] = {[MG_COMMAND_DONE] = EXIT_DONE,
@@ -183,7 +176,7 @@ static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
     mg_uuid_random(command->command_id);
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
-    by_write(cli, command->by);
+    cli_by(cli, command->by, sizeof(command->by));
     if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP) {
         if (cli->options.step == NULL || cli->options.step[0] == '\0') {
             return cli_fail(EXIT_USAGE, "say which step with --step STEP");

@@ -3,7 +3,6 @@
  * the failures by their cause. Pages follow each other by --after, and whatever was not looked at is said, on
  * stderr, so that standard output is the list and nothing else.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,7 +10,8 @@
 #include "cli.h"
 #include "core/words.h"
 
-#define NUMBER_SIZE 24
+#define NUMBER_SIZE      24
+#define ALERT_DIGITS_MAX 18 /* of what the database counts alerts by */
 
 /* What is asked of the database, as text; "": nothing. */
 struct filter {
@@ -24,29 +24,48 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* The fraction and the zone that end a time; of the fraction milliseconds count. */
 static bool time_end_parse(const char *text, int64_t *ret_ms)
 {
     int64_t unit_ms = 100;
     *ret_ms = 0;
     if (*text == '.') {
-        for (text++; *text >= '0' && *text <= '9'; text++, unit_ms /= 10) {
+        text++;
+        if (!is_digit(*text)) {
+            return false;
+        }
+        for (; is_digit(*text); text++, unit_ms /= 10) {
             *ret_ms += (*text - '0') * unit_ms;
         }
     }
     return strcmp(text, "Z") == 0;
 }
 
+/* strptime takes February 31 and second 61; timegm makes other times of them. */
+static bool is_on_calendar(const struct tm *read)
+{
+    struct tm tm = *read;
+    (void)timegm(&tm);
+    return tm.tm_mday == read->tm_mday && tm.tm_hour == read->tm_hour && tm.tm_min == read->tm_min &&
+           tm.tm_sec == read->tm_sec;
+}
+
 /* "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
 static bool time_parse(const char *text, int64_t *ret_ms)
 {
-    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+    enum { DAY_ALONE = 2 };
+    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", [DAY_ALONE] = "%Y-%m-%d"};
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct tm tm = {0};
         int64_t ms = 0;
-        const char *end = strptime(text, formats[i], &tm);
-        if (end != NULL &&
-            (time_end_parse(end, &ms) || (*end == '\0' && strlen(text) == strlen("2026-01-31")))) {
+        const char *end = is_digit(text[0]) ? strptime(text, formats[i], &tm) : NULL;
+        bool is_day = i == DAY_ALONE;
+        if (end != NULL && (is_day ? *end == '\0' : time_end_parse(end, &ms)) && is_on_calendar(&tm)) {
             *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
             return true;
         }
@@ -91,20 +110,11 @@ static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
     return code == EXIT_DONE ? moment_read("until", options->until, ret->until) : code;
 }
 
-static void note(const char *text)
-{
-    (void)fflush(stdout); /* what it is about comes first */
-    (void)fprintf(stderr, "makegood: %s\n", text);
-}
-
 /* A full page may have more behind it: `key` of its last row says where to go on. */
 static void more_tell(const struct cli *cli, const struct table *table, const char *key)
 {
-    char text[256];
     if (table->row_count > 0 && table->row_count >= cli->options.limit) {
-        (void)snprintf(text, sizeof(text), "there may be more: the same with --after %s",
-                       table_cell(table, table->row_count - 1, key));
-        note(text);
+        cli_note("there may be more: the same with --after %s", table_cell(table, table->row_count - 1, key));
     }
 }
 
@@ -114,13 +124,15 @@ static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
     const char *const params[] = {filter->since, filter->until, filter->after};
     struct table looked = {0};
     enum exit_code code = table_read(cli, MG_REPORT_FAILURES_LOOKED_AT, params, 3, &looked);
+    if (code == EXIT_DONE && strcmp(table_cell(&looked, 0, "is_known"), "t") != 0) {
+        code = cli_fail(EXIT_NOT_FOUND,
+                        "--after %s: there is no such alert; name the last one of the page before",
+                        filter->after);
+    }
     if (code == EXIT_DONE && strcmp(table_cell(&looked, 0, "is_full"), "t") == 0) {
-        char text[256];
-        (void)snprintf(text, sizeof(text),
-                       "looked at the newest %s failures; narrow the time, or see those before them with "
-                       "--until %s",
-                       table_cell(&looked, 0, "looked_at"), table_cell(&looked, 0, "oldest"));
-        note(text);
+        cli_note(
+            "looked at the newest %s failures; narrow the time, or see those before them with --until %s",
+            table_cell(&looked, 0, "looked_at"), table_cell(&looked, 0, "oldest"));
     }
     table_free(&looked);
     return code;
@@ -135,7 +147,7 @@ static enum exit_code groups_list(struct cli *cli, const struct filter *filter)
     if (code == EXIT_DONE) {
         table_print(cli, &table, NULL);
         if (table.row_count >= cli->options.limit) {
-            note(
+            cli_note(
                 "there may be more groups: raise --limit, or narrow by --workflow, --step, --error or the time");
         }
         code = bound_tell(cli, filter);
@@ -209,7 +221,9 @@ static enum exit_code usage_check(const struct filter *filter, const char *group
         return cli_fail(EXIT_USAGE,
                         "--after does not go with --group-by: groups are shown at once, the largest first");
     }
-    if (is_of_failures && strspn(filter->after, "0123456789") != strlen(filter->after)) {
+    size_t after_len = strlen(filter->after);
+    if (is_of_failures &&
+        (strspn(filter->after, "0123456789") != after_len || after_len > ALERT_DIGITS_MAX)) {
         return cli_fail(
             EXIT_USAGE,
             "--after %.80s: with --step or --error expected an alert's number, as the first column shows it",

@@ -104,9 +104,7 @@ static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, con
     char by[MG_COMMAND_BY_MAX + 1];
     uint64_t version;
     int64_t agents;
-    const char *name = is_given(cli->options.by) ? cli->options.by : getenv("USER");
-    (void)snprintf(by, sizeof(by), "%s", name != NULL ? name : "operator");
-    mg_utf8_mend(by); /* where it was cut */
+    cli_by(cli, by, sizeof(by));
     wish->service = cli->words.items[0];
     wish->by = by;
     wish->reason = cli->options.reason;

@@ -47,15 +47,37 @@ bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms)
     return *done;
 }
 
+static void say(const char *format, va_list args)
+{
+    (void)fprintf(stderr, "makegood: ");
+    (void)vfprintf(stderr, format, args);
+    (void)fprintf(stderr, "\n");
+}
+
 enum exit_code cli_fail(enum exit_code code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)fprintf(stderr, "makegood: ");
-    (void)vfprintf(stderr, format, args);
-    (void)fprintf(stderr, "\n");
+    say(format, args);
     va_end(args);
     return code;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list args;
+    (void)fflush(stdout);
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void cli_by(const struct cli *cli, char *ret_text, size_t size)
+{
+    const char *name =
+        cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
+    (void)snprintf(ret_text, size, "%s", name != NULL ? name : "operator");
+    mg_utf8_mend(ret_text); /* the database takes nothing else */
 }
 
 enum exit_code cli_fail_err(const struct mg_err *err)

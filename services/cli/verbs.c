@@ -32,8 +32,16 @@ const struct verb *verb_find(const char *noun, const char *name)
     return NULL;
 }
 
+const char *verb_name(const struct verb *verb, char ret_name[VERB_NAME_SIZE])
+{
+    (void)snprintf(ret_name, VERB_NAME_SIZE, "%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
+                   verb->verb != NULL ? verb->verb : "");
+    return ret_name;
+}
+
 void verb_write(const struct verb *verb, char *ret_text, size_t size)
 {
-    (void)snprintf(ret_text, size, "%s%s%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
-                   verb->verb != NULL ? verb->verb : "", verb->words[0] != '\0' ? " " : "", verb->words);
+    char name[VERB_NAME_SIZE];
+    (void)snprintf(ret_text, size, "%s%s%s", verb_name(verb, name), verb->words[0] != '\0' ? " " : "",
+                   verb->words);
 }

@@ -51,8 +51,11 @@ extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VE
 
 /* All verbs, in the order in which they are shown; NULL after the last. */
 const struct verb *verb_at(int index);
-/* `verb` may be NULL: of a noun that is a verb nothing else is asked. NULL: there is no such verb. */
-const struct verb *verb_find(const char *noun, const char *verb);
+/* `name` may be NULL: of a noun that is a verb nothing else is asked. NULL: there is no such verb. */
+const struct verb *verb_find(const char *noun, const char *name);
+#define VERB_NAME_SIZE 32 /* the longest is half of it */
+/* "order show", "doctor"; returns `ret_name`. */
+const char *verb_name(const struct verb *verb, char ret_name[VERB_NAME_SIZE]);
 /* "order show ORDER"; `size` bytes at `ret_text`. */
 void verb_write(const struct verb *verb, char *ret_text, size_t size);
 

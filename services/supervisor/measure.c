@@ -97,12 +97,12 @@ static void own_make(struct supervisor *supervisor)
                                                   "how long the database took for a sweep");
     supervisor->sweep_lag =
         gauge(supervisor, "makegood_sweep_lag_seconds", NULL,
-              "how late deadlines that had passed were found, the worst of the last 15 s");
+              "how late deadlines that had passed were found, the worst of the last 15 s or more");
     supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_unconfirmed_total", NULL,
                                             "asks that the broker did not confirm; they are asked again");
     supervisor->violations =
         gauge(supervisor, "makegood_invariant_violations", NULL,
-              "open orders with nothing that will move them, as found in the last 15 s; should be 0");
+              "open orders with nothing that will move them, as found in the last 15 s or more; should be 0");
     supervisor->violations_found =
         mg_metrics_series(metrics, MG_COUNTER, "makegood_invariant_violations_found_total", NULL,
                           "open orders found with nothing that will move them, at each look");
@@ -302,5 +302,6 @@ void supervisor_measure_stop(struct supervisor *supervisor)
     }
     mg_metric_set(supervisor->violations, 0);
     mg_metric_set(supervisor->sweep_lag, 0);
+    supervisor->lag_ms = supervisor->lag_at_boot_ms = 0;
     mg_metric_set(supervisor->held_back, 0);
 }

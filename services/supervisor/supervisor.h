@@ -19,7 +19,7 @@
 /* Queues that belong to no service. */
 #define SUPERVISOR_QUEUES 7
 /* Series of what is counted: three states of each workflow, and some fifty others. */
-#define SUPERVISOR_COUNTED_MAX 1024
+#define SUPERVISOR_COUNTED_MAX MG_METRICS_MAX
 
 struct supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
@@ -121,6 +121,7 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 
 bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 /* A condition was looked for; `text` NULL: it does not hold. */
+int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* what was not found for so long is gone */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
 
 bool supervisor_relay_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */

@@ -20,8 +20,6 @@
 /* Asks that lie unread when no more are added: two sweeps' worth. Schedulers that are only busy take them in
  * well under the ask-again time; asking more would fill the queue and help nobody. */
 #define COMMANDS_BACKLOG_SWEEPS 2
-/* Sweeps are many a scrape: what one of them finds is shown for so long. */
-#define SHOWN_MS 15000
 
 /* After the database's clock went back, waits that it set while it was ahead, and with them wake_at, end too
  * far in the future. So all open orders are woken and asked about. This long after: by then every scheduler
@@ -113,7 +111,7 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
     }
     if (first == NULL) {
         int64_t seen_boot_ms = supervisor->watched[WATCHED_STUCK_ORDERS].seen_at_boot_ms;
-        if (mg_clock_boot_ms() - seen_boot_ms >= SHOWN_MS) {
+        if (mg_clock_boot_ms() - seen_boot_ms >= supervisor_gone_ms(supervisor)) {
             mg_metric_set(supervisor->violations, 0);
         }
         supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, NULL);
@@ -141,7 +139,9 @@ static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer
         int64_t late_ms = is_judged ? answer->now_ms - due->due_at_ms : 0;
         lag_ms = late_ms > lag_ms ? late_ms : lag_ms;
     }
-    if (lag_ms >= supervisor->lag_ms || now_boot_ms - supervisor->lag_at_boot_ms >= SHOWN_MS) {
+    /* Sweeps are many a scrape, and what was asked about is not found in between. */
+    if (lag_ms >= supervisor->lag_ms ||
+        now_boot_ms - supervisor->lag_at_boot_ms >= supervisor_gone_ms(supervisor)) {
         supervisor->lag_ms = lag_ms;
         supervisor->lag_at_boot_ms = now_boot_ms;
     }

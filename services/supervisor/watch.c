@@ -30,6 +30,12 @@ static const char *const subject_of[WATCHED_COUNT] = {
     [WATCHED_STUCK_ORDERS] = "orders",
 };
 
+int64_t supervisor_gone_ms(const struct supervisor *supervisor)
+{
+    int64_t asking_ms = WATCH_GONE_PERIODS * supervisor->options.ask_again_ms;
+    return asking_ms > WATCH_GONE_MS ? asking_ms : WATCH_GONE_MS;
+}
+
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text)
 {
     struct watched_state *state = &supervisor->watched[watched];
@@ -107,8 +113,7 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
 /* Whether anything can be said of the condition now; if so, `is_raised` says what. */
 static bool state_judge(const struct supervisor *supervisor, struct watched_state *state, int64_t now_boot_ms)
 {
-    int64_t asking_ms = WATCH_GONE_PERIODS * supervisor->options.ask_again_ms;
-    int64_t gone_ms = asking_ms > WATCH_GONE_MS ? asking_ms : WATCH_GONE_MS;
+    int64_t gone_ms = supervisor_gone_ms(supervisor);
     bool is_there = state->seen_at_boot_ms != 0 && now_boot_ms - state->seen_at_boot_ms < gone_ms;
     /* A new leader must have looked for as long before it closes what its predecessor opened. */
     bool is_gone = !is_there && now_boot_ms - supervisor->watching_since_boot_ms >= gone_ms &&

@@ -229,7 +229,11 @@ class WrongInput(Case):
                       ["order", "list", "--group-by", "state"], ["order", "list", "--since", "yesterday"],
                       ["order", "list", "--until", "2026-13-01"], ["order", "list", "--state", "error", "--step", "charge"],
                       ["order", "list", "--group-by", "error", "--after", "1"],
-                      ["order", "list", "--step", "charge", "--after", "o-1"], ["order", "list", "--timeout", "5"], ["order", "list", "--timeout", "0s"], ["order", "list", "--frob"],
+                      ["order", "list", "--step", "charge", "--after", "o-1"], ["order", "list", "--step", "charge", "--after", "9" * 20],
+                      ["order", "list", "--since", "2026-02-31"], ["order", "list", "--since", "2026-01-31T12:00:61Z"],
+                      ["order", "list", "--since", " 2026-01-31"], ["order", "list", "--since", "2026-01-31T12:00:00.Z"],
+                      ["order", "list", "--since", "2026-01-31Z"], ["order", "list", "--timeout", "5"],
+                      ["order", "list", "--timeout", "0s"], ["order", "list", "--frob"],
                       ["order", "list", "--config", "/nonexistent"], ["order", "list", "--amqp-url-file", "/nonexistent"],
                       ["dead", "list", "--queue", "orders.intake"], ["dead", "show", "0"], ["dead", "show", "1x"],
                       ["dead", "drop", *REASON], ["alert", "ack", "x", *REASON], ["alert", "ack", "-1", *REASON],
@@ -544,6 +548,7 @@ class Answers(Case):
             self.assertEqual(bool(done.stderr), size == 2)
         self.assertEqual(seen, ids[::-1])
         self.assertIn("there is no such order", one_line(run("order", "list", "--after", "cli-none", code=NOT_FOUND)))
+        self.assertIn("there is no such alert", run("order", "list", "--step", "x", "--after", "9" * 18, code=NOT_FOUND).stderr)
 
     def test_a_bound_that_was_reached_is_said(self):
         mark = "w" + uuid.uuid4().hex[:8]
@@ -584,7 +589,7 @@ class Answers(Case):
             failed = subprocess.run([TOOL, "order", "export", self.order_id], stdout=full, stderr=subprocess.PIPE, text=True,
                                     check=False, env={**os.environ, "MAKEGOOD_PG_DSN": World.dsn})
         self.assertEqual(failed.returncode, ERROR)
-        self.assertIn("could not write all of order", one_line(failed))
+        self.assertIn("could not write all of the answer", one_line(failed))
 
 
 class Json(Case):

@@ -93,9 +93,12 @@ def zsh(script, known):
     text = script.read_text(encoding="utf-8")
     for noun, verb, options in known:
         spec = re.search(rf"'{noun}{' ' + verb if verb else ''}'\) _arguments(.*?) ;;", text, re.S)
-        have = sorted(set(re.findall(r"'\*(--[a-z-]+)\[", spec.group(1)))) if spec else []
+        have = sorted(set(re.findall(r"'\*(--[a-z-]+)=?\[", spec.group(1)))) if spec else []
         if have != options:
             findings.append(f"zsh: {noun} {verb} has {have}, not {options}")
+    for what, value in re.findall(r"\]:((?:[^:\\]|\\.)*):([^']*)'", text):
+        if value not in (" ", "_files", "_files -/") and not re.fullmatch(r"\([^)]*\)", value):
+            findings.append(f"zsh: the value {what}:{value} would be run as a command")
     for words, wanted in VALUES.items():
         if f"({' '.join(wanted)})'" not in text:
             findings.append(f"zsh: no values for {words}")
