@@ -23,6 +23,7 @@ struct mg_item {
     struct mg_event_record *event; /* and here it is; NULL: nothing */
     bool wants_told;               /* load what the client was told of the order's state */
     struct mg_slice told;          /* and here it is; absent: nothing was read */
+    uint64_t told_version;         /* of the event that keeps it */
     struct mg_fold *fold;
     int load;                           /* index of its question; -1: the fold's order is guessed */
     struct mg_want *want;               /* the workflow it needs, if it had to be fetched */
@@ -118,7 +119,8 @@ enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, cons
                               struct mg_story story);
 /* Law 3: true if the item's cause has made its event before. If it came again, its effects are made again. */
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item);
-/* Sends a status and, if the item has made an event, keeps it with that, whatever event kept it before. */
+/* Sends a status and, if the item has made an event, keeps it with that, whatever event kept it before; else
+ * it is owed, if need be, with the event that keeps it. */
 void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status);
 /* Ties a record to the fold's workflow and remembers how it was; false: no memory, and the fold has failed.
  */

@@ -159,7 +159,7 @@ static void status_send(struct mg_batch *batch, struct mg_item *item, const stru
 void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status)
 {
     struct mg_fold *fold = item->fold;
-    struct mg_status_text text = {.seq = status->seq, .status = status->status, .body = status->body};
+    struct mg_status_text text = *status;
     if (item->first_event >= 0) {
         if (item->statuses.max == 0) {
             mg_buf_init(&item->statuses, MG_STATUSES_MAX_BYTES);

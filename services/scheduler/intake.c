@@ -285,6 +285,7 @@ static bool status_told(const struct mg_item *item, struct mg_status_text *ret_s
     const enum mg_status wanted = mg_order_state_status(fold->record->order.state);
     struct mg_status_text status;
     *ret_status = mg_status_text_of(item->told);
+    ret_status->version = item->told_version;
     bool is_found = ret_status->seq != 0 && ret_status->status == wanted;
     for (int i = 0; i < fold->event_count; i++) {
         for (int k = 0; mg_status_kept(&fold->events[i], k, &status); k++) {

@@ -169,6 +169,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->fold->is_unreadable = item->fold->is_unreadable || loaded->is_unreadable;
             item->event = loaded->event;
             item->told = loaded->told;
+            item->told_version = loaded->told_version;
         }
     }
     batch->now_ms = answer->now_ms;

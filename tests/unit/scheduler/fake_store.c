@@ -166,7 +166,7 @@ static void write_apply(struct mg_order_write *write)
 }
 
 /* The status about the order's state with the highest number, as it was told first. */
-static struct mg_slice last_told(const struct order *order)
+static struct mg_status_text last_told(const struct order *order)
 {
     const enum mg_status wanted = mg_order_state_status(order->record.order.state);
     struct mg_status_text status, told = {.seq = 0};
@@ -175,7 +175,7 @@ static struct mg_slice last_told(const struct order *order)
             told = status.status == wanted && status.seq > told.seq ? status : told;
         }
     }
-    return told.body;
+    return told;
 }
 
 static void load_answer(struct call *call)
@@ -207,7 +207,9 @@ static void load_answer(struct call *call)
             *answer.orders[i].record = record_copy(call->arena, &order->record);
         }
         if (call->loads[i].wants_told) {
-            answer.orders[i].told = mg_arena_copy(call->arena, last_told(order));
+            struct mg_status_text told = last_told(order);
+            answer.orders[i].told = mg_arena_copy(call->arena, told.body);
+            answer.orders[i].told_version = told.version;
         }
         for (int j = 0; j < order->event_count && call->loads[i].cause.data != NULL; j++) {
             if (mg_slice_equal(order->events[j].cause, call->loads[i].cause)) {
@@ -348,6 +350,7 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
         fake_store.marks += marks[i].is_owed ? 1 : 0;
         fake_store.unmarks += marks[i].is_owed ? 0 : 1;
         strncpy(fake_store.last_mark, marks[i].order_id, sizeof(fake_store.last_mark) - 1);
+        fake_store.last_mark_version = marks[i].version;
     }
     call_add(CALL_DONE, arg)->fn.done = done;
 }

@@ -35,6 +35,7 @@ struct fake_store {
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
     char last_mark[80];
+    uint64_t last_mark_version;
 };
 extern struct fake_store fake_store;
 

@@ -211,6 +211,39 @@ START_TEST(who_submits_again_is_told_the_same_again)
 }
 END_TEST
 
+/* The event that keeps a status, the first of all that do; 0: none does. */
+static uint64_t version_kept(uint64_t seq)
+{
+    const struct mg_event_record *event;
+    struct mg_status_text status;
+    for (int i = 0; (event = fake_store_event("o1", i)) != NULL; i++) {
+        for (int k = 0; mg_status_kept(event, k, &status); k++) {
+            if (status.seq == seq) {
+                return event->version;
+            }
+        }
+    }
+    return 0;
+}
+
+/* An answer to a repeat makes no event of its own, and the mark of the event that keeps it may have gone with
+ * the tail of the database. */
+START_TEST(what_a_repeat_is_told_in_vain_is_owed)
+{
+    ways[_i].go();
+    ck_assert_str_eq(mg_order_state_name(stage_order("o1")), mg_order_state_name(ways[_i].state));
+    int events = fake_store_event_count("o1");
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_RETURNED;
+    submit("client");
+    ck_assert_int_eq(fake_store_event_count("o1"), events);
+    ck_assert_int_eq(fake_store.marks, 1);
+    ck_assert_str_eq(fake_store.last_mark, "o1");
+    ck_assert_uint_ne(version_kept(ways[_i].seq), 0);
+    ck_assert_uint_eq(fake_store.last_mark_version, version_kept(ways[_i].seq));
+}
+END_TEST
+
 START_TEST(every_state_has_a_way_into_it)
 {
     for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
@@ -252,6 +285,7 @@ int main(void)
     TCase *statuses = tcase_create("statuses");
     tcase_add_checked_fixture(statuses, stage_start, stage_finish);
     tcase_add_loop_test(statuses, who_submits_again_is_told_the_same_again, 0, WAY_COUNT);
+    tcase_add_loop_test(statuses, what_a_repeat_is_told_in_vain_is_owed, 0, WAY_COUNT);
     tcase_add_test(statuses, every_state_has_a_way_into_it);
     tcase_add_test(statuses, who_submits_again_is_told_what_the_same_batch_made_of_it);
     suite_add_tcase(suite, statuses);
