@@ -109,6 +109,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
                 fidelity_tell_event(out, loaded->event);
             }
             fidelity_tell_slice(out, "told", loaded->told);
+            (void)fprintf(out, " told_v%" PRIu64, loaded->told_version);
         }
     }
     answered(loading->peer);
