@@ -29,6 +29,7 @@ static struct {
     struct mg_definition *definitions;
     uint64_t epoch;
     char holder[128];
+    int commits;
 } check;
 
 const struct mg_workflow *sim_check_workflow(const char *name)
@@ -281,6 +282,11 @@ static void waiting_check(const struct mg_order_record *before, const struct mg_
     }
 }
 
+int sim_check_commits(void)
+{
+    return check.commits;
+}
+
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -289,6 +295,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         sim_violated("only_what_was_submitted", "order %s is stored, and nobody posted it so",
                      record->order_id);
     }
+    check.commits++;
     sim_trace("commit %s version %llu: %s, %s", record->order_id, (unsigned long long)record->order.version,
               mg_order_state_name(record->order.state), mg_reason_name(record->order.reason));
     for (int i = 0; i < record->order.step_count; i++) {

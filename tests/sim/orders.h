@@ -42,6 +42,8 @@ struct sim_submitted *sim_submitted_at(int index);
 void sim_check_start(void);
 /* What is still to be done before all is over; NULL: nothing. */
 const char *sim_check_unfinished(void);
+/* How often an order was written so far. */
+int sim_check_commits(void);
 /* All is over (`is_whole`), or the run's time is. */
 void sim_check_end(bool is_whole);
 
