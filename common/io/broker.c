@@ -50,6 +50,7 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     if (class == MG_OK) class = mg_publish_init(broker, &with_metrics, err);
     if (class == MG_OK) class = mg_watches_init(broker, err);
     if (class == MG_OK) class = mg_casts_init(broker, err);
+    if (class == MG_OK) class = mg_consume_watch(broker, err);
     if (class != MG_OK) {
         broker_finish_parts(broker);
         broker_free(broker);

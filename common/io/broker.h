@@ -127,7 +127,8 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
 size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that would be taken now */
 
 /* Asks every `period_ms` how full a queue is (passive declare). consumers -1: there is no such queue.
- * Watching it twice changes nothing. */
+ * Watching it twice changes nothing. What is consumed is looked at in any case: a broker that fails while a
+ * queue is deleted or moved may forget its consumers and tell nobody. */
 typedef void mg_queue_seen_fn(void *arg, const char *queue, int64_t ready_messages, int64_t consumers);
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;

@@ -16,6 +16,10 @@
 #define TAG_SIZE           16
 #define CANCELLED_PAUSE_MS 1000 /* after the broker cancelled a consumer (its queue moves or is gone) */
 #define QUESTION_BYTES     1024 /* more than any of the questions asked here */
+#define LOOK_MS            5000
+/* A queue that shows no consumer for so long, though we consume it, has lost ours. Longer than a queue takes
+ * to find a new leader: without one, and when it is slow, RabbitMQ answers that there are none. */
+#define LOST_MS 30000
 
 static void consume_opened(struct mg_link *link);
 static void consume_lost(struct mg_link *link);
@@ -264,6 +268,7 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
         if (slot == NULL) return;
         bool is_named = slot->is_private && slot->is_awaited;
         slot->state = MG_CONSUMER_ON;
+        slot->lost_since_boot_ms = 0;
         slot->is_awaited = false;
         if (is_named) broker->named(broker->named_arg, index, slot->queue);
         break;
@@ -284,6 +289,36 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
     mg_link_answered(link);
     consume_next(broker);
     mg_broker_state_changed(broker);
+}
+
+/* ---- consumers that the broker forgot ---- */
+
+enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    for (int i = 0; i < broker->consumer_count && class == MG_OK; i++) {
+        const struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (!slot->is_private) class = mg_broker_watch_queue(broker, slot->queue, LOOK_MS, NULL, NULL, err);
+    }
+    return class;
+}
+
+/* On a new connection nothing is left of what went wrong with the old one. */
+void mg_consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers)
+{
+    int64_t now = mg_clock_boot_ms();
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (slot->is_private || strcmp(slot->queue, queue) != 0) continue;
+        bool is_missing = slot->state == MG_CONSUMER_ON && consumers <= 0;
+        if (!is_missing || slot->lost_since_boot_ms == 0) {
+            slot->lost_since_boot_ms = is_missing ? now : 0;
+        } else if (now - slot->lost_since_boot_ms >= LOST_MS) {
+            slot->lost_since_boot_ms = 0;
+            mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE,
+                         "the broker has forgotten the consumer of %s", queue);
+        }
+    }
 }
 
 /* ---- deliveries ---- */

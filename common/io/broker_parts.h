@@ -34,6 +34,7 @@ struct mg_consumer_slot {
                       */
     enum mg_consumer_state state;
     int64_t not_before_boot_ms; /* after a cancel by the broker */
+    int64_t lost_since_boot_ms; /* its queue has been seen without any consumer; 0: it has not */
 };
 
 struct mg_held; /* a delivery with its place among the unsettled (broker_ack.c) */
@@ -162,6 +163,10 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
                                   const amqp_basic_properties_t *properties, size_t body_bytes);
 void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece);
 struct mg_delivery *mg_acks_complete(struct mg_broker *broker);
+
+/* Has every queue that is consumed looked at, lest a consumer be lost in silence. */
+enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
+void mg_consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers); /* at each look */
 
 enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_options *options,
                               struct mg_err *err) MG_MUSTCHECK;

@@ -48,8 +48,14 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
 {
     struct mg_watch_part *part = &broker->watches;
-    for (const struct mg_watched *watched = part->all; watched != NULL; watched = watched->next) {
-        if (strcmp(watched->queue, queue) == 0) return MG_OK;
+    for (struct mg_watched *watched = part->all; watched != NULL; watched = watched->next) {
+        if (strcmp(watched->queue, queue) != 0) continue;
+        if (watched->seen == NULL && seen != NULL) { /* so far for the consumer's sake only */
+            watched->seen = seen;
+            watched->arg = arg;
+            mg_timer_start(watched->timer, 0, period_ms);
+        }
+        return MG_OK;
     }
     if (strlen(queue) > MG_AMQP_SHORT_MAX || queue[0] == '\0')
         return mg_err_set(err, MG_BAD_INPUT, "cannot watch a queue whose name is empty or above %d bytes",
@@ -127,6 +133,12 @@ static void watch_lost(struct mg_link *link)
     link->broker->watches.asked = NULL; /* its timer asks again */
 }
 
+static void watch_tell(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
+{
+    mg_consume_seen(watched->broker, watched->queue, consumers);
+    if (watched->seen != NULL) watched->seen(watched->arg, watched->queue, ready_messages, consumers);
+}
+
 static void watch_method(struct mg_link *link, const amqp_method_t *method)
 {
     struct mg_broker *broker = link->broker;
@@ -135,7 +147,7 @@ static void watch_method(struct mg_link *link, const amqp_method_t *method)
     const amqp_queue_declare_ok_t *ok = method->decoded;
     mg_link_answered(link);
     broker->watches.asked = NULL;
-    watched->seen(watched->arg, watched->queue, ok->message_count, ok->consumer_count);
+    watch_tell(watched, ok->message_count, ok->consumer_count);
     watch_next(broker);
 }
 
@@ -147,6 +159,6 @@ static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_
     if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) return false;
     mg_link_answered(link);
     broker->watches.asked = NULL;
-    if (code == AMQP_NOT_FOUND) watched->seen(watched->arg, watched->queue, 0, -1);
+    if (code == AMQP_NOT_FOUND) watch_tell(watched, 0, -1);
     return true;
 }

@@ -62,11 +62,33 @@ static void relay_accept(struct relay *relay)
     relay->pairs[relay->pair_count++].server = server;
 }
 
-static bool relay_move(int from, int to)
+/* AMQP 0-9-1 §2.3.5: type, channel, size, payload, end. Takes basic.cancel (60.30) out of whole frames. */
+static ssize_t cancels_leave(unsigned char *bytes, ssize_t n)
 {
-    char bytes[65536];
+    ssize_t kept = 0;
+    for (ssize_t at = 0; at < n;) {
+        ck_assert_int_le(at + 7, n);
+        size_t size = (size_t)bytes[at + 3] << 24 | (size_t)bytes[at + 4] << 16 | (size_t)bytes[at + 5] << 8 |
+                      bytes[at + 6];
+        ssize_t whole = (ssize_t)size + 8;
+        ck_assert_int_le(at + whole, n);
+        static const unsigned char CANCEL[] = {0, 60, 0, 30};
+        bool is_cancel = bytes[at] == 1 && size > 4 && memcmp(bytes + at + 7, CANCEL, sizeof(CANCEL)) == 0;
+        if (!is_cancel) {
+            memmove(bytes + kept, bytes + at, (size_t)whole);
+            kept += whole;
+        }
+        at += whole;
+    }
+    return kept;
+}
+
+static bool relay_move(int from, int to, bool is_forgetful)
+{
+    unsigned char bytes[65536];
     ssize_t n = recv(from, bytes, sizeof(bytes), 0);
     if (n <= 0) return false;
+    if (is_forgetful) n = cancels_leave(bytes, n);
     for (ssize_t sent = 0; sent < n;) {
         ssize_t m = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
         if (m <= 0) return false;
@@ -93,10 +115,11 @@ static void *relay_run(void *arg)
         if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */
         (void)poll(fds, 1U + 2U * (unsigned)count, TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
-            bool is_alive =
-                fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server);
+            bool is_alive = fds[1 + 2 * i].revents == 0 ||
+                            relay_move(relay->pairs[i].client, relay->pairs[i].server, false);
             is_alive = is_alive && (fds[2 + 2 * i].revents == 0 ||
-                                    relay_move(relay->pairs[i].server, relay->pairs[i].client));
+                                    relay_move(relay->pairs[i].server, relay->pairs[i].client,
+                                               relay->mode == RELAY_FORGETFUL));
             if (!is_alive) relay_close_pair(relay, i);
         }
         if (fds[0].fd >= 0 && fds[0].revents != 0) relay_accept(relay);

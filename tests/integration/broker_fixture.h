@@ -15,7 +15,8 @@
 #define WAIT_MS        15000 /* no test waits longer for anything that should happen */
 #define DELIVERIES_MAX 4096
 
-enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN };
+/* FORGETFUL: what the broker says of cancelled consumers is lost; only while little is said. */
+enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN, RELAY_FORGETFUL };
 struct relay;
 struct relay *relay_start(void);
 void relay_stop(struct relay *relay);

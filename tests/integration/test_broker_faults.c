@@ -10,6 +10,7 @@
 #include "broker_fixture.h"
 
 #define CONFIRM_TIMEOUT_MS 1500
+#define FORGOTTEN_MS       60000 /* twice the time after which a consumer counts as forgotten */
 
 static struct fixture fixture;
 static struct relay *relay;
@@ -259,6 +260,22 @@ START_TEST(deleted_queue_is_noticed_and_consumed_again)
 }
 END_TEST
 
+/* Catches: orders that wait for ever, since the broker forgot a consumer and did not say so. */
+START_TEST(a_consumer_that_the_broker_forgot_is_made_again)
+{
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    relay_set(relay, RELAY_FORGETFUL);
+    test_queue_delete(queue);
+    test_queue_declare(queue, 0);
+    fixture_publish(&fixture, queue, "{}");
+    wanted = 1;
+    ck_assert(fixture_run(&fixture, is_down, FORGOTTEN_MS));
+    ck_assert_ptr_nonnull(strstr(fixture.reason, "forgotten"));
+    ck_assert(wait_for(has_deliveries, 1));
+}
+END_TEST
+
 /* Catches: a pause that a reconnect forgets. */
 START_TEST(pause_survives_a_reconnect)
 {
@@ -325,7 +342,7 @@ int main(void)
 {
     Suite *suite = suite_create("broker_faults");
     TCase *tests = tcase_create("broker_faults");
-    tcase_set_timeout(tests, 90);
+    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, only_what_was_held_comes_again_after_a_cut);
     tcase_add_test(tests, silent_broker_hangs_nothing);
@@ -334,6 +351,8 @@ int main(void)
     tcase_add_test(tests, each_publish_ends_once_through_many_cuts);
     tcase_add_test(tests, missing_queues_are_named_and_found_later);
     tcase_add_test(tests, deleted_queue_is_noticed_and_consumed_again);
+    if (strncmp(test_amqp_url(), "amqps:", 6) != 0) /* the relay reads frames, which TLS hides */
+        tcase_add_test(tests, a_consumer_that_the_broker_forgot_is_made_again);
     tcase_add_test(tests, pause_survives_a_reconnect);
     tcase_add_test(tests, private_queue_is_named_anew_after_a_cut);
     tcase_add_test(tests, destroy_while_connecting_is_clean);
