@@ -57,8 +57,10 @@ enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url)
     CURLU *url = curl_url();
     if (url == NULL) return MG_TRANSIENT;
     CURLUcode code = curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
-    *ret_url = (struct mg_http_url){.port = 0};
-    if (code == CURLUE_OK) url_read(url, text, ret_url);
+    if (code == CURLUE_OK) {
+        *ret_url = (struct mg_http_url){.port = 0};
+        url_read(url, text, ret_url);
+    }
     curl_url_cleanup(url);
     return code == CURLUE_OK ? MG_OK : code == CURLUE_OUT_OF_MEMORY ? MG_TRANSIENT : MG_BAD_INPUT;
 }

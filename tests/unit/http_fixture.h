@@ -1,7 +1,7 @@
 /*
- * For the tests of the HTTP client: servers made of raw sockets, so that they can do what no decent server
- * does, and a call performed from start to end. For the files test_http_*.c that include it; each uses what
- * it needs.
+ * For the tests of the HTTP client and of what stands on it: servers made of raw sockets, so that they can do
+ * what no decent server does, and a call performed from start to end. Each file that includes it uses what it
+ * needs.
  */
 #ifndef TESTS_HTTP_FIXTURE_H
 #define TESTS_HTTP_FIXTURE_H
@@ -153,7 +153,7 @@ struct outcome {
 static inline void on_guard(void *arg)
 {
     (void)arg;
-    ck_abort_msg("nothing came for %d ms", GUARD_MS);
+    ck_abort_msg("nothing came in time");
 }
 
 static inline void client_open(const struct mg_http_client_options *options)
@@ -226,14 +226,5 @@ static inline struct outcome post(struct server *server, int64_t timeout_ms)
 }
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
-
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "http_fixture.h"
 #include "io/exporter.h"
+#include "suite.h"
 
 #define BUSY "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
 #define PART "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n1234"
@@ -132,10 +133,12 @@ START_TEST(full_batches_follow_each_other)
     struct server server;
     server_start(&server, serve_answer, ok_answer);
     exporter_start(server.port);
-    add(3 * MG_EXPORTER_BATCH);
-    flush(GUARD_MS);
-    ck_assert_int_eq(atomic_load(&server.requests), 3);
-    ck_assert_double_eq(count_of("makegood_spans_sent_total"), 3 * MG_EXPORTER_BATCH);
+    /* A second for each batch would be twice as long as the guard allows. */
+    mg_timer_start(guard, MG_EXPORTER_RING / MG_EXPORTER_BATCH * MG_EXPORTER_WAIT_MS / 2, 0);
+    add(MG_EXPORTER_RING);
+    wait_for(MG_EXPORTER_RING);
+    ck_assert_int_eq(atomic_load(&server.requests), MG_EXPORTER_RING / MG_EXPORTER_BATCH);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), MG_EXPORTER_RING);
     mg_exporter_destroy(exporter);
     exporter = NULL;
     server_stop(&server);
@@ -217,9 +220,27 @@ START_TEST(what_it_rejects_of_a_batch_counts_as_dropped)
 }
 END_TEST
 
-/* Catches: memory that grows while a collector is silent, the oldest thrown away, or an end that waits for
- * it. */
-START_TEST(behind_a_silent_collector_the_newest_are_dropped)
+/* Catches: the oldest thrown away for those that came last, so that nothing that is kept is whole. */
+START_TEST(what_there_is_no_room_for_is_the_newest)
+{
+    struct server server;
+    char end[32];
+    (void)snprintf(end, sizeof end, "{\"n\":%d}]}", MG_EXPORTER_RING - 1);
+    server_start(&server, serve_answer, ok_answer);
+    exporter_start(server.port);
+    add(MG_EXPORTER_RING + 7);
+    flush(GUARD_MS);
+    ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 7);
+    ck_assert_double_eq(count_of("makegood_spans_sent_total"), MG_EXPORTER_RING);
+    ck_assert_ptr_nonnull(strstr(server.last, end));
+    mg_exporter_destroy(exporter);
+    exporter = NULL;
+    server_stop(&server);
+}
+END_TEST
+
+/* Catches: memory that grows while a collector is silent, or an end that waits for it. */
+START_TEST(behind_a_silent_collector_memory_stays_bounded)
 {
     struct server server;
     server_start(&server, NULL, NULL); /* half open: it listens, and nobody reads */
@@ -283,7 +304,8 @@ int main(void)
     tcase_add_test(cases, a_collector_that_stays_busy_costs_the_batch);
     tcase_add_test(cases, a_refusal_is_not_tried_again);
     tcase_add_test(cases, what_it_rejects_of_a_batch_counts_as_dropped);
-    tcase_add_test(cases, behind_a_silent_collector_the_newest_are_dropped);
+    tcase_add_test(cases, what_there_is_no_room_for_is_the_newest);
+    tcase_add_test(cases, behind_a_silent_collector_memory_stays_bounded);
     tcase_add_test(cases, nobody_at_all_is_no_reason_to_wait);
     tcase_add_test(cases, a_span_that_is_too_large_is_dropped_alone);
     suite_add_tcase(suite, cases);

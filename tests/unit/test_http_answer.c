@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "http_fixture.h"
+#include "suite.h"
 
 /* Answers without end until the client hangs up. */
 static void serve_flood(struct server *server, int fd, int number)

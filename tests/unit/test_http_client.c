@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "http_fixture.h"
+#include "suite.h"
 
 /* Executes the second request of its first connection and resets instead of answering; then is well again. */
 static void serve_reset_on_reuse(struct server *server, int fd, int number)

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "http_fixture.h"
+#include "suite.h"
 #include "tls_fixture.h"
 
 /* What the server demands of its clients. */

@@ -7,6 +7,7 @@
 
 #include "http_fixture.h"
 #include "io/http_server.h"
+#include "suite.h"
 #include "tls_fixture.h"
 
 static struct mg_http_server *server;

@@ -1,9 +1,8 @@
 /* Spans as OTLP's JSON, to the byte: a collector that finds one name or type wrong drops the whole batch. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "wire/http_url.h"
+#include "suite.h"
 #include "wire/json.h"
 #include "wire/otlp.h"
 
@@ -102,27 +101,6 @@ START_TEST(what_the_collector_rejected_is_read)
 }
 END_TEST
 
-/* Catches: a collector's address, or a service's in its spans, read as another. */
-START_TEST(a_url_is_taken_apart)
-{
-    struct mg_http_url url;
-    ck_assert_int_eq(mg_http_url_parse("http://collector.example:4318/v1/traces", &url), MG_OK);
-    ck_assert(url.is_http && url.has_host && url.has_path && !url.has_user && url.is_plaintext);
-    ck_assert_str_eq(url.host, "collector.example");
-    ck_assert_int_eq(url.port, 4318);
-    ck_assert_int_eq(mg_http_url_parse("https://user@h/", &url), MG_OK);
-    ck_assert(url.has_user && !url.has_path && !url.is_plaintext);
-    ck_assert_int_eq(url.port, 443);
-    ck_assert_int_eq(mg_http_url_parse("http://[::1]:80", &url), MG_OK);
-    ck_assert_str_eq(url.host, "::1");
-    ck_assert(!url.is_plaintext);
-    ck_assert_int_eq(mg_http_url_parse("ftp://h/", &url), MG_OK);
-    ck_assert(!url.is_http);
-    ck_assert_int_eq(mg_http_url_parse("https:///h", &url) == MG_OK && url.has_host, 0);
-    ck_assert_int_eq(mg_http_url_parse("nothing", &url), MG_BAD_INPUT);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("otlp");
@@ -132,11 +110,6 @@ int main(void)
     tcase_add_test(tests, a_trace_that_begins_here_names_no_parent);
     tcase_add_test(tests, head_span_and_tail_are_one_text);
     tcase_add_test(tests, what_the_collector_rejected_is_read);
-    tcase_add_test(tests, a_url_is_taken_apart);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,10 +1,11 @@
 /* Traces: what of a header is taken, what identities are derived, and which traces are told. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/trace.h"
+#include "suite.h"
 
 #define TRACE  "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"
@@ -12,12 +13,6 @@
 static bool parse(const char *text, struct mg_trace *ret_trace)
 {
     return mg_trace_parse(mg_slice_of(text), ret_trace);
-}
-
-static void hex(const uint8_t *bytes, size_t size, char *ret_text)
-{
-    for (size_t i = 0; i < size; i++)
-        (void)snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
 }
 
 /* Catches: a context that does not arrive as it was sent. The example is the recommendation's own. */
@@ -93,14 +88,14 @@ START_TEST(identities_are_derived_and_stay_so)
     uint8_t id[MG_SPAN_ID_SIZE];
     char text[2 * MG_TRACE_ID_SIZE + 1];
     mg_trace_of_order("o1", &trace);
-    hex(trace.trace_id, MG_TRACE_ID_SIZE, text);
+    *mg_hex_write(trace.trace_id, MG_TRACE_ID_SIZE, text) = '\0';
     ck_assert_str_eq(text, "2352da7280f1decc3acf1ba84eb945c9"); /* sha256sum of "o1" */
     ck_assert_uint_eq(trace.flags, 0);
     mg_span_id("order", "o1", id);
-    hex(id, sizeof id, text);
+    *mg_hex_write(id, sizeof id, text) = '\0';
     ck_assert_str_eq(text, "5826ace2448d39d6"); /* of "order/o1" */
     mg_span_id("attempt", "o1.reserve.1.do", id);
-    hex(id, sizeof id, text);
+    *mg_hex_write(id, sizeof id, text) = '\0';
     ck_assert_str_eq(text, "488d6ad1479ac5af"); /* of "attempt/o1.reserve.1.do" */
 }
 END_TEST
@@ -168,9 +163,5 @@ int main(void)
     tcase_add_test(tests, a_share_is_a_number_from_0_to_1);
     tcase_add_test(tests, traces_are_chosen_by_their_last_56_bits);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

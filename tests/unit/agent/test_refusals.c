@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "flow.h"
 
 static void setup(void)
@@ -177,9 +178,5 @@ int main(void)
     tcase_add_test(test, what_is_above_the_rate_waits_for_its_time);
     tcase_add_test(test, what_the_service_file_says_of_the_content_is_not_said_otherwise);
     suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 /* The spans that an agent tells: one for each call that was made, under its attempt's. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../span_recorder.h"
+#include "../suite.h"
 #include "flow.h"
 
 #define TRACE     "0af7651916cd43dd8448eb211c80319c"
@@ -144,9 +144,5 @@ int main(void)
     tcase_add_test(tests, what_is_not_to_be_told_goes_on_as_it_came);
     tcase_add_test(tests, a_call_that_is_given_up_is_told);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

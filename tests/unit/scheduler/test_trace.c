@@ -1,10 +1,10 @@
 /* The spans that a scheduler tells: one tree for each order, each span once, when it is stored. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../span_recorder.h"
+#include "../suite.h"
 #include "stage.h"
 
 #define TRACE     "0af7651916cd43dd8448eb211c80319c"
@@ -218,9 +218,5 @@ int main(void)
     tcase_add_test(tests, what_goes_wrong_is_told_as_wrong);
     tcase_add_test(tests, an_attempt_that_expires_is_told);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

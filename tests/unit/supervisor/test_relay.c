@@ -1,8 +1,8 @@
 /* What the leader tells agents of what operators want: when, to whom, and how a limit is divided. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "fakes.h"
 
 static void setup(void)
@@ -116,9 +116,5 @@ int main(void)
     tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
     tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }
