@@ -21,6 +21,7 @@ static void looks_pass(struct mg_queue_age *age, int64_t taken)
     for (int i = 0; i < age->count; i++) {
         if (taken >= age->looks[i].gone_at) {
             passed = i;
+            age->is_known = true;
         }
     }
     for (int i = passed; i < age->count; i++) {
@@ -35,6 +36,7 @@ int64_t mg_queue_age_look(struct mg_queue_age *age, int64_t now_ms, int64_t dept
     if (depth <= 0) { /* whatever comes will be younger than this */
         age->looks[0] = (struct mg_queue_look){now_ms, taken};
         age->count = 1;
+        age->is_known = true;
         return 0;
     }
     looks_pass(age, taken);

@@ -7,10 +7,13 @@
 
 /* A name of AMQP (255 bytes) and the label's own. */
 #define LABELS_SIZE 272
+/* What has lain there for so long is old, whenever it came: no alert asks for more. */
+#define OLD_MS 60000
 
 void mg_queue_metrics_silence(struct mg_queue_metrics *queue)
 {
     queue->age.count = 0;
+    queue->age.is_known = false;
     mg_metric_silence(queue->messages);
     mg_metric_silence(queue->consumers);
     mg_metric_silence(queue->oldest);
@@ -26,7 +29,8 @@ void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *me
                                          "who takes messages from a queue; -1: there is no such queue");
     queue->oldest = mg_metrics_series(
         metrics, MG_GAUGE, "makegood_queue_oldest_age_seconds", labels,
-        "no message that lies in a queue is older; of what several processes say the least is right");
+        "no message that lies in a queue is older, but what lay there when this process first looked; of what "
+        "several processes say the least is right");
     mg_queue_metrics_silence(queue);
 }
 
@@ -36,5 +40,9 @@ void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_
     int64_t age_ms = mg_queue_age_look(&queue->age, mg_clock_boot_ms(), ready, taken, unsure);
     mg_metric_set(queue->messages, (double)ready);
     mg_metric_set(queue->consumers, (double)consumers);
-    mg_metric_set(queue->oldest, (double)age_ms / 1000.0);
+    if (queue->age.is_known || age_ms >= OLD_MS) {
+        mg_metric_set(queue->oldest, (double)age_ms / 1000.0);
+    } else { /* a small number would be the least, and taken for right */
+        mg_metric_silence(queue->oldest);
+    }
 }

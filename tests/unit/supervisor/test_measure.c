@@ -1,30 +1,20 @@
 /* What the leader tells of the system: counted by it alone, seldom, and never an old number. */
 #include <check.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "../page.h"
+#include "../suite.h"
 #include "fakes.h"
 
 static struct supervisor *supervisor;
-static struct mg_buf page;
 
 static void setup(void)
 {
     supervisor = fake_start();
-    mg_buf_init(&page, 1 << 20);
-}
-
-static void teardown(void)
-{
-    mg_buf_finish(&page);
-    fake_finish();
 }
 
 static bool shows(const char *line)
 {
-    mg_buf_clear(&page);
-    mg_metrics_render(supervisor->metrics, &page);
-    return strstr(page.data, line) != NULL;
+    return page_shows(supervisor->metrics, line);
 }
 
 static const char *const FIGURES[][FAKE_COLUMNS] = {
@@ -163,6 +153,38 @@ START_TEST(the_age_of_a_queue_is_since_it_was_empty)
 }
 END_TEST
 
+static void lead_again(void)
+{
+    supervisor_lead_session(supervisor, false, "gone");
+    supervisor_lead_session(supervisor, true, "");
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+}
+
+/* Would catch: messages of yesterday that look as if they came when the leader did. */
+START_TEST(what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("dead.letters", 2, 0);
+    ck_assert(shows("\nmakegood_queue_messages{queue=\"dead.letters\"} 2\n"));
+    fake_pass_quietly(59000);
+    fake_queue_seen("dead.letters", 2, 0);
+    ck_assert(!shows("makegood_queue_oldest_age_seconds{"));
+    fake_pass_quietly(1000);
+    fake_queue_seen("dead.letters", 2, 0);
+    ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 60\n"));
+    lead_again(); /* all begins anew */
+    fake_queue_seen("dead.letters", 0, 0);
+    fake_pass_quietly(1000);
+    fake_queue_seen("dead.letters", 2, 0);
+    ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"dead.letters\"} 1\n"));
+    lead_again();
+    fake_queue_seen("dead.letters", 2, 0);
+    ck_assert(!shows("makegood_queue_oldest_age_seconds{"));
+}
+END_TEST
+
 /* Would catch: a violation that no scrape ever sees, since the next sweep says zero again. */
 START_TEST(a_violation_is_shown_long_enough)
 {
@@ -199,7 +221,7 @@ int main(void)
 {
     Suite *suite = suite_create("supervisor measure");
     TCase *tests = tcase_create("measure");
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, only_the_leader_counts);
     tcase_add_test(tests, what_was_counted_is_shown);
     tcase_add_test(tests, what_cannot_be_counted_is_not_shown);
@@ -208,12 +230,9 @@ int main(void)
     tcase_add_test(tests, who_leads_no_more_shows_nothing);
     tcase_add_test(tests, a_slow_count_is_made_seldom);
     tcase_add_test(tests, the_age_of_a_queue_is_since_it_was_empty);
+    tcase_add_test(tests, what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old);
     tcase_add_test(tests, a_violation_is_shown_long_enough);
     tcase_add_test(tests, the_lag_is_that_of_the_deadline_found_latest);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }
