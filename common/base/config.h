@@ -95,13 +95,16 @@ enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name
                                       void *arg, enum mg_config_reread *ret_state,
                                       struct mg_err *err) MG_MUSTCHECK;
 
+#define MG_FLAG_NAME_SIZE 64 /* the longest option and "-file" */
+
 /* A flag as it stands on the command line. */
 struct mg_config_flag {
-    char name[64];                 /* without dashes */
+    char name[MG_FLAG_NAME_SIZE];  /* without dashes */
     char letter;                   /* as -o; 0: none */
     const char *value_name, *help; /* value_name NULL: takes none */
 };
-/* Tells every flag that the program knows: options, files of secrets, and what every program has. */
+/* Tells every flag that the program knows: options, files of secrets, and what every program has. `flag`
+ * lives for the call only. */
 void mg_config_walk_flags(const struct mg_program *program,
                           void (*tell)(void *arg, const struct mg_config_flag *flag), void *arg);
 

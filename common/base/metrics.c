@@ -140,6 +140,7 @@ void mg_metric_set(struct mg_metric *metric, double value)
 
 void mg_metric_silence(struct mg_metric *metric)
 {
+    assert(metric->is_overflow || metric->type == MG_GAUGE);
     metric->is_silent = !metric->is_overflow;
 }
 

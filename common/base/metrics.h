@@ -9,8 +9,9 @@
 
 #include "base/buf.h"
 
-/* Series of one process; more than that means a label that grows. A scheduler has eleven for each service,
- * seven for each workflow and some two hundred others. */
+/* Series of one process; more than that means a label that grows. A scheduler has seventeen for each service
+ * (six of them of its two queues), seven for each workflow and some two hundred others: it has room for about
+ * a hundred services. */
 #define MG_METRICS_MAX 2048
 
 enum mg_metric_type {

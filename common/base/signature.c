@@ -108,10 +108,11 @@ static void put_text(struct writing *writing, struct mg_slice text)
     char before = ' ';
     for (size_t at = 0; at < text.len && !writing->is_full;) {
         struct mg_slice rest = {text.data + at, text.len - at};
+        bool is_blank = (unsigned char)rest.data[0] <= ' ' || rest.data[0] == 0x7f;
         size_t len = varying_len(rest, before);
         if (len > 0) {
             put(writing, "#", 1);
-        } else if ((unsigned char)rest.data[0] <= ' ' || rest.data[0] == 0x7f) {
+        } else if (is_blank) {
             len = 1; /* blanks, line ends, and what would steer a terminal: one blank for all in a row */
             if (before != ' ') {
                 put(writing, " ", 1);
@@ -122,7 +123,7 @@ static void put_text(struct writing *writing, struct mg_slice text)
             len = len > 0 ? len : 1;
         }
         at += len;
-        before = (unsigned char)text.data[at - 1] <= ' ' ? ' ' : text.data[at - 1];
+        before = is_blank ? ' ' : text.data[at - 1];
     }
 }
 

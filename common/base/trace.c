@@ -35,20 +35,20 @@ static bool is_zero(const uint8_t *bytes, size_t size)
     return true;
 }
 
-bool mg_trace_parse(struct mg_slice text, struct mg_trace *ret_trace)
+bool mg_trace_parse(struct mg_slice traceparent, struct mg_trace *ret_trace)
 {
     struct mg_trace trace;
     uint8_t version, flags;
-    if (text.data == NULL || text.len < TRACEPARENT_LEN) return false;
-    const char *at = text.data;
+    if (traceparent.data == NULL || traceparent.len < TRACEPARENT_LEN) return false;
+    const char *at = traceparent.data;
     if (at[AT_TRACE - 1] != '-' || at[AT_PARENT - 1] != '-' || at[AT_FLAGS - 1] != '-') return false;
     if (!hex_read(at + AT_VERSION, 1, &version) ||
         !hex_read(at + AT_TRACE, MG_TRACE_ID_SIZE, trace.trace_id) ||
         !hex_read(at + AT_PARENT, MG_SPAN_ID_SIZE, trace.parent_id) || !hex_read(at + AT_FLAGS, 1, &flags))
         return false;
     /* ff is forbidden; 00 ends here, and what a later version adds stands behind another dash (§4.3). */
-    if (version == 0xff || (version == 0 && text.len != TRACEPARENT_LEN)) return false;
-    if (text.len > TRACEPARENT_LEN && at[TRACEPARENT_LEN] != '-') return false;
+    if (version == 0xff || (version == 0 && traceparent.len != TRACEPARENT_LEN)) return false;
+    if (traceparent.len > TRACEPARENT_LEN && at[TRACEPARENT_LEN] != '-') return false;
     if (is_zero(trace.trace_id, MG_TRACE_ID_SIZE) || is_zero(trace.parent_id, MG_SPAN_ID_SIZE)) return false;
     trace.flags = flags & (MG_TRACE_SAMPLED | MG_TRACE_RANDOM);
     *ret_trace = trace;

@@ -36,7 +36,7 @@ struct mg_store_options {
     bool is_plaintext_allowed; /* to a host that is not loopback */
     bool is_unsafe_durability_allowed;
     bool is_leader_session;        /* sets idle_session_timeout, so that a paused leader loses its lock */
-    const char *statement_timeout; /* as PostgreSQL reads it; NULL: 10s */
+    const char *statement_timeout; /* as PostgreSQL reads it; NULL: 10s; borrowed for as long as the store */
     bool skips_schema_check;       /* for `db migrate|status` */
     struct mg_metrics *metrics;
     void (*on_state)(void *arg, bool is_up, const char *reason); /* said once per change */
