@@ -59,8 +59,9 @@ def drive(shell, known, complete, folder):
         compare(shell, f"makegood {words} ", complete, wanted)
     for words in ("workflow check ", "order submit ", "order list --config "):
         compare(shell, f"makegood {words}{folder}/a", complete, [f"{folder}/a-file"])
-    compare(shell, f"makegood db migrate --migrations {folder}/a", lambda line: [word.rstrip("/") for word in complete(line)],
-            [])
+    for letter, wanted in (("a", []), ("b", [f"{folder}/b-folder"])):
+        compare(shell, f"makegood db migrate --migrations {folder}/{letter}",
+                lambda line: [word.rstrip("/") for word in complete(line)], wanted)
     compare(shell, "makegood order show ", complete, [])
     compare(shell, "makegood order resume X --reason ", complete, [])
 
@@ -109,13 +110,14 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "a-file").touch()
+        (folder / "b-folder").mkdir()
         scripts = {shell: folder / shell for shell in ("bash", "zsh", "fish")}
         for shell, path in scripts.items():
             path.write_text(run(TOOL, "completion", shell), encoding="utf-8")
         bash(scripts["bash"], known, folder)
         zsh(scripts["zsh"], known)
         fish(scripts["fish"], known, folder)
-    wrong = subprocess.run([TOOL, "completion", "csh"], capture_output=True, text=True, check=False)
+    wrong = subprocess.run([TOOL, "completion", "csh"], capture_output=True, text=True, timeout=60, check=False)
     if wrong.returncode != 2 or "expected bash, zsh or fish" not in wrong.stderr:
         findings.append(f"completion csh: {wrong}")
     for finding in findings:
