@@ -220,16 +220,20 @@ class Process:
             raise Failure(f"{failure}\n  /readyz: {self.get('/readyz')}") from None
         return self
 
+    def page(self):
+        """Its metrics as text; empty while it does not answer."""
+        status, text = self.get("/metrics")
+        return text if status == 200 else ""
+
+    def series(self, name, **labels):
+        """The sum of the series of this name that have these labels; None if there is none."""
+        found = [line for line in self.page().splitlines() if re.match(rf"{name}(\{{| )", line)
+                 and all(f'{key}="{value}"' in line for key, value in labels.items())]
+        return sum(float(line.rpartition(" ")[2]) for line in found) if found else None
+
     def metric(self, name):
-        """The sum of the series of this name, over their labels; 0 if there is none."""
-        total = 0.0
-        for line in self.get("/metrics")[1].splitlines():
-            if line.startswith("#") or not line.strip():
-                continue
-            series, _, value = line.rpartition(" ")
-            if series.split("{", 1)[0] == name:
-                total += float(value)
-        return total
+        """As `series`, over all labels; 0 if there is none."""
+        return self.series(name) or 0.0
 
 
 def is_alive(pid):

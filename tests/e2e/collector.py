@@ -11,14 +11,13 @@ import os
 import pathlib
 import subprocess
 import threading
-import time
 
 import jsonschema
 
 from local import processes
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((pathlib.Path(__file__).parent / "otlp.schema.json").read_text(encoding="utf-8")))
-SLOW_POLLS = 25
+SLOW_S = 0.5
 BODY_MAX = 4 * 1024 * 1024  # what collectors take by default
 
 # A right body, and what must not be taken in the place of a part of it: a collector that takes anything shows nothing.
@@ -75,14 +74,14 @@ class Span:
 
 class Collector:
     """`mode`: good, 503 (with Retry-After: 0), slow (half a second an answer), silent (never answers). Half-open is a socket
-    that nobody accepts from: see HalfOpen."""
+    that nobody accepts from: the scenario makes it."""
 
     def __init__(self):
         self.port = processes.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.mode = "good"
         self.spans, self.faults, self.requests = [], [], 0
-        self.is_open = True
+        self.closing = threading.Event()
         command = os.environ.get("MAKEGOOD_TEST_OTLP_DECODER")
         self.decoder = Decoder(command) if command else None
         assert self.fault_of(RIGHT.encode()) is None, self.fault_of(RIGHT.encode())
@@ -107,10 +106,8 @@ class Collector:
         body = request.rfile.read(int(request.headers["Content-Length"]))
         self.requests += 1
         mode = self.mode
-        while mode == "silent" and self.is_open:
-            time.sleep(processes.POLL_S)
-        if mode == "slow":
-            time.sleep(SLOW_POLLS * processes.POLL_S)
+        if mode in ("silent", "slow"):
+            self.closing.wait(SLOW_S if mode == "slow" else None)
         wrong = None if mode == "503" else self.wrong(request, body)
         if wrong:
             self.faults.append(f"{wrong}\n{body[:2000]}")
@@ -166,7 +163,7 @@ class Collector:
         assert not self.faults, "the collector was sent what it cannot take:\n" + "\n".join(self.faults)
 
     def close(self):
-        self.is_open = False
+        self.closing.set()
         self.server.shutdown()
         self.server.server_close()
         if self.decoder:

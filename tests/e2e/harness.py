@@ -55,18 +55,18 @@ class Client:
         self.channel.basic_publish(self.exchange if exchange is None else exchange, routing_key, body, mandatory=True,
                                    properties=pika.BasicProperties(delivery_mode=2, **properties))
 
-    def submit(self, workflow="three", payload=None, order_id=None, reply_to=None, high=False, **fields):
+    def submit(self, workflow="three", payload=None, order_id=None, reply_to=None, high=False, headers=None, **fields):
         order_id = order_id or str(uuid.uuid4())
         submission = {"order_id": order_id, "workflow": workflow, "payload": payload if payload is not None else {}}
         submission.update(fields)
         order = Order(order_id, json.dumps(submission), "corr-" + order_id)
-        self.post(order, reply_to, high)
+        self.post(order, reply_to, high, headers)
         return order
 
-    def post(self, order, reply_to=None, high=False):
+    def post(self, order, reply_to=None, high=False, headers=None):
         """Posts the same bytes (again)."""
         self.publish(order.body, "orders.intake.high" if high else "orders.intake", message_id=order.order_id,
-                     correlation_id=order.correlation_id, reply_to=reply_to or self.queue)
+                     correlation_id=order.correlation_id, reply_to=reply_to or self.queue, headers=headers)
 
     def pump(self):
         self.connection.process_data_events(time_limit=processes.POLL_S)
@@ -267,7 +267,8 @@ class Stage:
         assert not gaps, f"an order's story has gaps: {gaps}"
         for supervisor in self.cluster.supervisors:
             if supervisor.is_running():
-                assert supervisor.metric("makegood_invariant_violations_found_total") == 0, "an open order had nothing to move it"
+                page = processes.wait_until(supervisor.page, f"{supervisor.name} tells its metrics", alive=supervisor)
+                assert "\nmakegood_invariant_violations_found_total 0\n" in page, "an open order had nothing to move it"
 
     def check_ends(self):
         """All services end with 0 when asked, and no sanitizer has had anything to say."""

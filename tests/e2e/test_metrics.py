@@ -15,22 +15,10 @@ OF = {
                   "makegood_commit_seconds", "makegood_duplicates_total", "makegood_stale_total", "makegood_queue_messages",
                   "makegood_queue_oldest_age_seconds", "makegood_store_sessions"),
     "supervisor": ("makegood_supervisor_leading", "makegood_supervisor_epoch", "makegood_sweep_seconds", "makegood_sweep_lag_seconds",
-                   "makegood_invariant_violations", "makegood_alerts", "makegood_statuses_owed", "makegood_order_oldest_age_seconds"),
+                   "makegood_invariant_violations", "makegood_invariant_violations_found_total", "makegood_alerts",
+                   "makegood_statuses_owed", "makegood_order_oldest_age_seconds"),
     "agent": ("makegood_agent_in_flight", "makegood_agent_concurrency", "makegood_agent_breaker_state", "makegood_agent_call_seconds"),
 }
-
-
-def page_of(process):
-    status, text = process.get("/metrics")
-    assert status == 200, text
-    return text
-
-
-def series(text, name, **labels):
-    """The sum of the series of this name that have these labels; None if there is none."""
-    found = [line for line in text.splitlines() if re.match(rf"{name}(\{{| )", line)
-             and all(f'{key}="{value}"' in line for key, value in labels.items())]
-    return sum(float(line.rpartition(" ")[2]) for line in found) if found else None
 
 
 @scenario()
@@ -44,22 +32,22 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
     s.client.publish(b"{", message_id="no-order", reply_to=s.client.queue)
     s.client.wait_message(lambda body, _: body["status"] == "rejected", "the refusal")
 
-    leader = s.wait(lambda: next((one for one in s.cluster.supervisors if series(page_of(one), "makegood_statuses_owed") is not None),
-                                 None), "a supervisor has counted what is open")
+    leader = s.wait(lambda: next((one for one in s.cluster.supervisors if one.series("makegood_statuses_owed") is not None), None),
+                    "a supervisor has counted what is open")
     # A scheduler tells of a workflow and its services from the first order on that it has had.
-    scheduler = next(one for one in s.cluster.schedulers if series(page_of(one), "makegood_orders_total") is not None)
-    pages = {"scheduler": page_of(scheduler), "supervisor": page_of(leader), "agent": page_of(s.cluster.agents[0])}
-    for kind, text in pages.items():
+    scheduler = next(one for one in s.cluster.schedulers if one.series("makegood_orders_total") is not None)
+    for kind, process in {"scheduler": scheduler, "supervisor": leader, "agent": s.cluster.agents[0]}.items():
+        text = process.page()
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30, check=False)
         said = done.stdout + done.stderr
         assert done.returncode == 0 and not said.strip(), f"promtool check metrics of the {kind}: {said}"
         types = set(re.findall(r"^# TYPE (\w+) ", text, re.MULTILINE))
         assert not set(OF_ALL + OF[kind]) - types, f"the {kind} does not tell {set(OF_ALL + OF[kind]) - types}"
-        assert series(text, "process_resident_memory_bytes") > 1e6 and series(text, "process_open_fds") > 3
-        assert series(text, "process_cpu_seconds_total") > 0
+        assert process.series("process_resident_memory_bytes") > 1e6 and process.series("process_open_fds") > 3
+        assert process.series("process_cpu_seconds_total") > 0
 
     def total(name, **labels):
-        return sum(series(page_of(one), name, **labels) or 0 for one in s.cluster.schedulers)
+        return sum(one.series(name, **labels) or 0 for one in s.cluster.schedulers)
 
     assert total("makegood_submissions_total", outcome="accepted") == 4
     assert total("makegood_submissions_total", outcome="rejected") == 1
@@ -73,8 +61,8 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
     assert total("makegood_step_seconds_count", service="inventory") == 5  # four reservations, one undone
     s.wait(lambda: total("makegood_statuses_sent_total", status="processed") == 3, "the statuses are counted")
     assert total("makegood_commit_seconds_count") > 0 and total("makegood_batch_causes_sum") >= 4 * 4
-    assert series(pages["supervisor"], "makegood_supervisor_epoch") == s.rows("SELECT epoch FROM supervisor_leader")[0]["epoch"]
-    assert series(pages["supervisor"], "makegood_invariant_violations") == 0
+    assert leader.series("makegood_supervisor_epoch") == s.rows("SELECT epoch FROM supervisor_leader")[0]["epoch"]
+    assert leader.series("makegood_invariant_violations") == 0
 
 
 @scenario()
@@ -93,7 +81,7 @@ def what_lies_in_the_database_and_in_queues_is_told_by_the_leader(s):
 
     def leader_says(name, **labels):
         for one in s.cluster.supervisors:
-            value = series(page_of(one), name, **labels)
+            value = one.series(name, **labels)
             if value is not None:
                 return value
         return 0

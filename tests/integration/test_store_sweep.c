@@ -210,9 +210,9 @@ START_TEST(what_could_not_be_told_for_long_is_asked_for_more_seldom)
     static const struct {
         const char *age, *ago;
         int due_count;
-    } cases[] = {{"8 minutes", "29 seconds", 0}, /* a sixteenth: 30 seconds */
+    } cases[] = {{"8 minutes", "20 seconds", 0}, /* a sixteenth: 30 seconds */
                  {"8 minutes", "31 seconds", 1},
-                 {"9 days", "59 seconds", 0}, /* a minute at most */
+                 {"9 days", "50 seconds", 0}, /* a minute at most */
                  {"9 days", "61 seconds", 1}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         owed_asked("o-1", cases[i].age, cases[i].ago);
