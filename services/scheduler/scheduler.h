@@ -408,7 +408,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
 /* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
  */
 void mg_gate_take(struct mg_gate *gate, bool is_high);
-void mg_gates_look(struct mg_scheduler *scheduler); /* at queues that are in use; at each tick */
+void mg_gates_look(struct mg_scheduler *scheduler);   /* at queues that are in use; at each tick */
 void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_inbox_unseen */
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,

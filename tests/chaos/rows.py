@@ -78,7 +78,7 @@ ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
     58: ("broker's application stopped, connections closed", ["each_publish_ends_once_through_many_cuts"], ""),
     59: ("broker stopped", ["silent_broker_hangs_nothing"], ""),
     60: ("memory and disk alarms", [], ""),
-    61: ("queue deleted or purged", ["deleted_queue_is_noticed_and_consumed_again"], ""),
+    61: ("queue deleted or purged", ["deleted_queue_is_noticed_and_consumed_again", "a_consumer_that_the_broker_forgot_is_made_again"], ""),
     62: ("other arguments, no rights, no virtual host", ["a_right_missing_at_the_broker_is_named_once_and_found_when_granted",
                                                          "queue_with_other_arguments_is_named"], ""),
     63: ("broker loses everything", [], ""),

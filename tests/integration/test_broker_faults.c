@@ -263,6 +263,7 @@ END_TEST
 /* Catches: orders that wait for ever, since the broker forgot a consumer and did not say so. */
 START_TEST(a_consumer_that_the_broker_forgot_is_made_again)
 {
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
     fixture.acks_at_once = true;
     fixture_start(&fixture);
     relay_set(relay, RELAY_FORGETFUL);
@@ -351,8 +352,7 @@ int main(void)
     tcase_add_test(tests, each_publish_ends_once_through_many_cuts);
     tcase_add_test(tests, missing_queues_are_named_and_found_later);
     tcase_add_test(tests, deleted_queue_is_noticed_and_consumed_again);
-    if (strncmp(test_amqp_url(), "amqps:", 6) != 0) /* the relay reads frames, which TLS hides */
-        tcase_add_test(tests, a_consumer_that_the_broker_forgot_is_made_again);
+    tcase_add_test(tests, a_consumer_that_the_broker_forgot_is_made_again);
     tcase_add_test(tests, pause_survives_a_reconnect);
     tcase_add_test(tests, private_queue_is_named_anew_after_a_cut);
     tcase_add_test(tests, destroy_while_connecting_is_clean);

@@ -37,6 +37,11 @@ def rising(by):
     return f"0+{by}x{SAMPLES}"
 
 
+def born(value):
+    """Five minutes before the end."""
+    return f"_x100 {value}x{SAMPLES - 100}"
+
+
 def each(name, value):
     return {f"{name}{{{labels}}}": value for labels in PROCESSES}
 
@@ -144,6 +149,10 @@ CASES = {
 }
 
 
+# The same rules, where a series begins with what they are about.
+BORN = {"MakegoodOrdersInError": {f'makegood_orders_total{{{SCHEDULER},workflow="new",state="error"}}': born(1)}}
+
+
 def expectation(rule, case):
     _, labels, summary = case
     annotations = {**rule["annotations"], "summary": summary}
@@ -181,6 +190,7 @@ def main():
     if not findings:
         groups = [group_of("all is well", WELL, rules)]
         groups += [group_of(name, {**WELL, **CASES[name][0]}, rules, firing=name) for name in rules]
+        groups += [group_of(f"{name}, at once", {**WELL, **different}, rules, firing=name) for name, different in BORN.items()]
         for name, (different, *_) in CASES.items():
             findings += [f"{name}: {key} is no series of a system that is well" for key in different if key not in WELL]
         with tempfile.TemporaryDirectory() as scratch:
