@@ -47,7 +47,7 @@ bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms)
     return *done;
 }
 
-static void say(const char *format, va_list args)
+static void MG_PRINTF(1, 0) say(const char *format, va_list args)
 {
     (void)fprintf(stderr, "makegood: ");
     (void)vfprintf(stderr, format, args);
