@@ -18,8 +18,8 @@
  * must leave room for others. libuv's own default is 4. */
 #define OFFLOAD_THREADS "8"
 
-/* The signals of the contract. */
-static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
+/* The signals of the contract, and the one that says that a terminal has another size. */
+static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGWINCH};
 #define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
 
 struct signal_handler {

@@ -332,17 +332,23 @@ enum mg_report {
     MG_REPORT_SERVICES,     /* service_state */
     MG_REPORT_CONTROL,    /* what operators want of each service, as a row for each agent of it that reports:
                              service, version, is_paused, concurrency, rate_per_s, instance; ordered so */
-    MG_REPORT_CONTROLLED, /* each service with its agents as one row: what is wanted, how many obey */
+    MG_REPORT_CONTROLLED, /* each service with its agents as one row: what is wanted, how many obey, what
+                             calls they may make together (capacity), how many breakers are not closed */
     MG_REPORT_LEADER,     /* supervisor_leader with age in ms */
     MG_REPORT_COUNTS,     /* orders by state */
     MG_REPORT_FIGURES,    /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: what is
                              open, at most 100,000 of each are looked at */
-    MG_REPORT_STUCK,      /* open orders with nothing that will move them */
+    MG_REPORT_OLDEST,   /* $1 limit: of the open orders of figures those that came first: order_id, workflow,
+                           state, reason, age_ms */
+    MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server began to count, some seconds late */
+    MG_REPORT_STUCK,    /* open orders with nothing that will move them */
     MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
                          */
     MG_REPORT_COUNT
 };
 typedef void mg_store_rows_fn(void *arg, const struct mg_rows *rows, const struct mg_err *err);
+/* The statement itself, for EXPLAIN. */
+const char *mg_store_report_sql(enum mg_report report);
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
                      int param_count, mg_store_rows_fn *done, void *arg);
 /* Acknowledges an open alert by id. `changed` false: no such open alert. */

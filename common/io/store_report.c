@@ -222,13 +222,15 @@ static const struct {
         "report_controlled",
         "WITH seen AS (SELECT service, count(*) AS agents, bool_and(breaker = 'open') AS is_open,"
         "  bool_or(is_ready) AS is_ready, sum(in_flight) AS in_flight,"
+        "  sum(concurrency) AS capacity, count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open,"
         "  array_agg(control_version) AS versions"
         "  FROM service_state WHERE reported_at > " MG_SQL_NOW " - " REPLICA_FRESH " GROUP BY service)"
         " SELECT service, CASE WHEN c.is_paused THEN 'paused' WHEN s.agents IS NULL THEN 'no agent'"
         "  WHEN s.is_open THEN 'breaker open' WHEN s.is_ready THEN 'serving' ELSE 'not ready' END AS state,"
         " coalesce(s.agents, 0) AS agents,"
         " (SELECT count(*) FROM unnest(s.versions) AS v WHERE v >= coalesce(c.version, 0)) AS obeying,"
-        " coalesce(s.in_flight, 0) AS in_flight, c.concurrency, c.rate_per_s,"
+        " coalesce(s.in_flight, 0) AS in_flight, coalesce(s.capacity, 0) AS capacity,"
+        " coalesce(s.breakers_open, 0) AS breakers_open, c.concurrency, c.rate_per_s,"
         " " ISO("c.paused_until") " AS paused_until, coalesce(c.version, 0) AS version, c.by_whom, c.reason,"
         " " ISO("c.set_at") " AS set_at"
         " FROM (SELECT service, " IS_PAUSED " AS is_paused, concurrency, rate_per_s, paused_until, version,"
@@ -259,6 +261,16 @@ static const struct {
         "  GROUP BY code"
         " UNION ALL SELECT 'owed', '', '', count(*), " AGE_MS("min(at)") " FROM owed"
         " LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_OLDEST] = {{
+        "report_oldest",
+        "WITH orders AS MATERIALIZED (SELECT order_id, workflow, process_state, reason, created_at FROM order_process"
+        "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX ")"
+        " SELECT order_id, workflow, process_state AS state, reason, " AGE_MS("created_at") " AS age_ms FROM orders"
+        "  WHERE process_state <> 'error' ORDER BY created_at, order_id LIMIT least($1::text::bigint, " ROWS_MAX ")"}, 1},
+    /* What the server counts itself: of a table of any size one number. Payloads that people repaired count, too. */
+    [MG_REPORT_ACCEPTED] = {{
+        "report_accepted",
+        "SELECT " ISO(MG_SQL_NOW) " AS now, pg_stat_get_tuples_inserted(to_regclass('orders')) AS accepted"}, 0},
     [MG_REPORT_STUCK] = {{
         "report_stuck",
         "SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason,"
@@ -293,6 +305,12 @@ static void on_rows(void *arg, const struct mg_pg_answer *reply)
         job->done(job->arg, reply->rows[0], NULL);
     }
     mg_store_job_destroy(&job->base);
+}
+
+const char *mg_store_report_sql(enum mg_report report)
+{
+    assert(report >= 0 && report < MG_REPORT_COUNT);
+    return REPORTS[report].sql.text;
 }
 
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,

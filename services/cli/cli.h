@@ -46,6 +46,7 @@ struct cli {
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
+    const char *statement_timeout; /* of the session; NULL: the store's own */
     bool is_timed_out;
     char refusal[512]; /* why the database must not be used; "" if it may */
 };
@@ -60,6 +61,8 @@ bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms);
 enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check);
 enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err) MG_MUSTCHECK;
 enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *options);
+/* The same, for who does not wait. */
+enum exit_code cli_begin_broker(struct cli *cli, const struct mg_broker_options *options);
 void cli_close(struct cli *cli);
 /* One line on stderr, "makegood: …", and the code back: `return cli_fail(EXIT_ERROR, "could not …")`. */
 enum exit_code cli_fail(enum exit_code code, const char *format, ...) MG_PRINTF(2, 3);
@@ -78,6 +81,8 @@ struct table {
     char **columns; /* names */
     char **cells;   /* row_count * column_count; NULL: SQL NULL */
 };
+/* Copies of rows; `is_for_people`: made plain. False: no memory; what was copied is there to be freed. */
+bool table_keep(struct table *ret_table, const struct mg_rows *rows, bool is_for_people);
 /* Runs a report and waits for its rows. */
 enum exit_code table_read(struct cli *cli, enum mg_report report, const char *const *params, int param_count,
                           struct table *ret_table);
@@ -100,6 +105,9 @@ cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watc
     verb_order_export;
 cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,
     verb_order_cancel;
+
+/* A leader sweeps several times a second; one that has not for so long does not lead. */
+#define LEADER_AGE_MAX_MS 10000
 
 /* explain.c: one line on why the order is where it is; also used by `doctor` and `show`. */
 void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,

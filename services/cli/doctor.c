@@ -10,8 +10,6 @@
 #include "verbs.h"
 #include "wire/reply.h"
 
-/* A leader sweeps several times a second; one that has not for so long does not lead. */
-#define LEADER_AGE_MAX_MS 10000
 /* Clocks that differ by more make agents report themselves unready. */
 #define CLOCK_SKEW_MAX_MS 2000
 #define SERVICES_MAX      MG_LIST_MAX

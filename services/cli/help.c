@@ -75,8 +75,13 @@ void manual_print(FILE *out)
         {"makegood order list --state error", "finds the orders that need a person"},
         {"makegood order resume ORDER --reason \"payment repaired\"", "goes on with one of them"},
         {0}};
+    static const struct mg_manual_entry keys[] = {
+        {"tab, right and left, 1 to 5", "another list"},
+        {"up and down, page up and page down, home and end", "another row of it; k, j, g and G do as well"},
+        {"q, control-C", "ends it"},
+        {0}};
     static const struct mg_manual_part after[] = {
-        {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", examples}, {0}};
+        {"KEYS OF TOP", keys}, {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", examples}, {0}};
     struct mg_manual_entry verbs[VERBS_MAX + 1] = {0};
     const struct mg_manual_part before[] = {{"VERBS", verbs}, {0}};
     struct mg_manual manual = {

@@ -134,6 +134,7 @@ enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
     struct mg_store_options options = {.dsn = cli->options.pg_dsn,
                                        .is_plaintext_allowed = cli->options.broker.is_plaintext_allowed,
                                        .name = "makegood",
+                                       .statement_timeout = cli->statement_timeout,
                                        .is_unsafe_durability_allowed =
                                            true, /* reading does no harm; doctor says it */
                                        .skips_schema_check = skips_schema_check,
@@ -177,10 +178,9 @@ static void broker_look(void *arg)
     opening->is_over = opening->is_over || mg_broker_is_up(opening->cli->broker, reason, sizeof(reason));
 }
 
-enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *wanted)
+enum exit_code cli_begin_broker(struct cli *cli, const struct mg_broker_options *wanted)
 {
     struct mg_err err;
-    char reason[512];
     struct mg_broker_options options = *wanted;
     options.address = cli->options.broker;
     options.name = "makegood";
@@ -193,6 +193,16 @@ enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *
     }
     if (cli->broker == NULL && mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
         return cli_fail_err(&err);
+    }
+    return EXIT_DONE;
+}
+
+enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *wanted)
+{
+    char reason[512];
+    enum exit_code code = cli_begin_broker(cli, wanted);
+    if (code != EXIT_DONE) {
+        return code;
     }
     struct opening opening = {cli, false};
     struct mg_timer *look = mg_timer_create(cli->loop, broker_look, &opening);

@@ -36,7 +36,7 @@ void text_make_plain(char *text)
     }
 }
 
-static bool rows_keep(struct table *table, const struct mg_rows *rows, bool is_for_people)
+bool table_keep(struct table *table, const struct mg_rows *rows, bool is_for_people)
 {
     int row_count = mg_rows_count(rows);
     int column_count = mg_rows_column_count(rows);
@@ -74,7 +74,7 @@ static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err
     reading->is_over = true;
     if (err != NULL) {
         reading->code = cli_fail_err(err);
-    } else if (!rows_keep(reading->table, rows, !reading->cli->is_json)) {
+    } else if (!table_keep(reading->table, rows, !reading->cli->is_json)) {
         reading->code = cli_fail(EXIT_ERROR, "could not keep the answer: out of memory");
     }
 }

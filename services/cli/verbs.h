@@ -45,7 +45,7 @@ struct verb {
 
 /* Each ends with noun NULL. */
 extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], SERVICE_VERBS[],
-    BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
+    BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 

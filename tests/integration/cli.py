@@ -37,7 +37,7 @@ VERBS = [
     "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
-    "broker check", "service list", "service pause", "service resume", "service limit", "db migrate", "db status", "doctor",
+    "broker check", "service list", "service pause", "service resume", "service limit", "db migrate", "db status", "doctor", "top",
     "completion",
 ]
 
@@ -201,7 +201,7 @@ class WrongInput(Case):
             self.assertIn("there is no verb", one_line(run(*words, code=USAGE)))
 
     def test_a_noun_alone_names_its_verbs(self):
-        for noun in {verb.split()[0] for verb in VERBS} - {"doctor", "completion"}:
+        for noun in {verb.split()[0] for verb in VERBS} - {"doctor", "top", "completion"}:
             done = run(noun, code=USAGE)
             for verb in VERBS:
                 if verb.startswith(noun + " "):
@@ -223,7 +223,7 @@ class WrongInput(Case):
                     and verb != "broker check":
                 self.assertIn("usage:", one_line(run(*verb.split(), *(REASON if verb.split()[-1] in (
                     "ack", "cancel", "resume") else ()), code=USAGE)))
-        for verb in ("order list", "order show x", "doctor", "db status", "workflow list"):
+        for verb in ("order list", "order show x", "doctor", "top", "db status", "workflow list"):
             self.assertIn("usage:", one_line(run(*verb.split(), "one", "two", code=USAGE)))
 
     def test_option_values(self):

@@ -43,6 +43,7 @@ LIBRARIES = {
     r"openssl/.*": ("common/base/id*", "common/io/broker_tls.c", "common/io/pg_tls.c", "common/io/tls_judge*",
                     "common/io/tls_check*", "common/io/http_request_curl*", "tests/*"),
     r"systemd/.*": ("services/notify*",),
+    r"(n?curses\w*/)?n?curses\.h": ("services/cli/top_curses.c",),
     r"check\.h": ("tests/*",),
 }
 CONTRACTS = ("common/io/broker.h", "common/io/store.h", "common/io/http_client.h", "common/io/http_server.h",

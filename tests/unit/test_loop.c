@@ -358,7 +358,7 @@ START_TEST(destroying_the_loop_finishes_work_under_way)
 }
 END_TEST
 
-static const int STOP_SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
+static const int STOP_SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGWINCH};
 
 /* Catches: a signal that ends the process instead of asking it to end. */
 START_TEST(a_signal_is_a_callback_on_the_loop)

@@ -1,0 +1,401 @@
+/*
+ * `top`: is it well, on one screen: open orders, services, failures, the oldest, alerts, queues. Looks once a
+ * second and asks the database for no more than it can give without anybody noticing: what is counted over
+ * many rows is bounded (store_report.c) and rests for a multiple of what the last count took. A database or a
+ * broker that is away is shown, and looked for again. Without a terminal it prints all of it once.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/topology.h"
+#include "top.h"
+#include "verbs.h"
+
+#define PERIOD_MS 1000
+/* A look never takes more than a fiftieth of one of the server's processors. */
+#define COUNT_SHARE 50
+/* A count that takes longer is not worth its price; the last one stays on the screen, with its age. */
+#define STATEMENT_TIMEOUT "2s"
+#define ROWS_SHOWN        "50"
+/* Over how long the rates are taken: the server tells what it counted up to 10 s late. */
+#define RATE_LOOKS     16
+#define RATE_WINDOW_MS 15000
+/* A broker that is there is connected to within this: until then it is not called away. */
+#define BROKER_GRACE_MS 3000
+
+struct sample {
+    int64_t at_ms, accepted, open;
+};
+
+struct top {
+    struct cli *cli;
+    struct top_view view;
+    struct top_place place;
+    bool is_over, is_counting;
+    int waiting;      /* answers of the look under way */
+    int queues_asked; /* about so many queues */
+    bool is_all_seen; /* and all of them have answered */
+    int64_t began_ms;
+    int64_t look_at_ms, read_at_ms, count_at_ms, count_due_ms;
+    struct sample samples[RATE_LOOKS]; /* of the counts, the newest first */
+    int sample_count;
+};
+
+/* ---- what is read ---- */
+
+/* What is asked at each look, then what is counted. */
+static const struct reading {
+    enum mg_report report;
+    size_t offset; /* of its table in struct top_view */
+    const char *params[6];
+    int param_count;
+    bool is_count;
+} READINGS[] = {
+    {MG_REPORT_LEADER, offsetof(struct top_view, leader), {NULL}, 0, false},
+    {MG_REPORT_CONTROLLED, offsetof(struct top_view, services), {NULL}, 0, false},
+    {MG_REPORT_ACCEPTED, offsetof(struct top_view, accepted), {NULL}, 0, true},
+    {MG_REPORT_FIGURES, offsetof(struct top_view, figures), {NULL}, 0, true},
+    {MG_REPORT_OLDEST, offsetof(struct top_view, oldest), {ROWS_SHOWN}, 1, true},
+    {MG_REPORT_FAILURE_GROUPS,
+     offsetof(struct top_view, failures),
+     {"", "", "", "", "", ROWS_SHOWN},
+     6,
+     true},
+};
+#define READING_COUNT (sizeof(READINGS) / sizeof(READINGS[0]))
+
+static struct table *table_of(struct top_view *view, const struct reading *reading)
+{
+    return (struct table *)((char *)view + reading->offset);
+}
+
+/* The counts of the last quarter of a minute say how many orders came and went in a second. Orders that ended
+ * are counted nowhere: they are those that came and are no longer open. */
+static void rates_renew(struct top *top)
+{
+    struct top_view *view = &top->view;
+    struct sample now = {mg_clock_boot_ms(), strtoll(table_cell(&view->accepted, 0, "accepted"), NULL, 10),
+                         top_open(view)};
+    if (top->sample_count > 0 && now.accepted < top->samples[0].accepted) {
+        top->sample_count = 0; /* the server has begun to count anew */
+    }
+    int kept = top->sample_count < RATE_LOOKS ? top->sample_count : RATE_LOOKS - 1;
+    memmove(top->samples + 1, top->samples, (size_t)kept * sizeof(top->samples[0]));
+    top->samples[0] = now;
+    top->sample_count = kept + 1;
+    while (top->sample_count > 2 && now.at_ms - top->samples[top->sample_count - 2].at_ms >= RATE_WINDOW_MS) {
+        top->sample_count--;
+    }
+    const struct sample *then = &top->samples[top->sample_count - 1];
+    double s = (double)(now.at_ms - then->at_ms) / 1000;
+    int64_t accepted = now.accepted - then->accepted, ended = accepted - (now.open - then->open);
+    view->has_rates = top->sample_count > 1 && s > 0 && now.open < TOP_FIGURES_MAX;
+    view->accepted_per_s = view->has_rates ? (double)accepted / s : 0;
+    view->ended_per_s = view->has_rates && ended > 0 ? (double)ended / s : 0;
+}
+
+static void look_end(struct top *top)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (top->view.read_fault[0] == '\0') {
+        top->read_at_ms = now_ms;
+    }
+    if (top->is_counting) {
+        int64_t rest_ms = (now_ms - top->look_at_ms) * COUNT_SHARE;
+        top->count_due_ms = now_ms + rest_ms;
+        top->is_counting = false;
+        if (top->view.read_fault[0] == '\0') {
+            top->count_at_ms = now_ms;
+            rates_renew(top);
+        }
+    }
+}
+
+static void ages_renew(struct top *top)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    top->view.read_age_ms = top->read_at_ms > 0 ? now_ms - top->read_at_ms : -1;
+    top->view.count_age_ms = top->count_at_ms > 0 ? now_ms - top->count_at_ms : -1;
+}
+
+struct asked {
+    struct top *top;
+    const struct reading *reading;
+};
+
+static void draw(struct top *top);
+
+static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct asked *asked = arg;
+    struct top *top = asked->top;
+    if (err != NULL) {
+        (void)snprintf(top->view.read_fault, sizeof(top->view.read_fault), "%s", err->text);
+    } else {
+        struct table *table = table_of(&top->view, asked->reading);
+        table_free(table);
+        if (!table_keep(table, rows, true)) {
+            (void)snprintf(top->view.read_fault, sizeof(top->view.read_fault), "no memory for the answers");
+        }
+    }
+    if (--top->waiting == 0) {
+        look_end(top);
+        draw(top);
+    }
+}
+
+/* Nothing is asked while an answer is awaited: a slow server is not asked the more for it. */
+static void look(struct top *top)
+{
+    static struct asked asked[READING_COUNT]; /* until their answers, or the end of the store */
+    bool is_up = mg_store_is_up(top->cli->store, top->view.store_fault, sizeof(top->view.store_fault));
+    if (!is_up || top->waiting > 0) {
+        return;
+    }
+    top->look_at_ms = mg_clock_boot_ms();
+    top->is_counting = top->look_at_ms >= top->count_due_ms;
+    top->view.read_fault[0] = '\0';
+    for (size_t i = 0; i < READING_COUNT; i++) {
+        top->waiting += !READINGS[i].is_count || top->is_counting;
+    }
+    for (size_t i = 0; i < READING_COUNT; i++) {
+        if (!READINGS[i].is_count || top->is_counting) {
+            asked[i] = (struct asked){top, &READINGS[i]};
+            mg_store_report(top->cli->store, READINGS[i].report, READINGS[i].params, READINGS[i].param_count,
+                            rows_came, &asked[i]);
+        }
+    }
+}
+
+/* ---- queues ---- */
+
+static void queue_seen(void *arg, const char *name, int64_t messages, int64_t consumers)
+{
+    struct top *top = arg;
+    struct top_view *view = &top->view;
+    int i = 0;
+    while (i < view->queue_count && strcmp(view->queues[i].name, name) < 0) {
+        i++;
+    }
+    if (i == view->queue_count || strcmp(view->queues[i].name, name) != 0) {
+        if (view->queue_count == TOP_QUEUES_MAX) {
+            return;
+        }
+        memmove(view->queues + i + 1, view->queues + i,
+                (size_t)(view->queue_count - i) * sizeof(view->queues[0]));
+        view->queue_count++;
+        (void)snprintf(view->queues[i].name, sizeof(view->queues[i].name), "%s", name);
+    }
+    view->queues[i].messages = messages;
+    view->queues[i].consumers = consumers;
+    top->is_all_seen = view->queue_count >= top->queues_asked;
+}
+
+static void queue_watch(struct top *top, const char *queue)
+{
+    struct mg_err err;
+    if (mg_broker_watch_queue(top->cli->broker, queue, PERIOD_MS, queue_seen, top, &err) != MG_OK) {
+        (void)snprintf(top->view.broker_fault, sizeof(top->view.broker_fault), "%s", err.text);
+    }
+    top->queues_asked++;
+}
+
+/* Those of services as they report; one that is watched already stays so when its agents are gone. */
+static void queues_watch(struct top *top)
+{
+    static const char *const fixed[] = {MG_QUEUE_INTAKE,   MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES,
+                                        MG_QUEUE_COMMANDS, MG_QUEUE_REJECTED,    MG_QUEUE_DEAD};
+    bool is_early = mg_clock_boot_ms() - top->began_ms < BROKER_GRACE_MS;
+    top->view.is_broker_up = mg_broker_is_up(top->cli->broker, top->view.broker_fault,
+                                             is_early ? 0 : sizeof(top->view.broker_fault));
+    top->queues_asked = 0;
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+        queue_watch(top, fixed[i]);
+    }
+    const struct table *services = &top->view.services;
+    for (int row = 0; row < services->row_count && row < TOP_SERVICES_MAX; row++) {
+        char queue[MG_QUEUE_NAME_SIZE];
+        mg_topology_request_queue(table_cell(services, row, "service"), false, queue);
+        queue_watch(top, queue);
+        mg_topology_request_queue(table_cell(services, row, "service"), true, queue);
+        queue_watch(top, queue);
+    }
+}
+
+/* ---- on a terminal ---- */
+
+static void draw(struct top *top)
+{
+    ages_renew(top);
+    top_screen_measure(&top->place);
+    top_screen_begin();
+    top_lay_out(&top->view, &top->place, top_screen_put, NULL);
+    top_screen_end();
+}
+
+static void tick(void *arg)
+{
+    struct top *top = arg;
+    look(top);
+    queues_watch(top);
+    draw(top);
+}
+
+static void keys_came(void *arg, int events)
+{
+    struct top *top = arg;
+    enum top_key key = TOP_KEY_NONE;
+    (void)events;
+    while (!top->is_over && (key = top_screen_key()) != TOP_KEY_NONE) {
+        top->is_over = key == TOP_KEY_QUIT;
+        top_move(&top->view, &top->place, key);
+    }
+    if (top->is_over) {
+        mg_loop_stop(top->cli->loop);
+    } else {
+        draw(top);
+    }
+}
+
+static void resized(void *arg)
+{
+    draw(arg);
+}
+
+static void ended(void *arg)
+{
+    struct top *top = arg;
+    top->is_over = true;
+    mg_loop_stop(top->cli->loop);
+}
+
+/* Signals are taken before the terminal is: so each that comes from then on gives it back. */
+static bool signals_take(struct top *top)
+{
+    static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+    bool is_taken = mg_loop_on_signal(top->cli->loop, SIGWINCH, resized, top);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        is_taken = is_taken && mg_loop_on_signal(top->cli->loop, ends[i], ended, top);
+    }
+    return is_taken;
+}
+
+static enum exit_code follow(struct top *top)
+{
+    struct mg_loop *loop = top->cli->loop;
+    struct mg_timer *timer = mg_timer_create(loop, tick, top);
+    struct mg_watch *keys = mg_watch_create(loop, top_screen_fd(), keys_came, top);
+    bool is_ready = timer != NULL && keys != NULL;
+    if (is_ready) {
+        mg_watch_set(keys, MG_READABLE);
+        mg_timer_start(timer, 0, PERIOD_MS);
+        mg_loop_run(loop);
+    }
+    mg_watch_destroy(keys);
+    mg_timer_destroy(timer);
+    return is_ready ? EXIT_DONE
+                    : cli_fail(EXIT_ERROR, "could not watch the terminal: no memory or descriptors");
+}
+
+/* ---- once ---- */
+
+static enum exit_code read_once(struct top *top)
+{
+    for (size_t i = 0; i < READING_COUNT; i++) {
+        enum exit_code code = table_read(top->cli, READINGS[i].report, READINGS[i].params,
+                                         READINGS[i].param_count, table_of(&top->view, &READINGS[i]));
+        if (code != EXIT_DONE) {
+            return code;
+        }
+    }
+    queues_watch(top);
+    (void)cli_wait(top->cli, &top->is_all_seen, BROKER_GRACE_MS);
+    top->view.is_broker_up =
+        mg_broker_is_up(top->cli->broker, top->view.broker_fault, sizeof(top->view.broker_fault));
+    top->read_at_ms = top->count_at_ms = mg_clock_boot_ms();
+    ages_renew(top);
+    return EXIT_DONE;
+}
+
+static void line_print(void *arg, int row, enum top_tone tone, bool is_chosen, const char *text)
+{
+    (void)arg;
+    (void)is_chosen;
+    (void)printf("%s%s\n", tone == TOP_TITLE && row > 0 ? "\n" : "", text);
+}
+
+static void list_print_json(const char *name, const struct table *table)
+{
+    (void)printf(", \"%s\": [", name);
+    for (int row = 0; row < table->row_count; row++) {
+        (void)fputs(row > 0 ? ", " : "", stdout);
+        table_print_object(stdout, table, row, NULL);
+    }
+    (void)fputs("]", stdout);
+}
+
+static void print_json(const struct top_view *view)
+{
+    char reasons[TOP_WIDTH_MAX];
+    int wrong = top_judge(view, reasons, sizeof(reasons));
+    (void)printf("{\"is_well\": %s, \"why\": ", wrong == 0 ? "true" : "false");
+    json_print_text(stdout, reasons);
+    list_print_json("leader", &view->leader);
+    list_print_json("figures", &view->figures);
+    list_print_json("services", &view->services);
+    list_print_json("failures", &view->failures);
+    list_print_json("oldest", &view->oldest);
+    (void)fputs(", \"queues\": [", stdout);
+    for (int i = 0; i < view->queue_count; i++) {
+        const struct top_queue *queue = &view->queues[i];
+        (void)printf("%s{\"queue\": \"%s\", \"messages\": %lld, \"consumers\": %lld}", i > 0 ? ", " : "",
+                     queue->name, (long long)queue->messages, (long long)queue->consumers);
+    }
+    (void)fputs("]}\n", stdout);
+}
+
+static enum exit_code print_once(struct top *top)
+{
+    const struct top_place place = {.width = TOP_WIDTH_MAX};
+    enum exit_code code = read_once(top);
+    if (code == EXIT_DONE && top->cli->is_json) {
+        print_json(&top->view);
+    } else if (code == EXIT_DONE) {
+        top_lay_out(&top->view, &place, line_print, NULL);
+    }
+    return code;
+}
+
+static enum exit_code verb_top(struct cli *cli)
+{
+    const struct mg_broker_options broker = {.metrics = NULL};
+    struct top *top = calloc(1, sizeof(*top));
+    if (top == NULL) {
+        return cli_fail(EXIT_ERROR, "could not start: no memory");
+    }
+    top->cli = cli;
+    top->began_ms = mg_clock_boot_ms();
+    cli->statement_timeout = STATEMENT_TIMEOUT;
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = cli_begin_broker(cli, &broker);
+    }
+    if (code == EXIT_DONE && (cli->is_json || !signals_take(top) || !top_screen_open())) {
+        code = print_once(top);
+    } else if (code == EXIT_DONE) {
+        code = follow(top);
+        top_screen_close();
+    }
+    for (size_t i = 0; i < READING_COUNT; i++) {
+        table_free(table_of(&top->view, &READINGS[i]));
+    }
+    free(top);
+    return code;
+}
+
+const struct verb TOP_VERBS[] = {
+    {"top", NULL, "", 0, 0, 0, verb_top,
+     "shows each second whether it is well: orders, services, failures, the oldest, alerts, queues"},
+    {0}};

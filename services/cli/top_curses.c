@@ -1,0 +1,207 @@
+/*
+ * The screen of `top` by ncurses, whose types stay here. The terminal is opened anew for reading, so that
+ * reading without waiting is nobody else's: the flag for it would outlive this process in the shell's.
+ */
+#include <fcntl.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+#include "top.h"
+
+/* How long what follows an escape character may take to be a key of its own: a line over the world takes
+ * less, and a person who presses Escape does not wait. */
+#define ESCAPE_MS 50
+
+static struct {
+    FILE *keys;
+    SCREEN *screen;
+    WINDOW *window;
+    bool has_colors;
+} top;
+
+static bool is_drawable(void)
+{
+    const char *term = getenv("TERM");
+    return term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
+static void colors_begin(void)
+{
+    const char *wish = getenv("NO_COLOR"); /* no-color.org */
+    top.has_colors = (wish == NULL || wish[0] == '\0') && has_colors() && start_color() != ERR &&
+                     use_default_colors() != ERR;
+    if (top.has_colors) {
+        (void)init_pair(TOP_GOOD, COLOR_GREEN, -1);
+        (void)init_pair(TOP_BAD, COLOR_RED, -1);
+        (void)init_pair(TOP_NOTE, COLOR_CYAN, -1);
+    }
+}
+
+bool top_screen_open(void)
+{
+    if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 || !is_drawable()) {
+        return false;
+    }
+    top.keys = fopen("/dev/tty", "re");
+    if (top.keys == NULL) {
+        return false;
+    }
+    (void)setlocale(LC_CTYPE, ""); /* numbers stay as they are */
+    top.screen = newterm(NULL, stdout, top.keys);
+    if (top.screen == NULL) {
+        (void)fclose(top.keys);
+        return false;
+    }
+    top.window = newwin(0, 0, 0, 0);
+    if (top.window == NULL) {
+        top_screen_close();
+        return false;
+    }
+    (void)signal(SIGQUIT, SIG_IGN); /* its key would leave the terminal as it is here */
+    (void)cbreak();
+    (void)noecho();
+    (void)nonl();
+    (void)curs_set(0);
+    (void)set_escdelay(ESCAPE_MS);
+    (void)keypad(top.window, TRUE);
+    (void)nodelay(top.window, TRUE);
+    colors_begin();
+    return true;
+}
+
+void top_screen_close(void)
+{
+    if (top.screen == NULL) {
+        return;
+    }
+    (void)curs_set(1);
+    (void)endwin();
+    if (top.window != NULL) {
+        (void)delwin(top.window);
+    }
+    delscreen(top.screen);
+    (void)fclose(top.keys);
+    memset(&top, 0, sizeof(top));
+}
+
+int top_screen_fd(void)
+{
+    return fileno(top.keys);
+}
+
+/* Nothing to read and yet readable: nobody is at the other end any more. */
+static bool is_gone(void)
+{
+    struct pollfd state = {.fd = fileno(top.keys), .events = POLLIN};
+    return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+enum top_key top_screen_key(void)
+{
+    static const struct {
+        int code;
+        enum top_key key;
+    } keys[] = {{KEY_UP, TOP_KEY_UP},
+                {'k', TOP_KEY_UP},
+                {KEY_DOWN, TOP_KEY_DOWN},
+                {'j', TOP_KEY_DOWN},
+                {KEY_PPAGE, TOP_KEY_PAGE_UP},
+                {CTRL('b'), TOP_KEY_PAGE_UP},
+                {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+                {CTRL('f'), TOP_KEY_PAGE_DOWN},
+                {' ', TOP_KEY_PAGE_DOWN},
+                {KEY_HOME, TOP_KEY_FIRST},
+                {'g', TOP_KEY_FIRST},
+                {KEY_END, TOP_KEY_LAST},
+                {'G', TOP_KEY_LAST},
+                {'\t', TOP_KEY_NEXT_LIST},
+                {KEY_RIGHT, TOP_KEY_NEXT_LIST},
+                {KEY_BTAB, TOP_KEY_PREVIOUS_LIST},
+                {KEY_LEFT, TOP_KEY_PREVIOUS_LIST},
+                {'q', TOP_KEY_QUIT},
+                {'Q', TOP_KEY_QUIT},
+                {CTRL('c'), TOP_KEY_QUIT}};
+    for (int code = 0; (code = wgetch(top.window)) != ERR;) {
+        if (code >= '1' && code < '1' + TOP_LIST_COUNT) {
+            return (enum top_key)(TOP_KEY_LIST_FIRST + (code - '1'));
+        }
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+            if (keys[i].code == code) {
+                return keys[i].key;
+            }
+        }
+    }
+    return is_gone() ? TOP_KEY_QUIT : TOP_KEY_NONE;
+}
+
+void top_screen_measure(struct top_place *ret_place)
+{
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0 &&
+        is_term_resized(size.ws_row, size.ws_col)) {
+        (void)resizeterm(size.ws_row, size.ws_col);
+        (void)wresize(top.window, size.ws_row, size.ws_col);
+        (void)clearok(top.window, TRUE); /* a terminal that folds its lines anew has moved what was there */
+    }
+    ret_place->width = getmaxx(top.window);
+    ret_place->height = getmaxy(top.window);
+}
+
+void top_screen_begin(void)
+{
+    (void)werase(top.window);
+}
+
+/* What the terminal's character set does not have becomes a question mark; wide characters take two cells. */
+static void text_put(int row, const char *text)
+{
+    wchar_t chars[TOP_WIDTH_MAX + 1];
+    mbstate_t state = {0};
+    int cells = 0, count = 0, width = getmaxx(top.window);
+    while (*text != '\0' && count < TOP_WIDTH_MAX) {
+        size_t len = mbrtowc(&chars[count], text, strlen(text), &state);
+        if (len == 0 || len > strlen(text)) { /* also (size_t)-1 and -2 */
+            memset(&state, 0, sizeof(state));
+            chars[count] = L'?';
+            len = 1;
+            while (((unsigned char)text[len] & 0xc0) == 0x80) {
+                len++;
+            }
+        }
+        int wide = wcwidth(chars[count]);
+        if (cells + (wide > 0 ? wide : 0) > width) {
+            break;
+        }
+        cells += wide > 0 ? wide : 0;
+        count += wide >= 0;
+        text += len;
+    }
+    (void)mvwaddnwstr(top.window, row, 0, chars, count);
+}
+
+void top_screen_put(void *arg, int row, enum top_tone tone, bool is_chosen, const char *text)
+{
+    attr_t look = tone == TOP_TITLE || tone == TOP_BAD ? A_BOLD : A_NORMAL;
+    short color = top.has_colors && tone != TOP_PLAIN && tone != TOP_TITLE ? (short)tone : 0;
+    (void)arg;
+    (void)wattr_set(top.window, look | (is_chosen ? A_REVERSE : A_NORMAL), color, NULL);
+    text_put(row, text);
+    if (is_chosen) {
+        (void)mvwchgat(top.window, row, 0, -1, look | A_REVERSE, color, NULL);
+    }
+}
+
+void top_screen_end(void)
+{
+    (void)wattr_set(top.window, A_NORMAL, 0, NULL);
+    (void)wrefresh(top.window);
+}

@@ -1,0 +1,417 @@
+/* What the rows that `top` read mean: whether it is well, and the cells of its lists. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/words.h"
+#include "io/topology.h"
+#include "top.h"
+
+static int64_t number_at(const struct table *table, int row, const char *column)
+{
+    return strtoll(table_cell(table, row, column), NULL, 10);
+}
+
+static bool cell_is(const struct table *table, int row, const char *column, const char *text)
+{
+    return strcmp(table_cell(table, row, column), text) == 0;
+}
+
+void top_write_age(int64_t ms, char *ret_text, size_t size)
+{
+    long long s = ms > 0 ? (long long)ms / 1000 : 0;
+    if (s < 60) {
+        (void)snprintf(ret_text, size, "%llds", s);
+    } else if (s < 3600) {
+        (void)snprintf(ret_text, size, "%lldm%02llds", s / 60, s % 60);
+    } else if (s < 86400) {
+        (void)snprintf(ret_text, size, "%lldh%02lldm", s / 3600, s / 60 % 60);
+    } else {
+        (void)snprintf(ret_text, size, "%lldd%02lldh", s / 86400, s / 3600 % 24);
+    }
+}
+
+/* ---- figures ---- */
+
+/* The sum of a figure's rows with this word ("": all), and the age of their oldest. */
+static int64_t figure_sum(const struct top_view *view, const char *figure, const char *word,
+                          int64_t *ret_oldest_ms)
+{
+    int64_t sum = 0;
+    *ret_oldest_ms = 0;
+    for (int row = 0; row < view->figures.row_count; row++) {
+        if (cell_is(&view->figures, row, "figure", figure) &&
+            (word[0] == '\0' || cell_is(&view->figures, row, "word", word))) {
+            int64_t oldest_ms = number_at(&view->figures, row, "oldest_ms");
+            sum += number_at(&view->figures, row, "number");
+            *ret_oldest_ms = oldest_ms > *ret_oldest_ms ? oldest_ms : *ret_oldest_ms;
+        }
+    }
+    return sum;
+}
+
+int64_t top_open_in(const struct top_view *view, const char *state, int64_t *ret_oldest_ms)
+{
+    return figure_sum(view, "orders", state, ret_oldest_ms);
+}
+
+int64_t top_open(const struct top_view *view)
+{
+    int64_t unused_ms;
+    return figure_sum(view, "orders", "", &unused_ms);
+}
+
+/* How many kinds of open alerts stand before the one of this row, by their words: rows come in any order, and
+ * a list whose lines change places cannot be read. */
+static int alert_rank(const struct top_view *view, int of_row)
+{
+    const char *word = table_cell(&view->figures, of_row, "word");
+    int rank = 0;
+    for (int row = 0; row < view->figures.row_count; row++) {
+        rank += cell_is(&view->figures, row, "figure", "alerts") &&
+                strcmp(table_cell(&view->figures, row, "word"), word) < 0;
+    }
+    return rank;
+}
+
+/* The figures' row of the nth kind; -1: there are fewer. */
+static int alert_row(const struct top_view *view, int index)
+{
+    for (int row = 0; row < view->figures.row_count; row++) {
+        if (cell_is(&view->figures, row, "figure", "alerts") && alert_rank(view, row) == index) {
+            return row;
+        }
+    }
+    return -1;
+}
+
+static int alert_kinds(const struct top_view *view)
+{
+    int count = 0;
+    while (alert_row(view, count) >= 0) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- is it well ---- */
+
+struct reasons {
+    char *text;
+    size_t size;
+    int count;
+};
+
+static void MG_PRINTF(2, 3) reason_add(struct reasons *reasons, const char *format, ...)
+{
+    size_t len = strlen(reasons->text);
+    va_list args;
+    va_start(args, format);
+    if (reasons->count++ > 0) {
+        (void)snprintf(reasons->text + len, reasons->size - len, "; ");
+        len = strlen(reasons->text);
+    }
+    (void)vsnprintf(reasons->text + len, reasons->size - len, format, args);
+    va_end(args);
+}
+
+static void leader_judge(const struct top_view *view, struct reasons *reasons)
+{
+    const char *holder = table_cell(&view->leader, 0, "holder");
+    int64_t age_ms = number_at(&view->leader, 0, "age_ms");
+    char age[24];
+    if (holder[0] == '\0') {
+        reason_add(reasons, "no supervisor leads");
+    } else if (age_ms > LEADER_AGE_MAX_MS) {
+        top_write_age(age_ms, age, sizeof(age));
+        reason_add(reasons, "no supervisor leads: %s was last seen %s ago", holder, age);
+    }
+}
+
+/* What somebody paused is as somebody wants it. */
+static bool is_service_well(const struct top_view *view, int row)
+{
+    return cell_is(&view->services, row, "state", "serving") ||
+           cell_is(&view->services, row, "state", "paused");
+}
+
+static void queues_judge(const struct top_view *view, struct reasons *reasons)
+{
+    for (int i = 0; i < view->queue_count; i++) {
+        const struct top_queue *queue = &view->queues[i];
+        bool is_of_people =
+            strcmp(queue->name, MG_QUEUE_DEAD) == 0 || strcmp(queue->name, MG_QUEUE_REJECTED) == 0;
+        if (queue->consumers < 0) {
+            reason_add(reasons, "there is no queue %s", queue->name);
+        } else if (strcmp(queue->name, MG_QUEUE_INTAKE) == 0 && queue->consumers == 0) {
+            reason_add(reasons, "no scheduler takes orders");
+        } else if (!is_of_people && queue->consumers == 0 && queue->messages > 0) {
+            reason_add(reasons, "nobody reads %s", queue->name);
+        } else if (strcmp(queue->name, MG_QUEUE_DEAD) == 0 && queue->messages > 0) {
+            reason_add(reasons, "%lld dead letters", (long long)queue->messages);
+        }
+    }
+}
+
+int top_judge(const struct top_view *view, char *ret_text, size_t size)
+{
+    struct reasons reasons = {ret_text, size, 0};
+    int64_t oldest_ms;
+    ret_text[0] = '\0';
+    if (view->store_fault[0] != '\0') {
+        reason_add(&reasons, "no database: %s", view->store_fault);
+    } else if (view->read_fault[0] != '\0') {
+        reason_add(&reasons, "%s", view->read_fault);
+    }
+    if (view->read_age_ms >= 0) {
+        leader_judge(view, &reasons);
+    }
+    if (view->broker_fault[0] != '\0') {
+        reason_add(&reasons, "no broker: %s", view->broker_fault);
+    }
+    queues_judge(view, &reasons);
+    for (int row = 0; row < view->services.row_count; row++) {
+        if (!is_service_well(view, row)) {
+            reason_add(&reasons, "%s: %s", table_cell(&view->services, row, "service"),
+                       table_cell(&view->services, row, "state"));
+        }
+    }
+    int64_t alerts = figure_sum(view, "alerts", "", &oldest_ms);
+    if (alerts > 0) {
+        reason_add(&reasons, "%lld alert%s open", (long long)alerts, alerts == 1 ? "" : "s");
+    }
+    int64_t owed = figure_sum(view, "owed", "", &oldest_ms);
+    if (owed > 0 && oldest_ms > TOP_OWED_AGE_MAX_MS) {
+        reason_add(&reasons, "%lld statuses have not reached their clients", (long long)owed);
+    }
+    mg_utf8_mend(ret_text); /* where it was cut */
+    return reasons.count;
+}
+
+/* ---- lists ---- */
+
+#define COLUMNS_MAX 7
+
+static const char *const HEADINGS[TOP_LIST_COUNT][COLUMNS_MAX] = {
+    [TOP_SERVICES] = {"SERVICE", "STATE", "AGENTS", "CALLS", "LIMIT", "PAUSED UNTIL", "WANTED BY"},
+    [TOP_FAILURES] = {"FAILED", "SINCE", "WORKFLOW", "STEP", "SERVICE", "ERROR"},
+    [TOP_OLDEST] = {"OPEN FOR", "STATE", "WORKFLOW", "ORDER", "REASON"},
+    [TOP_ALERTS] = {"ALERTS", "OLDEST", "ALERT"},
+    [TOP_QUEUES] = {"QUEUE", "MESSAGES", "READERS"},
+};
+
+const char *top_heading(enum top_list list, int column)
+{
+    return column < COLUMNS_MAX ? HEADINGS[list][column] : NULL;
+}
+
+int top_row_count(const struct top_view *view, enum top_list list)
+{
+    switch (list) {
+    case TOP_SERVICES:
+        return view->services.row_count;
+    case TOP_FAILURES:
+        return view->failures.row_count;
+    case TOP_OLDEST:
+        return view->oldest.row_count;
+    case TOP_ALERTS:
+        return alert_kinds(view);
+    case TOP_QUEUES:
+        return view->queue_count;
+    case TOP_LIST_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* "2", "1 of 2 obey" while some have not heard yet what is wanted, "2, 1 open" with breakers. */
+static void agents_write(const struct table *services, int row, char *ret_text, size_t size)
+{
+    long long agents = number_at(services, row, "agents"), obeying = number_at(services, row, "obeying");
+    long long open = number_at(services, row, "breakers_open");
+    if (obeying < agents) {
+        (void)snprintf(ret_text, size, "%lld of %lld obey", obeying, agents);
+    } else if (open > 0) {
+        (void)snprintf(ret_text, size, "%lld, %lld open", agents, open);
+    } else {
+        (void)snprintf(ret_text, size, "%lld", agents);
+    }
+}
+
+static void limit_write(const struct table *services, int row, char *ret_text, size_t size)
+{
+    const char *concurrency = table_cell(services, row, "concurrency");
+    const char *rate = table_cell(services, row, "rate_per_s");
+    bool is_both = concurrency[0] != '\0' && rate[0] != '\0';
+    (void)snprintf(ret_text, size, "%s%s%s%s", concurrency, is_both ? ", " : "", rate,
+                   rate[0] != '\0' ? "/s" : "");
+    if (ret_text[0] == '\0') {
+        (void)snprintf(ret_text, size, "-");
+    }
+}
+
+/* "2026-01-31T12:34:56.789Z" as "01-31 12:34Z". */
+static void moment_write(const char *iso, char *ret_text, size_t size)
+{
+    if (strlen(iso) > strlen("2026-01-31T12:34")) {
+        (void)snprintf(ret_text, size, "%.5s %.5sZ", iso + 5, iso + 11);
+    } else {
+        (void)snprintf(ret_text, size, "-");
+    }
+}
+
+static void service_cell(const struct table *services, int row, int column, char *ret_text, size_t size)
+{
+    static const char *const plain[] = {"service", "state"};
+    const char *by = table_cell(services, row, "by_whom");
+    switch (column) {
+    case 0:
+    case 1:
+        (void)snprintf(ret_text, size, "%s", table_cell(services, row, plain[column]));
+        break;
+    case 2:
+        agents_write(services, row, ret_text, size);
+        break;
+    case 3:
+        (void)snprintf(ret_text, size, "%s/%s", table_cell(services, row, "in_flight"),
+                       table_cell(services, row, "capacity"));
+        break;
+    case 4:
+        limit_write(services, row, ret_text, size);
+        break;
+    case 5:
+        moment_write(table_cell(services, row, "paused_until"), ret_text, size);
+        break;
+    default:
+        (void)snprintf(ret_text, size, "%s%s%s", by, by[0] != '\0' ? ": " : "",
+                       table_cell(services, row, "reason"));
+        break;
+    }
+}
+
+static void age_cell(const struct table *table, int row, const char *column, char *ret_text, size_t size)
+{
+    top_write_age(number_at(table, row, column), ret_text, size);
+}
+
+static void failure_cell(const struct table *failures, int row, int column, char *ret_text, size_t size)
+{
+    static const char *const columns[] = {"count", "oldest", "workflow", "step", "service", "error"};
+    const char *text = table_cell(failures, row, columns[column]);
+    if (column == 1) {
+        moment_write(text, ret_text, size);
+    } else {
+        (void)snprintf(ret_text, size, "%s", text[0] != '\0' ? text : "-");
+    }
+}
+
+static void oldest_cell(const struct table *oldest, int row, int column, char *ret_text, size_t size)
+{
+    static const char *const columns[] = {"age_ms", "state", "workflow", "order_id", "reason"};
+    if (column == 0) {
+        age_cell(oldest, row, columns[column], ret_text, size);
+    } else {
+        bool is_none = cell_is(oldest, row, columns[column], mg_reason_name(MG_REASON_NONE));
+        (void)snprintf(ret_text, size, "%s", is_none ? "-" : table_cell(oldest, row, columns[column]));
+    }
+}
+
+static void alert_cell(const struct top_view *view, int index, int column, char *ret_text, size_t size)
+{
+    int row = alert_row(view, index);
+    if (column == 1) {
+        age_cell(&view->figures, row, "oldest_ms", ret_text, size);
+    } else {
+        (void)snprintf(ret_text, size, "%s",
+                       table_cell(&view->figures, row, column == 0 ? "number" : "word"));
+    }
+}
+
+static void queue_cell(const struct top_queue *queue, int column, char *ret_text, size_t size)
+{
+    if (column == 0) {
+        (void)snprintf(ret_text, size, "%s", queue->name);
+    } else if (queue->consumers < 0) {
+        (void)snprintf(ret_text, size, "%s", column == 1 ? "-" : "missing");
+    } else {
+        (void)snprintf(ret_text, size, "%lld", (long long)(column == 1 ? queue->messages : queue->consumers));
+    }
+}
+
+void top_cell(const struct top_view *view, enum top_list list, int row, int column, char *ret_text,
+              size_t size)
+{
+    ret_text[0] = '\0';
+    if (top_heading(list, column) == NULL || row >= top_row_count(view, list)) {
+        return;
+    }
+    switch (list) {
+    case TOP_SERVICES:
+        service_cell(&view->services, row, column, ret_text, size);
+        break;
+    case TOP_FAILURES:
+        failure_cell(&view->failures, row, column, ret_text, size);
+        break;
+    case TOP_OLDEST:
+        oldest_cell(&view->oldest, row, column, ret_text, size);
+        break;
+    case TOP_ALERTS:
+        alert_cell(view, row, column, ret_text, size);
+        break;
+    case TOP_QUEUES:
+        queue_cell(&view->queues[row], column, ret_text, size);
+        break;
+    case TOP_LIST_COUNT:
+        break;
+    }
+    mg_utf8_mend(ret_text); /* where it was cut */
+}
+
+enum top_tone top_row_tone(const struct top_view *view, enum top_list list, int row)
+{
+    if (list == TOP_SERVICES && row < view->services.row_count) {
+        bool is_paused = cell_is(&view->services, row, "state", "paused");
+        return !is_service_well(view, row) ? TOP_BAD : is_paused ? TOP_NOTE : TOP_PLAIN;
+    }
+    if (list == TOP_QUEUES && row < view->queue_count && view->queues[row].consumers < 0) {
+        return TOP_BAD;
+    }
+    return TOP_PLAIN;
+}
+
+void top_hint(const struct top_view *view, enum top_list list, int row, char *ret_text, size_t size)
+{
+    bool is_row = row < top_row_count(view, list);
+    switch (list) {
+    case TOP_SERVICES:
+        if (is_row && cell_is(&view->services, row, "state", "paused")) {
+            (void)snprintf(ret_text, size, "makegood service resume %s --reason TEXT",
+                           table_cell(&view->services, row, "service"));
+        } else {
+            (void)snprintf(ret_text, size, "makegood service list");
+        }
+        break;
+    case TOP_FAILURES:
+        (void)snprintf(ret_text, size, "makegood order %s %s", is_row ? "explain" : "list",
+                       is_row ? table_cell(&view->failures, row, "example") : "--group-by error");
+        break;
+    case TOP_OLDEST:
+        (void)snprintf(ret_text, size, "makegood order %s%s", is_row ? "explain " : "list",
+                       is_row ? table_cell(&view->oldest, row, "order_id") : "");
+        break;
+    case TOP_ALERTS:
+        (void)snprintf(ret_text, size, "makegood alert list");
+        break;
+    case TOP_QUEUES:
+        if (is_row && strcmp(view->queues[row].name, MG_QUEUE_DEAD) == 0) {
+            (void)snprintf(ret_text, size, "makegood dead list");
+        } else if (is_row && strcmp(view->queues[row].name, MG_QUEUE_REJECTED) == 0) {
+            (void)snprintf(ret_text, size, "makegood dead list --queue " MG_QUEUE_REJECTED);
+        } else {
+            (void)snprintf(ret_text, size, "makegood doctor");
+        }
+        break;
+    case TOP_LIST_COUNT:
+        break;
+    }
+}
