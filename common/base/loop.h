@@ -54,9 +54,9 @@ void mg_watch_set(struct mg_watch *watch, int events); /* 0: none */
  */
 bool mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *done, void *arg);
 
-/* Calls `fn` for SIGTERM, SIGINT, SIGHUP or SIGWINCH; at most one handler a signal. From then on the signal is blocked
- * in this thread and those made later, for good: one that comes before the loop runs waits for it, one that
- * comes after it harms nobody. False: another signal, a second handler, or no descriptors. */
+/* Calls `fn` for SIGTERM, SIGINT, SIGHUP or SIGWINCH; at most one handler a signal. From then on the signal
+ * is blocked in this thread and those made later, for good: one that comes before the loop runs waits for it,
+ * one that comes after it harms nobody. False: another signal, a second handler, or no descriptors. */
 bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, void *arg);
 
 #endif
