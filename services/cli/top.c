@@ -106,7 +106,7 @@ static void look_end(struct top *top)
         int64_t rest_ms = (now_ms - top->look_at_ms) * COUNT_SHARE;
         top->count_due_ms = now_ms + rest_ms;
         top->is_counting = false;
-        if (top->view.read_fault[0] == '\0') {
+        if (top->view.count_fault[0] == '\0') {
             top->count_at_ms = now_ms;
             rates_renew(top);
         }
@@ -131,13 +131,14 @@ static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err
 {
     struct asked *asked = arg;
     struct top *top = asked->top;
+    char *fault = asked->reading->is_count ? top->view.count_fault : top->view.read_fault;
     if (err != NULL) {
-        (void)snprintf(top->view.read_fault, sizeof(top->view.read_fault), "%s", err->text);
+        (void)snprintf(fault, TOP_FAULT_SIZE, "%s", err->text);
     } else {
         struct table *table = table_of(&top->view, asked->reading);
         table_free(table);
         if (!table_keep(table, rows, true)) {
-            (void)snprintf(top->view.read_fault, sizeof(top->view.read_fault), "no memory for the answers");
+            (void)snprintf(fault, TOP_FAULT_SIZE, "no memory for the answers");
         }
     }
     if (--top->waiting == 0) {
@@ -157,6 +158,9 @@ static void look(struct top *top)
     top->look_at_ms = mg_clock_boot_ms();
     top->is_counting = top->look_at_ms >= top->count_due_ms;
     top->view.read_fault[0] = '\0';
+    if (top->is_counting) {
+        top->view.count_fault[0] = '\0';
+    }
     for (size_t i = 0; i < READING_COUNT; i++) {
         top->waiting += !READINGS[i].is_count || top->is_counting;
     }

@@ -20,6 +20,7 @@
 #define TOP_QUEUE_NAME_SIZE 128
 #define TOP_FAULT_SIZE      MG_ERR_TEXT_MAX
 #define TOP_FIGURES_MAX     100000 /* as MG_REPORT_FIGURES says: who has so many may have more */
+#define TOP_READ_AGE_MAX_MS 5000   /* a database that is there answers a look well within this */
 #define TOP_OWED_AGE_MAX_MS 60000  /* a status that is owed is asked for once a minute at the latest */
 
 struct top_queue {
@@ -35,6 +36,7 @@ struct top_view {
     char store_fault[TOP_FAULT_SIZE], broker_fault[TOP_FAULT_SIZE]; /* why it cannot be used; "": it can */
     bool is_broker_up;
     char read_fault[TOP_FAULT_SIZE];   /* why the last look got no answer; "": it did */
+    char count_fault[TOP_FAULT_SIZE];  /* the same of the last count, which looks in between leave as it is */
     int64_t read_age_ms, count_age_ms; /* since the last answers; below 0: there was none yet */
     bool has_rates;
     double accepted_per_s, ended_per_s;

@@ -162,6 +162,12 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
         reason_add(&reasons, "no database: %s", view->store_fault);
     } else if (view->read_fault[0] != '\0') {
         reason_add(&reasons, "%s", view->read_fault);
+    } else if (view->read_age_ms > TOP_READ_AGE_MAX_MS) {
+        char age[24];
+        top_write_age(view->read_age_ms, age, sizeof(age));
+        reason_add(&reasons, "the database has not answered for %s", age);
+    } else if (view->count_fault[0] != '\0') {
+        reason_add(&reasons, "%s", view->count_fault);
     }
     if (view->read_age_ms >= 0) {
         leader_judge(view, &reasons);

@@ -167,8 +167,9 @@ class Show:
     def watch(self):
         """Minutes without an error, judged by Prometheus' own record of them."""
         prometheus, minutes = self.prometheus, self.options.minutes
-        self.traffic.wait(lambda: all(target["health"] == "up" for target in prometheus.targets()), "every target was scraped", 60)
-        count, until, looked = len(prometheus.targets()), time.monotonic() + 60 * minutes, 0
+        count = len(self.cluster.all) + 3  # RabbitMQ twice, and Prometheus
+        self.traffic.wait(lambda: [target["health"] for target in prometheus.targets()] == ["up"] * count, "every target was scraped", 60)
+        until, looked = time.monotonic() + 60 * minutes, 0
         say(f"{count} targets, {len(self.cluster.all)} of them ours; {ORDERS_PER_S} orders a second for {minutes:g} minutes")
         while time.monotonic() < until:
             self.traffic.go_on()
@@ -181,7 +182,8 @@ class Show:
         span = f"[{int(60 * minutes)}s]"
         failed = prometheus.query(f"min_over_time(up{span}) < 1")
         scrapes = sum(value for _, value in prometheus.query(f"count_over_time(up{span})"))
-        refused = [row for name in REFUSED for row in prometheus.query(f"{name} > 0")]
+        refused = [name for name in REFUSED if sum(value for _, value in prometheus.query(f"max({name})")) != 0]
+        refused += [f"{name} is not told" for name in REFUSED if not prometheus.query(name)]
         fired = prometheus.query(f'count_over_time(ALERTS{{alertstate="firing"}}{span})')
         ended = sum(value for _, value in prometheus.query(f'increase(makegood_orders_total{{state=~"processed|compensated"}}{span})'))
         for what, found in (("scrapes failed", failed), ("samples or rules were refused", refused), ("alerts fired", fired),

@@ -68,7 +68,7 @@ static void view_be_well(void)
     view.queues[1] = (struct top_queue){"orders.intake", 5, 2};
     view.queue_count = 2;
     view.is_broker_up = true;
-    view.store_fault[0] = view.broker_fault[0] = view.read_fault[0] = '\0';
+    view.store_fault[0] = view.broker_fault[0] = view.read_fault[0] = view.count_fault[0] = '\0';
     view.read_age_ms = view.count_age_ms = 100;
     view.has_rates = true;
     view.accepted_per_s = 12.34;
@@ -259,6 +259,10 @@ START_TEST(each_trouble_is_named)
     assert_reason("no broker: connection refused");
     (void)snprintf(view.read_fault, sizeof(view.read_fault), "could not read the report: too slow");
     assert_reason("could not read the report: too slow");
+    (void)snprintf(view.count_fault, sizeof(view.count_fault), "could not read the report: too slow");
+    assert_reason("could not read the report: too slow");
+    view.read_age_ms = 61000;
+    assert_reason("the database has not answered for 1m01s");
     set(&view.leader, "holder|epoch|age_ms\n|0|");
     assert_reason("no supervisor leads");
     set(&view.leader, "holder|epoch|age_ms\ns-1|3|61000");
