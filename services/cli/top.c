@@ -33,7 +33,7 @@ struct top {
     struct cli *cli;
     struct top_view view;
     struct top_place place;
-    bool is_over, is_counting;
+    bool is_on_screen, is_over, is_counting;
     int waiting;      /* answers of the look under way */
     int queues_asked; /* about so many queues */
     bool is_all_seen; /* and all of them have answered */
@@ -265,7 +265,10 @@ static void keys_came(void *arg, int events)
 
 static void resized(void *arg)
 {
-    draw(arg);
+    struct top *top = arg;
+    if (top->is_on_screen) {
+        draw(top);
+    }
 }
 
 static void ended(void *arg)
@@ -275,7 +278,8 @@ static void ended(void *arg)
     mg_loop_stop(top->cli->loop);
 }
 
-/* Signals are taken before the terminal is: so each that comes from then on gives it back. */
+/* Before the terminal is taken, so that each that comes from then on gives it back; and before the first
+ * connection: the threads that make them would be ended by a signal that only this one has blocked. */
 static bool signals_take(struct top *top)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
@@ -382,15 +386,17 @@ static enum exit_code verb_top(struct cli *cli)
     top->cli = cli;
     top->began_ms = mg_clock_boot_ms();
     cli->statement_timeout = STATEMENT_TIMEOUT;
+    bool wants_screen = !cli->is_json && top_screen_is_there() && signals_take(top);
     enum exit_code code = cli_open_store(cli, false);
     if (code == EXIT_DONE) {
         code = cli_begin_broker(cli, &broker);
     }
-    if (code == EXIT_DONE && (cli->is_json || !signals_take(top) || !top_screen_open())) {
-        code = print_once(top);
-    } else if (code == EXIT_DONE) {
+    if (code == EXIT_DONE && wants_screen && !top->is_over && top_screen_open()) {
+        top->is_on_screen = true;
         code = follow(top);
         top_screen_close();
+    } else if (code == EXIT_DONE) {
+        code = print_once(top);
     }
     for (size_t i = 0; i < READING_COUNT; i++) {
         table_free(table_of(&top->view, &READINGS[i]));

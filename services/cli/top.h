@@ -99,8 +99,10 @@ void top_lay_out(const struct top_view *view, const struct top_place *place, top
 
 /* ---- the screen: top_curses.c ---- */
 
-/* Takes the terminal; false: there is none, or one that cannot place text. Whoever took it gives it back
- * before the process ends. */
+/* Whether standard input and output are a terminal that can place text. */
+bool top_screen_is_there(void);
+/* Takes the terminal; false: nothing is known of its kind. Whoever took it gives it back before the process
+ * ends. */
 bool top_screen_open(void);
 void top_screen_close(void);
 int top_screen_fd(void); /* readable when keys wait */

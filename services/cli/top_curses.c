@@ -28,10 +28,11 @@ static struct {
     bool has_colors;
 } top;
 
-static bool is_drawable(void)
+bool top_screen_is_there(void)
 {
     const char *term = getenv("TERM");
-    return term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+    bool is_drawable = term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+    return is_drawable && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
 }
 
 static void colors_begin(void)
@@ -48,9 +49,6 @@ static void colors_begin(void)
 
 bool top_screen_open(void)
 {
-    if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 || !is_drawable()) {
-        return false;
-    }
     top.keys = fopen("/dev/tty", "re");
     if (top.keys == NULL) {
         return false;

@@ -147,7 +147,8 @@ class Terminal:
             self.read(0.1)
         while self.read(0):
             pass
-        assert termios.tcgetattr(self.line) == self.before, "the terminal's settings are not as they were"
+        after = termios.tcgetattr(self.line)
+        assert after == self.before, f"the terminal's settings were {self.before}, and are {after}; exit code {self.popen.returncode}"
         assert not fcntl.fcntl(self.line, fcntl.F_GETFL) & os.O_NONBLOCK, "who reads the terminal next does not wait"
         assert self.seen.count(OPENS) == self.seen.count(LEAVES) > 0, "the screen of its own is still there"
         assert self.seen.rindex("\x1b[?25h") > self.seen.rindex("\x1b[?25l"), "the cursor is hidden"
