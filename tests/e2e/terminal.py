@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-SEQUENCE = re.compile(r"\x1b(?:\[([?>]?)([\d;]*)([@-~])|([()][A-Z0-9])|([=>78]))")
+SEQUENCE = re.compile(r"\x1b(?:\[([?>]?)([\d;]*)([@-~])|([()][A-Z0-9])|([=>M]))")
 OPENS, LEAVES = "\x1b[?1049h", "\x1b[?1049l"  # the screen of its own, and back
 
 
@@ -24,11 +24,12 @@ class Screen:
         self.width, self.height, self.row, self.column = width, height, 0, 0
         self.cells = [[" "] * width for _ in range(height)]
         self.rest, self.last = "", " "
+        self.top, self.end = 0, height  # of the region that scrolls
 
     def resize(self, width, height):
         self.cells = [(row + [" "] * width)[:width] for row in self.cells[:height]]
         self.cells += [[" "] * width for _ in range(height - len(self.cells))]
-        self.width, self.height = width, height
+        self.width, self.height, self.top, self.end = width, height, 0, height
 
     def lines(self):
         return ["".join(row).rstrip() for row in self.cells]
@@ -42,6 +43,19 @@ class Screen:
         """Cells of the whole screen, counted row by row."""
         for place in range(max(begin, 0), min(end, self.width * self.height)):
             self.cells[place // self.width][place % self.width] = " "
+
+    def scroll(self, first, end, count):
+        """Rows up by count, or down if it is below 0; what is left is empty."""
+        kept, empty = self.cells[first:end], [[" "] * self.width for _ in range(min(abs(count), end - first))]
+        self.cells[first:end] = kept[len(empty):] + empty if count > 0 else empty + kept[:len(kept) - len(empty)]
+
+    def feed_line(self, is_back):
+        if not is_back and self.row == self.end - 1:
+            self.scroll(self.top, self.end, 1)
+        elif is_back and self.row == self.top:
+            self.scroll(self.top, self.end, -1)
+        else:
+            self.row += -1 if is_back else 1
 
     def obey(self, mark, numbers, verb):
         first = numbers[0] if numbers else 0
@@ -69,7 +83,14 @@ class Screen:
         elif verb == "b":
             for _ in range(count):
                 self.put(self.last)
-        elif mark or verb in "mhlrt":
+        elif verb in "ST":
+            self.scroll(self.top, self.end, count if verb == "S" else -count)
+        elif verb in "LM":
+            self.scroll(self.row, self.end, count if verb == "M" else -count)
+        elif verb == "r":
+            self.top, self.end = (numbers[0] - 1, numbers[1]) if len(numbers) > 1 else (0, self.height)
+            self.row = self.column = 0
+        elif mark or verb in "mhlt":
             pass  # how it looks, not what it says
         else:
             raise AssertionError(f"the reader does not know the sequence {numbers}{verb}")
@@ -82,15 +103,18 @@ class Screen:
             if found:
                 if found.group(3):
                     self.obey(found.group(1), [int(word or 0) for word in found.group(2).split(";") if found.group(2)], found.group(3))
+                elif found.group(5) == "M":
+                    self.feed_line(is_back=True)
                 text = text[found.end():]
             elif text[0] == "\x1b":
                 assert len(text) < 32, f"the reader does not know {text[:32]!r}"
                 self.rest = text  # the end of it comes later
                 return
             else:
-                if text[0] in "\r\n\b":
-                    self.column = {"\r": 0, "\n": self.column, "\b": self.column - 1}[text[0]]
-                    self.row += text[0] == "\n"
+                if text[0] == "\n":
+                    self.feed_line(is_back=False)
+                elif text[0] in "\r\b":
+                    self.column = 0 if text[0] == "\r" else self.column - 1
                 elif text[0] >= " ":
                     self.put(text[0])
                 text = text[1:]

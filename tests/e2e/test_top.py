@@ -45,7 +45,7 @@ def the_screen_shows_what_happens(s):
         terminal.wait(has("alerts order_error 1", "1 stops charge payment"), "the failure is seen")
         terminal.press("\t")
         terminal.wait(lambda lines: lines[-1].startswith(f"> makegood order explain {order.order_id}"), "its row leads on")
-        terminal.press("1\x1b[B\x1b[B")  # the list of services, two down
+        terminal.press("1\x1bOB\x1bOB")  # the list of services, two down, as xterm says it
         s.cluster.tool("service", "pause", "payment", "--reason", "too many declines")
         terminal.wait(has("payment paused"), "the pause is seen")
         terminal.wait(lambda lines: lines[-1].startswith("> makegood service resume payment"), "its row leads on")
