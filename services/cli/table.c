@@ -21,11 +21,27 @@ static char *copy_slice(struct mg_slice slice)
     return text;
 }
 
+/* In UTF-8 what makes a line read as another: marks of direction (U+200E, U+200F, U+202A to U+202E, U+2066 to
+ * U+2069) and the ends of lines U+2028 and U+2029. */
+static bool is_turning(const unsigned char *at)
+{
+    if (at[0] != 0xe2 || at[1] < 0x80 || at[1] > 0x81) {
+        return false;
+    }
+    bool is_low = at[1] == 0x80;
+    return is_low ? at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae)
+                  : at[2] >= 0xa6 && at[2] <= 0xa9;
+}
+
 void text_make_plain(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
         bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
-        if (is_c1) {
+        if (is_turning(at)) {
+            *at++ = '.';
+            *at++ = '.';
+            *at = '.';
+        } else if (is_c1) {
             *at++ = '.';
             *at = '.';
         } else if (*at == '\n' || *at == '\t') {

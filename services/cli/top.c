@@ -290,7 +290,8 @@ static bool signals_take(struct top *top)
     return is_taken;
 }
 
-static enum exit_code follow(struct top *top)
+/* False: no memory or descriptors. */
+static bool follow(struct top *top)
 {
     struct mg_loop *loop = top->cli->loop;
     struct mg_timer *timer = mg_timer_create(loop, tick, top);
@@ -303,8 +304,7 @@ static enum exit_code follow(struct top *top)
     }
     mg_watch_destroy(keys);
     mg_timer_destroy(timer);
-    return is_ready ? EXIT_DONE
-                    : cli_fail(EXIT_ERROR, "could not watch the terminal: no memory or descriptors");
+    return is_ready;
 }
 
 /* ---- once ---- */
@@ -393,8 +393,10 @@ static enum exit_code verb_top(struct cli *cli)
     }
     if (code == EXIT_DONE && wants_screen && !top->is_over && top_screen_open()) {
         top->is_on_screen = true;
-        code = follow(top);
-        top_screen_close();
+        bool has_run = follow(top);
+        top_screen_close(); /* and with it what was said on its screen */
+        code = has_run ? EXIT_DONE
+                       : cli_fail(EXIT_ERROR, "could not watch the terminal: no memory or descriptors");
     } else if (code == EXIT_DONE) {
         code = print_once(top);
     }

@@ -466,7 +466,7 @@ class Answers(Case):
             self.assertIn(advice, one_line(done))
 
     def test_no_text_of_others_steers_the_terminal(self):
-        evil, order_id = "a\x1b[2Jb\u009bc\rd\ne", "cli-" + uuid.uuid4().hex[:8]
+        evil, order_id = "a\x1b[2Jb\u009bc\rd\ne\u202ef\u2066g\u2028h", "cli-" + uuid.uuid4().hex[:8]
         insert_order(order_id, "error", "failed")
         World.sql("UPDATE order_step SET error_text = %s WHERE order_id = %s", (evil, order_id))
         World.sql("UPDATE order_event SET reason = %s, transitions = %s WHERE order_id = %s",
@@ -479,7 +479,7 @@ class Answers(Case):
             with self.subTest(words=words):
                 shown = run(*words, code=DONE).stdout
                 self.assertIn("a.[2Jb", shown)
-                for mark in "\x1b\u009b\r":
+                for mark in "\x1b\u009b\r\u202e\u2066\u2028":
                     self.assertNotIn(mark, shown)
         shown = json.loads(run("order", "show", order_id, "-o", "json", code=DONE).stdout)
         self.assertEqual(shown["steps"][0]["error_text"], evil)
