@@ -50,7 +50,7 @@ def the_screen_shows_what_happens(s):
         terminal.wait(has("payment paused"), "the pause is seen")
         terminal.wait(lambda lines: lines[-1].startswith("> makegood service resume payment"), "its row leads on")
         waiting = s.client.submit("stops", {"n": 2})
-        terminal.wait(has("processing stops " + waiting.order_id), "the order that waits is among the oldest")
+        terminal.wait(has("pending stops " + waiting.order_id), "the order that waits is among the oldest")
         terminal.wait(has("orders 1 open,"), "it is counted")
         terminal.resize(40, 10)
         terminal.wait(lambda lines: lines[5].startswith("SERVICE") and lines[9].startswith("> makegood service resume payment"),
@@ -61,6 +61,8 @@ def the_screen_shows_what_happens(s):
         s.cluster.tool("service", "resume", "payment", "--reason", "it takes cards again")
         s.cluster.tool("order", "resume", order.order_id, "--reason", "it takes cards again")
         terminal.wait(lambda lines: lines[0].startswith("well"), "it is well again")
+        s.wait_state(order, "processed")
+        s.wait_state(waiting, "processed")
         terminal.press("q")
         assert terminal.end() == 0, terminal
 

@@ -314,8 +314,9 @@ START_TEST(each_report_answers)
     ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
     assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL),
                "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a");
-    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL),
-               "service=payment state=breaker open agents=1 obeying=1 in_flight=3 concurrency=6");
+    assert_has(
+        report(MG_REPORT_CONTROLLED, NULL, NULL, NULL),
+        "service=payment state=breaker open agents=1 obeying=1 in_flight=3 capacity=8 breakers_open=1 concurrency=6");
     assert_has(report(MG_REPORT_LEADER, NULL, NULL, NULL), "epoch=0");
     assert_has(report(MG_REPORT_COUNTS, NULL, NULL, NULL), "state=processing orders=1");
     assert_has(report(MG_REPORT_STUCK, NULL, NULL, NULL), "order_id=o-1"); /* open, without wake_at */
