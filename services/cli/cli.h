@@ -95,6 +95,9 @@ void table_print(const struct cli *cli, const struct table *table, const char *c
 /* One row as a JSON object; cells of the columns named in `raw` (NULL-ended) are JSON already. */
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
 void json_print_text(FILE *out, const char *text);
+/* How many of `len` bytes of UTF-8, at least one, make up a character that would steer a terminal or, as a
+ * mark of direction does, make a line read as another; 0: this one does not. Line ends and tabs do not. */
+size_t text_steers(const char *text, size_t len);
 /* Strangers' texts, in place, for a terminal: blanks for line ends and tabs, dots for what would steer it.
  * Rows that are read for people have gone through it. */
 void text_make_plain(char *text);

@@ -22,12 +22,13 @@ struct walk {
  * harm. */
 static void plain_print(struct mg_slice text, bool is_one_line)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char byte = (unsigned char)text.data[i];
-        unsigned char before = i > 0 ? (unsigned char)text.data[i - 1] : 0;
-        bool is_c1 = before == 0xc2 && byte >= 0x80 && byte < 0xa0; /* U+0080 to U+009F in UTF-8 */
-        bool is_plain = (byte >= 0x20 && byte != 0x7f) || (!is_one_line && (byte == '\n' || byte == '\t'));
-        (void)fputc(is_plain && !is_c1 ? byte : '.', stdout);
+    while (text.len > 0) {
+        size_t len = text_steers(text.data, text.len);
+        bool is_end = *text.data == '\n' || *text.data == '\t';
+        (void)fputc(len > 0 || (is_one_line && is_end) ? '.' : *text.data, stdout);
+        len = len > 0 ? len : 1;
+        text.data += len;
+        text.len -= len;
     }
 }
 

@@ -21,34 +21,36 @@ static char *copy_slice(struct mg_slice slice)
     return text;
 }
 
-/* In UTF-8 what makes a line read as another: marks of direction (U+200E, U+200F, U+202A to U+202E, U+2066 to
- * U+2069) and the ends of lines U+2028 and U+2029. */
-static bool is_turning(const unsigned char *at)
+size_t text_steers(const char *text, size_t len)
 {
-    if (at[0] != 0xe2 || at[1] < 0x80 || at[1] > 0x81) {
-        return false;
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x20 || at[0] == 0x7f) {
+        return at[0] == '\n' || at[0] == '\t' ? 0 : 1;
     }
-    bool is_low = at[1] == 0x80;
-    return is_low ? at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae)
-                  : at[2] >= 0xa6 && at[2] <= 0xa9;
+    if (len >= 2 && at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) { /* U+0080 to U+009F */
+        return 2;
+    }
+    if (len < 3 || at[0] != 0xe2) {
+        return 0;
+    }
+    bool is_mark = at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f);    /* U+200E, U+200F */
+    bool is_turn = at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;      /* U+2028 to U+202E */
+    bool is_isolation = at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9; /* U+2066 to U+2069 */
+    return is_mark || is_turn || is_isolation ? 3 : 0;
 }
 
 void text_make_plain(char *text)
 {
-    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
-        bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
-        if (is_turning(at)) {
-            *at++ = '.';
-            *at++ = '.';
-            *at = '.';
-        } else if (is_c1) {
-            *at++ = '.';
-            *at = '.';
-        } else if (*at == '\n' || *at == '\t') {
-            *at = ' ';
-        } else if (*at < 0x20 || *at == 0x7f) {
-            *at = '.';
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t len = text_steers(text, left);
+        memset(text, '.', len);
+        if (*text == '\n' || *text == '\t') {
+            *text = ' ';
         }
+        len = len > 0 ? len : 1;
+        text += len;
+        left -= len;
     }
 }
 

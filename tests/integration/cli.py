@@ -95,7 +95,7 @@ def json_lines(done):
     try:
         return [json.loads(done.stdout)]
     except json.JSONDecodeError:
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
 def insert_order(order_id, state="processing", step_state="running"):
