@@ -8,7 +8,6 @@
  * with what the last count took.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -161,27 +160,14 @@ static void raise_to(struct mg_metric *metric, double value)
 
 enum { COLUMN_FIGURE, COLUMN_WORD, COLUMN_WORKFLOW, COLUMN_NUMBER, COLUMN_OLDEST };
 
-static void text_of(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)
-{
-    struct mg_slice value = mg_rows_value(rows, row, column);
-    (void)snprintf(ret_text, size, "%.*s", (int)value.len, value.data != NULL ? value.data : "");
-}
-
-static double number_of(const struct mg_rows *rows, int row, int column)
-{
-    char text[32];
-    text_of(rows, row, column, text, sizeof(text));
-    return strtod(text, NULL);
-}
-
 static void figure_set(struct supervisor *supervisor, const struct mg_rows *rows, int row)
 {
     char figure[16], word[WORD_SIZE], workflow[MG_NAME_MAX + 1];
-    text_of(rows, row, COLUMN_FIGURE, figure, sizeof(figure));
-    text_of(rows, row, COLUMN_WORD, word, sizeof(word));
-    text_of(rows, row, COLUMN_WORKFLOW, workflow, sizeof(workflow));
-    double number = number_of(rows, row, COLUMN_NUMBER);
-    double oldest_s = number_of(rows, row, COLUMN_OLDEST) / 1000.0;
+    supervisor_row_text(rows, row, COLUMN_FIGURE, figure, sizeof(figure));
+    supervisor_row_text(rows, row, COLUMN_WORD, word, sizeof(word));
+    supervisor_row_text(rows, row, COLUMN_WORKFLOW, workflow, sizeof(workflow));
+    double number = supervisor_row_number(rows, row, COLUMN_NUMBER);
+    double oldest_s = supervisor_row_number(rows, row, COLUMN_OLDEST) / 1000.0;
     if (strcmp(figure, "orders") == 0) {
         mg_metric_set(orders_series(supervisor, workflow, word), number);
         raise_to(orders_oldest_series(supervisor, word), oldest_s);

@@ -7,7 +7,6 @@
  * Nothing is kept here: who leads next says the same, under a higher epoch.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -23,19 +22,6 @@
 
 enum { COLUMN_SERVICE, COLUMN_VERSION, COLUMN_IS_PAUSED, COLUMN_CONCURRENCY, COLUMN_RATE, COLUMN_INSTANCE };
 #define COLUMN_COUNT (COLUMN_INSTANCE + 1)
-
-static void text_of(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)
-{
-    struct mg_slice value = mg_rows_value(rows, row, column);
-    (void)snprintf(ret_text, size, "%.*s", (int)value.len, value.data != NULL ? value.data : "");
-}
-
-static double number_of(const struct mg_rows *rows, int row, int column)
-{
-    char text[64];
-    text_of(rows, row, column, text, sizeof(text));
-    return strtod(text, NULL);
-}
 
 static bool is_same_service(const struct mg_rows *rows, int a, int b)
 {
@@ -53,8 +39,8 @@ static int64_t part_of(int64_t whole, int count, int index)
 
 static void shares_make(const struct mg_rows *rows, int first, int end, struct mg_service_control *control)
 {
-    int64_t concurrency = (int64_t)number_of(rows, first, COLUMN_CONCURRENCY);
-    double rate_per_s = number_of(rows, first, COLUMN_RATE);
+    int64_t concurrency = (int64_t)supervisor_row_number(rows, first, COLUMN_CONCURRENCY);
+    double rate_per_s = supervisor_row_number(rows, first, COLUMN_RATE);
     int count = mg_rows_value(rows, first, COLUMN_INSTANCE).len > 0 ? end - first : 0;
     control->is_limited = concurrency > 0 || rate_per_s > 0;
     if (!control->is_limited) {
@@ -62,7 +48,7 @@ static void shares_make(const struct mg_rows *rows, int first, int end, struct m
     }
     for (int i = 0; i < count && i < MG_SHARES_MAX; i++) {
         struct mg_share *share = &control->shares[control->share_count++];
-        text_of(rows, first + i, COLUMN_INSTANCE, share->instance, sizeof(share->instance));
+        supervisor_row_text(rows, first + i, COLUMN_INSTANCE, share->instance, sizeof(share->instance));
         share->concurrency = concurrency > 0 ? part_of(concurrency, count, i) : 0;
         share->rate_per_s = rate_per_s / count;
     }
@@ -75,9 +61,9 @@ static void control_tell(struct supervisor *supervisor, const struct mg_rows *ro
     static struct mg_service_control control; /* 18 KiB, of one call at a time */
     struct mg_buf body;
     memset(&control, 0, sizeof(control));
-    text_of(rows, first, COLUMN_SERVICE, control.service, sizeof(control.service));
+    supervisor_row_text(rows, first, COLUMN_SERVICE, control.service, sizeof(control.service));
     control.epoch = supervisor->epoch;
-    control.version = (uint64_t)number_of(rows, first, COLUMN_VERSION);
+    control.version = (uint64_t)supervisor_row_number(rows, first, COLUMN_VERSION);
     control.is_paused = mg_slice_is(mg_rows_value(rows, first, COLUMN_IS_PAUSED), "t");
     shares_make(rows, first, end, &control);
     mg_buf_init(&body, MG_CAST_BYTES_MAX);

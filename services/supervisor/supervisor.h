@@ -119,9 +119,9 @@ void supervisor_wake_later(struct supervisor *supervisor);
 /* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 
-bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-/* A condition was looked for; `text` NULL: it does not hold. */
+bool supervisor_watch_start(struct supervisor *supervisor);      /* on taking the lead; false: no memory */
 int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* what was not found for so long is gone */
+/* A condition was looked for; `text` NULL: it does not hold. */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
 
 bool supervisor_relay_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
@@ -134,5 +134,9 @@ void supervisor_measure_stop(struct supervisor *supervisor);  /* it leads no mor
 void supervisor_count_session(void *arg, bool is_up, const char *reason); /* on_state of `counting` */
 void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready,
                            int64_t consumers);
+
+/* A value of a report's rows; "" and 0 if it is NULL. The text is cut after `size` - 1 bytes. */
+void supervisor_row_text(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size);
+double supervisor_row_number(const struct mg_rows *rows, int row, int column);
 
 #endif

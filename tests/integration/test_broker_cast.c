@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/suite.h"
 #include "broker_fixture.h"
 #include "io/topology.h"
 
@@ -201,9 +202,5 @@ int main(void)
     tcase_add_test(tests, what_cannot_be_heard_keeps_nobody_from_work);
     tcase_add_test(tests, a_word_up_to_the_limit_is_whole_and_a_longer_one_is_not_said);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "top.h"
 
 #define SCREEN_ROWS 64
@@ -380,9 +381,5 @@ int main(void)
     tcase_add_test(tcase, each_row_leads_on);
     tcase_add_test(tcase, ages_are_short);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

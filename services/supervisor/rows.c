@@ -1,0 +1,18 @@
+/* Values of a report's rows. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "supervisor.h"
+
+void supervisor_row_text(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)
+{
+    struct mg_slice value = mg_rows_value(rows, row, column);
+    (void)snprintf(ret_text, size, "%.*s", (int)value.len, value.data != NULL ? value.data : "");
+}
+
+double supervisor_row_number(const struct mg_rows *rows, int row, int column)
+{
+    char text[64]; /* longer than any number that PostgreSQL writes of those that are asked for */
+    supervisor_row_text(rows, row, column, text, sizeof(text));
+    return strtod(text, NULL);
+}
