@@ -133,10 +133,8 @@ static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, con
     }
     int64_t concurrency = wish->concurrency != NULL ? strtoll(wish->concurrency, NULL, 10) : 0;
     if (concurrency > 0 && concurrency < agents) {
-        (void)fprintf(
-            stderr,
-            "makegood: %lld agents of it report, and each makes at least one call at a time; stop some for less\n",
-            (long long)agents);
+        cli_note("%lld agents of it report, and each makes at least one call at a time; stop some for less",
+                 (long long)agents);
     }
     return EXIT_DONE;
 }

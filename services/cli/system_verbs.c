@@ -63,10 +63,8 @@ static enum exit_code verb_broker_check(struct cli *cli)
         return cli_fail_err(&err);
     }
     if (!is_compared) {
-        (void)fprintf(
-            stderr,
-            "makegood: nothing is missing; whether all is as it should be can only be seen by the user "
-            "of broker apply\n");
+        cli_note("nothing is missing; whether all is as it should be can only be seen by the user "
+                 "of broker apply");
     }
     return EXIT_DONE;
 }

@@ -61,35 +61,24 @@ int64_t top_open(const struct top_view *view)
     return figure_sum(view, "orders", "", &unused_ms);
 }
 
-/* How many kinds of open alerts stand before the one of this row, by their words: rows come in any order, and
- * a list whose lines change places cannot be read. */
-static int alert_rank(const struct top_view *view, int of_row)
-{
-    const char *word = table_cell(&view->figures, of_row, "word");
-    int rank = 0;
-    for (int row = 0; row < view->figures.row_count; row++) {
-        rank += cell_is(&view->figures, row, "figure", "alerts") &&
-                strcmp(table_cell(&view->figures, row, "word"), word) < 0;
-    }
-    return rank;
-}
+/* More kinds of alerts than there will be; what is beyond is not listed. */
+#define ALERT_KINDS_MAX 64
 
-/* The figures' row of the nth kind; -1: there are fewer. */
-static int alert_row(const struct top_view *view, int index)
-{
-    for (int row = 0; row < view->figures.row_count; row++) {
-        if (cell_is(&view->figures, row, "figure", "alerts") && alert_rank(view, row) == index) {
-            return row;
-        }
-    }
-    return -1;
-}
-
-static int alert_kinds(const struct top_view *view)
+/* The figures' rows of open alerts by their words, since rows come in any order, and a list whose lines
+ * change places cannot be read. Returns how many they are. */
+static int alert_rows(const struct top_view *view, int ret_rows[ALERT_KINDS_MAX])
 {
     int count = 0;
-    while (alert_row(view, count) >= 0) {
-        count++;
+    for (int row = 0; row < view->figures.row_count && count < ALERT_KINDS_MAX; row++) {
+        if (!cell_is(&view->figures, row, "figure", "alerts")) {
+            continue;
+        }
+        const char *word = table_cell(&view->figures, row, "word");
+        int at = count++;
+        for (; at > 0 && strcmp(table_cell(&view->figures, ret_rows[at - 1], "word"), word) > 0; at--) {
+            ret_rows[at] = ret_rows[at - 1];
+        }
+        ret_rows[at] = row;
     }
     return count;
 }
@@ -213,6 +202,7 @@ const char *top_heading(enum top_list list, int column)
 
 int top_row_count(const struct top_view *view, enum top_list list)
 {
+    int rows[ALERT_KINDS_MAX];
     switch (list) {
     case TOP_SERVICES:
         return view->services.row_count;
@@ -221,7 +211,7 @@ int top_row_count(const struct top_view *view, enum top_list list)
     case TOP_OLDEST:
         return view->oldest.row_count;
     case TOP_ALERTS:
-        return alert_kinds(view);
+        return alert_rows(view, rows);
     case TOP_QUEUES:
         return view->queue_count;
     case TOP_LIST_COUNT:
@@ -324,12 +314,15 @@ static void oldest_cell(const struct table *oldest, int row, int column, char *r
 
 static void alert_cell(const struct top_view *view, int index, int column, char *ret_text, size_t size)
 {
-    int row = alert_row(view, index);
+    int rows[ALERT_KINDS_MAX], count = alert_rows(view, rows);
+    if (index >= count) {
+        return;
+    }
     if (column == 1) {
-        age_cell(&view->figures, row, "oldest_ms", ret_text, size);
+        age_cell(&view->figures, rows[index], "oldest_ms", ret_text, size);
     } else {
         (void)snprintf(ret_text, size, "%s",
-                       table_cell(&view->figures, row, column == 0 ? "number" : "word"));
+                       table_cell(&view->figures, rows[index], column == 0 ? "number" : "word"));
     }
 }
 
