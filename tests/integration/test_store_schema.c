@@ -281,6 +281,16 @@ static const struct {
 #define MG_ALERT AS_WORD
 #include "core/words.def"
     },
+    {
+        "makegood_batch_state",
+#define MG_BATCH_STATE AS_WORD
+#include "core/words.def"
+    },
+    {
+        "makegood_batch_result",
+#define MG_BATCH_RESULT AS_WORD
+#include "core/words.def"
+    },
 };
 
 /* Catches a word that the core knows and the database refuses, or the other way round. */
