@@ -30,12 +30,16 @@ struct mg_store;
  * to do; true: it says how they fit. `version` 0: there is none. */
 bool mg_schema_serves(int64_t version, int64_t serves_from, char *ret_reason, size_t size);
 
+/* What a session can lead: each has one leader at a time. */
+enum mg_lead { MG_LEAD_SUPERVISORS, MG_LEAD_BATCHES };
+
 struct mg_store_options {
     const char *dsn;           /* libpq connection string or URI; NULL or "": the PG* environment */
     const char *name;          /* application_name */
     bool is_plaintext_allowed; /* to a host that is not loopback */
     bool is_unsafe_durability_allowed;
     bool is_leader_session;        /* sets idle_session_timeout, so that a paused leader loses its lock */
+    enum mg_lead lead;             /* of such a session */
     const char *statement_timeout; /* as PostgreSQL reads it; NULL: 10s; borrowed for as long as the store */
     bool skips_schema_check;       /* for `db migrate|status` */
     struct mg_metrics *metrics;
@@ -341,7 +345,17 @@ enum mg_report {
     MG_REPORT_OLDEST,   /* $1 limit: of the open orders of figures those that came first: order_id, workflow,
                            state, reason, age_ms */
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server began to count, some seconds late */
-    MG_REPORT_STUCK,    /* open orders with nothing that will move them */
+    MG_REPORT_STUCK,      /* open orders with nothing that will move them */
+    /* What a batch of these failures would hold. $1 workflow, $2 step, $3 part of the error, $4 services
+     * parted by blanks, $5 since, $6 until: orders, not_in_error, in_other_batches, of_lost_state (left out),
+     * oldest, newest */
+    MG_REPORT_BATCH_CHOICE,
+    MG_REPORT_BATCHES, /* $1 limit, newest first */
+    MG_REPORT_BATCH,   /* $1 batch_id: the same columns */
+    /* $1 batch_id, $2 result, $3 behind this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
+       text */
+    MG_REPORT_BATCH_ORDERS,
+    MG_REPORT_BATCH_RUNNER, /* holder, epoch, seen_at, age_ms, and how many batches are open */
     MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
                          */
     MG_REPORT_COUNT

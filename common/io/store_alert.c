@@ -46,7 +46,7 @@ static const struct mg_sql WRITE_ALERTS_FENCED = {
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",
     "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"
-    " closed_at = CASE WHEN code = 'poisoned' THEN " MG_SQL_NOW " END"
+    " closed_at = CASE WHEN code IN ('poisoned', 'batch_stopped') THEN " MG_SQL_NOW " END"
     " WHERE alert_id = $1::bigint AND closed_at IS NULL AND acked_at IS NULL RETURNING alert_id"};
 /* clang-format on */
 

@@ -1,6 +1,7 @@
 /*
- * Who leads the supervisors. The advisory lock of this very session is the gate; the truth is the row
- * supervisor_leader with its epoch and holder, under which every act of a leader is fenced.
+ * Who leads: the supervisors, or those that drive batches. The advisory lock of this very session is the
+ * gate; the truth is a row (of supervisor_leader, of batch_runner) with its epoch and holder, under which
+ * every act of a leader is fenced.
  *
  * A lock means something only while the session is ours alone. A pooler that hands each transaction to
  * another backend would leave the lock with a stranger. Such a pooler answers the handshake itself, with a
@@ -11,12 +12,10 @@
 
 #include "io/store_private.h"
 
-/* "MG", and the first of our locks (the second is the migrations'). */
-#define LEADER_LOCK "19783, 1"
-#define HELD_HERE                                                                                            \
-    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 19783 AND objid = 1 AND "        \
-    "objsubid = 2"                                                                                           \
-    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"                       \
+/* Each lead has a lock: "MG" and a number (2 is the migrations'). */
+#define HELD_HERE(number)                                                                                    \
+    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 19783 AND objid = " number       \
+    " AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"      \
     " AND pid = pg_backend_pid() AND granted)"
 
 /* clang-format off */
@@ -27,27 +26,23 @@ static const struct mg_sql IDENTIFY_BACKEND = {
 
 /* Taking a lock that this session holds would only count it twice. */
 /* clang-format off */
-static const struct mg_sql TRY_LOCK = {
-    "try_lock",
-    "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(" LEADER_LOCK ") END, "
-    MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE " AS is_held OFFSET 0) h"};
-/* clang-format on */
-
-/* clang-format off */
-static const struct mg_sql TAKE_EPOCH = {
-    "take_epoch",
-    "UPDATE supervisor_leader SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW
-    " WHERE name = 'supervisor' AND " HELD_HERE " RETURNING epoch, " MG_SQL_MS(MG_SQL_NOW) ", "
-    MG_SQL_MS("swept_at")};
-/* clang-format on */
-
-/* clang-format off */
-static const struct mg_sql STOP_LEADING = {
-    "stop_leading",
-    "WITH resigned AS ("
-    "  UPDATE supervisor_leader SET holder = '' WHERE name = 'supervisor' AND epoch = $1::bigint AND holder"
-    " = $2::text)"
-    " SELECT pg_advisory_unlock_all()"};
+#define LEAD(suffix, number, table, row, swept_at)                                                           \
+    {{"try_lock" suffix,                                                                                     \
+      "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(19783, " number ") END, "              \
+      MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE(number) " AS is_held OFFSET 0) h"},                   \
+     {"take_epoch" suffix,                                                                                   \
+      "UPDATE " table " SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW                     \
+      " WHERE name = '" row "' AND " HELD_HERE(number) " RETURNING epoch, " MG_SQL_MS(MG_SQL_NOW) ", " swept_at}, \
+     {"stop_leading" suffix,                                                                                 \
+      "WITH resigned AS (UPDATE " table " SET holder = '' WHERE name = '" row "' AND epoch = $1::bigint"     \
+      "  AND holder = $2::text)"                                                                             \
+      " SELECT pg_advisory_unlock_all()"}}
+static const struct {
+    struct mg_sql try_lock, take_epoch, stop_leading;
+} LEADS[] = {
+    [MG_LEAD_SUPERVISORS] = LEAD("", "1", "supervisor_leader", "supervisor", MG_SQL_MS("swept_at")),
+    [MG_LEAD_BATCHES] = LEAD("_batches", "3", "batch_runner", "batches", "0::bigint"),
+};
 /* clang-format on */
 
 struct lead_job {
@@ -80,12 +75,12 @@ static void on_epoch(void *arg, const struct mg_pg_answer *reply)
     if (has_failed(job, reply)) return;
     const struct mg_rows *rows = reply->rows[0];
     if (mg_rows_count(rows) == 0) {
-        answer(job,
-               &(struct mg_lead_answer){
-                   .refusal =
-                       "cannot lead: the lock that this session took is not there in its next transaction; "
-                       "let the supervisor reach PostgreSQL without a pooler in between, and see that the "
-                       "schema is complete"});
+        answer(
+            job,
+            &(struct mg_lead_answer){
+                .refusal =
+                    "cannot lead: the lock that this session took is not there in its next transaction; "
+                    "let it reach PostgreSQL without a pooler in between, and see that the schema is complete"});
         return;
     }
     struct mg_store *store = job->base.store;
@@ -108,7 +103,8 @@ static void on_lock(void *arg, const struct mg_pg_answer *reply)
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(job->holder));
-    mg_store_send_one(job->base.store, &TAKE_EPOCH, &params, on_epoch, job);
+    mg_store_send_one(job->base.store, &LEADS[job->base.store->options.lead].take_epoch, &params, on_epoch,
+                      job);
 }
 
 static void on_backend(void *arg, const struct mg_pg_answer *reply)
@@ -120,10 +116,10 @@ static void on_backend(void *arg, const struct mg_pg_answer *reply)
                &(struct mg_lead_answer){
                    .refusal =
                        "cannot lead through a connection pooler: the lock needs a session of its own; let "
-                       "the supervisor reach PostgreSQL itself"});
+                       "it reach PostgreSQL itself"});
         return;
     }
-    mg_store_send_one(job->base.store, &TRY_LOCK, NULL, on_lock, job);
+    mg_store_send_one(job->base.store, &LEADS[job->base.store->options.lead].try_lock, NULL, on_lock, job);
 }
 
 void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
@@ -147,6 +143,6 @@ void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void 
     mg_pg_add_int(&params, (int64_t)store->lead_epoch);
     mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
     store->lead_epoch = 0;
-    mg_store_send_one(store, &STOP_LEADING, &params, mg_store_done_job_answer,
+    mg_store_send_one(store, &LEADS[store->options.lead].stop_leading, &params, mg_store_done_job_answer,
                       mg_store_done_job_create(store, done, arg));
 }

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "io/store_failures.h"
 #include "io/store_private.h"
 
 /* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
@@ -47,41 +48,7 @@
 #define REVISIONS_MAX "100"
 #define ALERTS_MAX    "1000"
 
-/* Of open failures the newest so many are looked at: counted in a few tenths of a second, and more than
- * anybody looks through. */
-#define FAILURES_MAX "100000"
-
 /* clang-format off */
-
-/* A moment that a person named, in milliseconds: since 1970, or, below 0, before now; '': none. */
-#define MOMENT(p)                                                                                            \
-    "(CASE WHEN " p "::text = '' THEN NULL WHEN " p "::text LIKE '-%'"                                       \
-    " THEN " MG_SQL_NOW " + " p "::text::bigint * interval '1 millisecond'"                                  \
-    " ELSE " MG_SQL_TIME(p "::text::bigint") " END)"
-/* The bounds are subqueries, asked once: so an index can be walked between them. */
-#define IS_WITHIN(time, since, until)                                                                        \
-    time " >= (SELECT coalesce(" MOMENT(since) ", '-infinity'))"                                             \
-    " AND " time " < (SELECT coalesce(" MOMENT(until) ", 'infinity'))"
-
-/* The newest open failures of orders within a time and behind the alert `after`, with the words that people see. One
- * that an earlier version wrote has no workflow. */
-#define NOT_KNOWN "'not known'"
-#define BEHIND(column, after)                                                                                \
-    "(SELECT b." column " FROM operator_alert b WHERE b.alert_id = nullif(" after "::text, '')::bigint)"
-#define FAILURES(since, until, after)                                                                        \
-    "SELECT f.alert_id, f.opened_at, f.order_id, coalesce(f.workflow, " NOT_KNOWN ") AS workflow,"           \
-    " CASE WHEN f.workflow IS NULL THEN " NOT_KNOWN " ELSE f.step END AS step,"                              \
-    " CASE WHEN f.workflow IS NULL THEN " NOT_KNOWN " ELSE f.service END AS service,"                        \
-    " coalesce(f.signature, " NOT_KNOWN ") AS error"                                                         \
-    " FROM operator_alert f WHERE f.closed_at IS NULL AND f.order_id IS NOT NULL"                            \
-    " AND " IS_WITHIN("f.opened_at", since, until)                                                           \
-    " AND f.opened_at <= (SELECT coalesce(" BEHIND("opened_at", after) ", 'infinity'))"                      \
-    " AND (" after "::text = '' OR f.opened_at < " BEHIND("opened_at", after)                                \
-    "  OR f.alert_id < " BEHIND("alert_id", after) ")"                                                       \
-    " ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT " FAILURES_MAX
-#define IS_FAILURE_WANTED                                                                                    \
-    "($1::text = '' OR f.workflow = $1::text) AND ($2::text = '' OR f.step = $2::text)"                      \
-    " AND ($3::text = '' OR strpos(f.error, $3::text) > 0)"
 
 /* The newest `max` rows of `table` about the order p, by `key`, each as `object`. */
 #define NEWEST(object, table, key, max)                                                                      \
@@ -130,6 +97,11 @@
     " 'left_out', json_build_object('revisions', " LEFT_OUT("orders", REVISIONS_MAX) ","                     \
     "  'events', " LEFT_OUT("order_event", ROWS_MAX) ", 'alerts', " LEFT_OUT("operator_alert", ALERTS_MAX) "))"
 
+#define BATCH_COLUMNS                                                                                        \
+    "b.batch_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
+    " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter, b.by_whom, b.reason, b.why,"             \
+    " " ISO("b.created_at") " AS created_at, " ISO("b.ended_at") " AS ended_at"
+
 static const struct {
     struct mg_sql sql;
     int param_count;
@@ -141,7 +113,7 @@ static const struct {
         " " ISO("complete_by") " AS complete_by"
         " FROM order_process p"
         " WHERE ($1::text = '' OR process_state = $1::text) AND ($2::text = '' OR workflow = $2::text)"
-        "  AND " IS_WITHIN("p.created_at", "$3", "$4")
+        "  AND " MG_SQL_IS_WITHIN("p.created_at", "$3", "$4")
         "  AND ($5::text = '' OR (p.created_at, p.order_id) <"
         "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"
         " ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
@@ -149,7 +121,7 @@ static const struct {
         "report_failures",
         "SELECT f.alert_id, f.order_id, f.workflow, p.process_state AS state, f.step, f.service, f.error,"
         " a.error_code, a.code AS alert, " ISO("f.opened_at") " AS opened_at, a.acked_by, a.text"
-        " FROM (SELECT f.* FROM (" FAILURES("$4", "$5", "$6") ") f WHERE " IS_FAILURE_WANTED
+        " FROM (SELECT f.* FROM (" MG_SQL_FAILURES("$4", "$5", "$6") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3")
         "  ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT least($7::text::bigint, " ROWS_MAX ")) f"
         " JOIN operator_alert a ON a.alert_id = f.alert_id LEFT JOIN order_process p ON p.order_id = f.order_id"
         " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 7},
@@ -157,15 +129,15 @@ static const struct {
         "report_failure_groups",
         "SELECT f.workflow, f.step, f.service, f.error, count(DISTINCT f.order_id) AS count,"
         " " ISO("min(f.opened_at)") " AS oldest, (array_agg(f.order_id ORDER BY f.opened_at DESC, f.alert_id DESC))[1] AS example"
-        " FROM (" FAILURES("$4", "$5", "''") ") f WHERE " IS_FAILURE_WANTED
+        " FROM (" MG_SQL_FAILURES("$4", "$5", "''") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3")
         " GROUP BY f.workflow, f.step, f.service, f.error"
         " ORDER BY count(DISTINCT f.order_id) DESC, min(f.opened_at), f.workflow, f.step, f.service, f.error"
         " LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
     [MG_REPORT_FAILURES_LOOKED_AT] = {{
         "report_failures_looked_at",
-        "SELECT count(*) AS looked_at, count(*) = " FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest,"
-        " ($3::text = '' OR " BEHIND("alert_id", "$3") " IS NOT NULL) AS is_known"
-        " FROM (" FAILURES("$1", "$2", "$3") ") f"}, 3},
+        "SELECT count(*) AS looked_at, count(*) = " MG_SQL_FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest,"
+        " ($3::text = '' OR " MG_SQL_BEHIND("alert_id", "$3") " IS NOT NULL) AS is_known"
+        " FROM (" MG_SQL_FAILURES("$1", "$2", "$3") ") f"}, 3},
     [MG_REPORT_ORDER] = {{
         "report_order",
         "SELECT p.order_id, p.process_state AS state, p.goal, p.reason, p.version, p.seq, p.generation,"
@@ -276,6 +248,38 @@ static const struct {
         "SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason,"
         " " ISO("p.wake_at") " AS wake_at, " ISO("p.updated_at") " AS updated_at"
         " FROM order_process p WHERE " IS_STUCK " ORDER BY p.updated_at LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_BATCH_CHOICE] = {{
+        "report_batch_choice",
+        "SELECT count(*) FILTER (WHERE is_error AND NOT is_lost AND NOT is_taken) AS orders,"
+        " count(*) FILTER (WHERE NOT is_error) AS not_in_error, count(*) FILTER (WHERE is_error AND is_lost) AS of_lost_state,"
+        " count(*) FILTER (WHERE is_error AND NOT is_lost AND is_taken) AS in_other_batches,"
+        " " ISO("min(opened_at)") " AS oldest, " ISO("max(opened_at)") " AS newest"
+        " FROM (SELECT p.order_id, min(f.opened_at) AS opened_at, p.process_state = 'error' AS is_error,"
+        "   p.reason = 'state_lost' AS is_lost, EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id"
+        "    AND o.result IN ('waiting', 'asked')) AS is_taken"
+        "  FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f JOIN order_process p ON p.order_id = f.order_id"
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3")
+        "   AND ($4::text = '' OR f.service = ANY (string_to_array($4::text, ' ')))"
+        "  GROUP BY p.order_id) AS chosen"}, 6},
+    [MG_REPORT_BATCHES] = {{
+        "report_batches",
+        "SELECT " BATCH_COLUMNS " FROM batch b ORDER BY b.created_at DESC, b.batch_id DESC"
+        " LIMIT least($1::text::bigint, " ROWS_MAX ")"}, 1},
+    [MG_REPORT_BATCH] = {{
+        "report_batch",
+        "SELECT " BATCH_COLUMNS " FROM batch b WHERE b.batch_id = $1::text"}, 1},
+    [MG_REPORT_BATCH_ORDERS] = {{
+        "report_batch_orders",
+        "SELECT o.n, o.order_id, o.result, p.process_state AS state, " ISO("o.asked_at") " AS asked_at,"
+        " " ISO("o.ended_at") " AS ended_at, o.text"
+        " FROM (SELECT * FROM batch_order WHERE batch_id = $1::text AND n > coalesce(nullif($3::text, '')::bigint, 0)"
+        "   AND ($2::text = '' OR result = $2::text) ORDER BY n LIMIT least($4::text::bigint, " ROWS_MAX ")) o"
+        " LEFT JOIN order_process p ON p.order_id = o.order_id ORDER BY o.n"}, 4},
+    [MG_REPORT_BATCH_RUNNER] = {{
+        "report_batch_runner",
+        "SELECT holder, epoch, " ISO("seen_at") " AS seen_at,"
+        " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms,"
+        " (SELECT count(*) FROM batch WHERE ended_at IS NULL) AS open_batches FROM batch_runner"}, 0},
     /* The schema's version not by a plain query of its table: that may not be there yet, and this must answer. */
     [MG_REPORT_SETTINGS] = {{
         "report_settings",

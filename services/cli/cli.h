@@ -33,10 +33,10 @@ struct cli_options {
     int64_t timeout_ms;
     const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
     const char *error, *group_by, *since, *until, *after;
-    const char *concurrency, *rate;
+    const char *concurrency, *rate, *result;
     struct mg_list sets, services, clients;
-    int64_t version, limit, pause_ms;
-    bool waits, is_all, is_mermaid, is_csv;
+    int64_t version, limit, pause_ms, canary, stop_percent;
+    bool waits, is_all, is_mermaid, is_csv, is_dry_run;
 };
 
 struct cli {

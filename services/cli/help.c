@@ -43,7 +43,7 @@ bool noun_help_print(FILE *out, const char *noun)
     return is_noun;
 }
 
-#define TERM_SIZE 256
+#define TERM_SIZE 384
 #define VERBS_MAX 64 /* in the manual page */
 
 /* A verb as it is written: its words, and the options that not every verb has. */

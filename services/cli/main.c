@@ -30,7 +30,8 @@ static enum exit_code usage_check(const struct verb *verb, const struct cli *cli
     if (strcmp(output, "table") != 0 && strcmp(output, "json") != 0) {
         return cli_fail(EXIT_USAGE, "--output %s: expected table or json", output);
     }
-    if ((verb->extras & EXTRA_REASON) && (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
+    if ((verb->extras & EXTRA_REASON) && !cli->options.is_dry_run &&
+        (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
         return cli_fail(EXIT_USAGE, "%s changes something: say why with --reason TEXT",
                         verb_name(verb, name));
     }

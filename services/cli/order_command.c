@@ -5,65 +5,39 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "core/key.h"
-#include "io/topology.h"
-#include "wire/command.h"
+#include "operator/command_client.h"
 
-#define COMMAND_MAX_BYTES (256 * 1024)
 #define RESEND_PERIOD_MS                                                                                     \
     2000 /* the answer may be lost with a connection; the same command twice changes once */
 
 struct asking {
     struct cli *cli;
     struct mg_command command;
-    struct mg_buf body;
-    char reply_queue[256];
-    bool is_over;
+    struct mg_command_client *client;
+    bool is_over, is_impossible;
     struct mg_command_result result;
+    struct mg_err err; /* why it is impossible */
 };
 
-static void queue_named(void *arg, int consumer, const char *queue)
+static void result_came(void *arg, const struct mg_command_result *result)
 {
     struct asking *asking = arg;
-    (void)consumer;
-    (void)snprintf(asking->reply_queue, sizeof(asking->reply_queue), "%s", queue);
-}
-
-static void result_came(void *arg, struct mg_delivery *delivery)
-{
-    struct asking *asking = arg;
-    struct mg_command_result result;
-    struct mg_err err;
-    bool is_ours = mg_command_result_parse(delivery->body, &result, &err) == MG_OK &&
-                   strcmp(result.command_id, asking->command.command_id) == 0;
-    mg_broker_ack(asking->cli->broker, delivery);
-    if (is_ours && !asking->is_over) {
-        asking->result = result;
+    if (!asking->is_over && strcmp(result->command_id, asking->command.command_id) == 0) {
+        asking->result = *result;
         asking->is_over = true;
     }
 }
 
-/* Nobody waits for the confirm: the answer is what counts, and until it comes the command is sent again. */
+/* The answer is what counts, and until it comes the command is sent again. */
 static void command_send(void *arg)
 {
     struct asking *asking = arg;
-    struct mg_err err;
-    if (asking->reply_queue[0] == '\0') {
-        return;
-    }
-    struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
-                                 .routing_key = MG_QUEUE_COMMANDS,
-                                 .type = "command",
-                                 .message_id = asking->command.command_id,
-                                 .correlation_id = asking->command.command_id,
-                                 .reply_to = asking->reply_queue,
-                                 .body = mg_buf_slice(&asking->body)};
-    if (mg_broker_publish(asking->cli->broker, &message, NULL, NULL, &err) != MG_OK) {
-        return; /* no room yet; the next period tries again */
-    }
+    enum mg_class class = mg_command_client_send(asking->client, &asking->command, &asking->err);
+    asking->is_impossible = class == MG_BAD_INPUT; /* anything else may work in the next period */
+    asking->is_over = asking->is_over || asking->is_impossible;
 }
 
 static enum exit_code version_read(struct cli *cli, struct mg_command *command)
@@ -108,32 +82,38 @@ static enum exit_code result_print(const struct cli *cli, const struct mg_comman
     return EXIT_DONE;
 }
 
+static enum exit_code answer_tell(const struct asking *asking)
+{
+    if (!asking->is_over) {
+        return cli_fail(EXIT_TIMED_OUT,
+                        "no scheduler answered in time; the command may still be carried out: "
+                        "see makegood order show %s",
+                        asking->command.order_id);
+    }
+    return asking->is_impossible ? cli_fail_err(&asking->err) : result_print(asking->cli, &asking->result);
+}
+
 static enum exit_code answer_await(struct asking *asking)
 {
     struct cli *cli = asking->cli;
     struct mg_err err;
-    struct mg_broker_options options = {
-        .address = cli->options.broker, .name = "makegood", .on_delivery = result_came, .arg = asking};
-    options.on_state = NULL;
-    if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
+    const struct mg_command_client_options options = {
+        .address = cli->options.broker, .name = "makegood", .on_result = result_came, .arg = asking};
+    const struct mg_broker_options nothing_else = {.name = NULL};
+    if (mg_command_client_create(cli->loop, &options, &asking->client, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
-    mg_broker_consume_private(cli->broker, 1, queue_named, asking);
-    enum exit_code code = cli_open_broker(cli, &options);
+    cli->broker = mg_command_client_broker(asking->client);
+    enum exit_code code = cli_open_broker(cli, &nothing_else);
+    cli->broker = NULL; /* it is the client's */
     struct mg_timer *timer = code == EXIT_DONE ? mg_timer_create(cli->loop, command_send, asking) : NULL;
     if (timer != NULL) {
         mg_timer_start(timer, 0, RESEND_PERIOD_MS);
         (void)cli_wait(cli, &asking->is_over, cli->options.timeout_ms);
         mg_timer_destroy(timer);
-        code = asking->is_over
-                   ? result_print(cli, &asking->result)
-                   : cli_fail(EXIT_TIMED_OUT,
-                              "no scheduler answered in time; the command may still be carried out: "
-                              "see makegood order show %s",
-                              asking->command.order_id);
+        code = answer_tell(asking);
     }
-    mg_broker_destroy(cli->broker); /* its callbacks know `asking` */
-    cli->broker = NULL;
+    mg_command_client_destroy(asking->client); /* its callbacks know `asking` */
     return code;
 }
 
@@ -198,13 +178,7 @@ static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
     if (code == EXIT_DONE) {
         code = version_read(cli, command);
     }
-    mg_buf_init(&asking.body, COMMAND_MAX_BYTES);
-    if (code == EXIT_DONE) {
-        mg_command_write(command, &asking.body);
-        code = asking.body.failed ? cli_fail(EXIT_USAGE, "the command is too large") : answer_await(&asking);
-    }
-    mg_buf_finish(&asking.body);
-    return code;
+    return code == EXIT_DONE ? answer_await(&asking) : code;
 }
 
 enum exit_code verb_order_resume(struct cli *cli)

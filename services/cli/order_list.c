@@ -4,11 +4,10 @@
  * stderr, so that standard output is the list and nothing else.
  */
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "cli.h"
 #include "core/words.h"
+#include "operator/moment.h"
 
 #define NUMBER_SIZE      24
 #define ALERT_DIGITS_MAX 18 /* of what the database counts alerts by */
@@ -16,7 +15,7 @@
 /* What is asked of the database, as text; "": nothing. */
 struct filter {
     const char *state, *workflow, *step, *error, *after;
-    char since[NUMBER_SIZE], until[NUMBER_SIZE], limit[NUMBER_SIZE];
+    char since[MOMENT_SIZE], until[MOMENT_SIZE], limit[NUMBER_SIZE];
 };
 
 static const char *or_empty(const char *text)
@@ -24,72 +23,11 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-static bool is_digit(char c)
+static enum exit_code moment_read(const char *option, const char *text, char ret_number[MOMENT_SIZE])
 {
-    return c >= '0' && c <= '9';
-}
-
-/* The fraction and the zone that end a time; of the fraction milliseconds count. */
-static bool time_end_parse(const char *text, int64_t *ret_ms)
-{
-    int64_t unit_ms = 100;
-    *ret_ms = 0;
-    if (*text == '.') {
-        text++;
-        if (!is_digit(*text)) {
-            return false;
-        }
-        for (; is_digit(*text); text++, unit_ms /= 10) {
-            *ret_ms += (*text - '0') * unit_ms;
-        }
+    if (!moment_parse(or_empty(text), ret_number)) {
+        return cli_fail(EXIT_USAGE, "--%s %.80s: expected " MOMENT_RIGHT, option, text);
     }
-    return strcmp(text, "Z") == 0;
-}
-
-/* strptime takes February 31 and second 61; timegm makes other times of them. */
-static bool is_on_calendar(const struct tm *read)
-{
-    struct tm tm = *read;
-    (void)timegm(&tm);
-    return tm.tm_mday == read->tm_mday && tm.tm_hour == read->tm_hour && tm.tm_min == read->tm_min &&
-           tm.tm_sec == read->tm_sec;
-}
-
-/* "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
-static bool time_parse(const char *text, int64_t *ret_ms)
-{
-    enum { DAY_ALONE = 2 };
-    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", [DAY_ALONE] = "%Y-%m-%d"};
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        struct tm tm = {0};
-        int64_t ms = 0;
-        const char *end = is_digit(text[0]) ? strptime(text, formats[i], &tm) : NULL;
-        bool is_day = i == DAY_ALONE;
-        if (end != NULL && (is_day ? *end == '\0' : time_end_parse(end, &ms)) && is_on_calendar(&tm)) {
-            *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A time or how long ago, as the reports take it: a duration counts back from the database's now. */
-static enum exit_code moment_read(const char *option, const char *text, char ret_number[NUMBER_SIZE])
-{
-    int64_t ms = mg_duration_parse(or_empty(text));
-    ret_number[0] = '\0';
-    if (text == NULL || text[0] == '\0') {
-        return EXIT_DONE;
-    }
-    if (ms >= 0) {
-        ms = ms > 0 ? -ms : -1;
-    } else if (!time_parse(text, &ms) || ms < 0) {
-        return cli_fail(EXIT_USAGE,
-                        "--%s %.80s: expected how long ago (15m, 2h, 7d) or a time in UTC "
-                        "(2026-01-31T12:00:00Z, 2026-01-31)",
-                        option, text);
-    }
-    (void)snprintf(ret_number, NUMBER_SIZE, "%lld", (long long)ms);
     return EXIT_DONE;
 }
 

@@ -31,6 +31,8 @@ enum extra {
     EXTRA_AFTER = 1 << 17,
     EXTRA_PAUSE = 1 << 18,
     EXTRA_LIMITS = 1 << 19,
+    EXTRA_BATCH = 1 << 21,
+    EXTRA_RESULT = 1 << 22,
     EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
 };
 
@@ -45,7 +47,7 @@ struct verb {
 
 /* Each ends with noun NULL. */
 extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], SERVICE_VERBS[],
-    BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
+    BATCH_VERBS[], BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 
@@ -61,7 +63,7 @@ void verb_write(const struct verb *verb, char *ret_text, size_t size);
 
 /* ---- options.c ---- */
 
-#define OPTIONS_MAX 64 /* room for all that there are, and the end */
+#define OPTIONS_MAX 80 /* room for all that there are, and the end */
 
 #define EXTRA_ANY ~EXTRA_APART /* the options of all verbs */
 

@@ -27,7 +27,8 @@ LAYERS = {
     "services/scheduler": ("base/", "core/", "wire/", "io/", "scheduler/"),
     "services/agent": ("base/", "core/", "wire/", "io/", "agent/"),
     "services/supervisor": ("base/", "core/", "wire/", "io/", "supervisor/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "cli/"),
+    "services/operator": ("base/", "core/", "wire/", "io/", "operator/"),
+    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {

@@ -1,0 +1,522 @@
+/*
+ * `batch start|list|show|pause|resume|stop|run`: one action on all orders that failed for one cause. The
+ * list is made in the database, once; who drives it is the process that runs batches, this tool's `batch run`
+ * among them.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "core/key.h"
+#include "io/store_batch.h"
+#include "operator/batch_runner.h"
+#include "operator/moment.h"
+#include "verbs.h"
+#include "wire/command.h"
+
+#define RATE_DEFAULT "5"
+#define RATE_MAX     1000
+/* What a person means by a part of an error; several services have names of their own length. */
+#define ERROR_MAX_BYTES    255
+#define SERVICES_MAX_BYTES 512
+/* Several times what a runner that lives lets pass. */
+#define RUNNER_AGE_MAX_MS 10000
+
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* ---- who drives them ---- */
+
+/* A batch that nobody drives stands still, which is no fault of the batch. */
+static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before)
+{
+    struct table runner = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
+    if (code == EXIT_DONE) {
+        const char *age = table_cell(&runner, 0, "age_ms");
+        if (age[0] != '\0' && strtoll(age, NULL, 10) <= RUNNER_AGE_MAX_MS) {
+            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"), age);
+        } else {
+            (void)fprintf(out, "%snobody drives batches: start makegood batch run\n", before);
+        }
+    }
+    table_free(&runner);
+    return code;
+}
+
+static enum exit_code runner_miss(struct cli *cli)
+{
+    struct table runner = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
+    const char *age = table_cell(&runner, 0, "age_ms");
+    if (code == EXIT_DONE && (age[0] == '\0' || strtoll(age, NULL, 10) > RUNNER_AGE_MAX_MS)) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr,
+                      "makegood: nobody drives batches: it begins when makegood batch run is started\n");
+    }
+    table_free(&runner);
+    return code;
+}
+
+/* ---- start ---- */
+
+struct choosing {
+    struct mg_failure_filter filter;
+    char since[MOMENT_SIZE], until[MOMENT_SIZE], services[SERVICES_MAX_BYTES];
+};
+
+static enum exit_code moment_read(const char *option, const char *text, char ret_number[MOMENT_SIZE])
+{
+    if (!moment_parse(or_empty(text), ret_number)) {
+        return cli_fail(EXIT_USAGE, "--%s %.80s: expected " MOMENT_RIGHT, option, text);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code services_read(const struct mg_list *list, char ret_text[SERVICES_MAX_BYTES])
+{
+    size_t len = 0;
+    ret_text[0] = '\0';
+    for (int i = 0; i < list->count; i++) {
+        const char *name = list->items[i];
+        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > SERVICES_MAX_BYTES) {
+            return cli_fail(EXIT_USAGE, "--service %.80s: it is no service's name, or there are too many",
+                            name);
+        }
+        len += (size_t)snprintf(ret_text + len, SERVICES_MAX_BYTES - len, "%s%s", i > 0 ? " " : "", name);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code choosing_read(const struct cli *cli, struct choosing *ret)
+{
+    const struct cli_options *options = &cli->options;
+    ret->filter = (struct mg_failure_filter){.workflow = or_empty(options->workflow),
+                                             .step = or_empty(options->step),
+                                             .error = or_empty(options->error),
+                                             .services = ret->services,
+                                             .since = ret->since,
+                                             .until = ret->until};
+    if (strlen(ret->filter.error) > ERROR_MAX_BYTES || strlen(ret->filter.workflow) > MG_NAME_MAX ||
+        strlen(ret->filter.step) > MG_NAME_MAX) {
+        return cli_fail(EXIT_USAGE, "--workflow, --step and --error: up to %d, %d and %d bytes", MG_NAME_MAX,
+                        MG_NAME_MAX, ERROR_MAX_BYTES);
+    }
+    enum exit_code code = services_read(&options->services, ret->services);
+    if (code == EXIT_DONE) {
+        code = moment_read("since", options->since, ret->since);
+    }
+    if (code == EXIT_DONE) {
+        code = moment_read("until", options->until, ret->until);
+    }
+    const char *const parts[] = {ret->filter.workflow, ret->filter.step, ret->filter.error,
+                                 ret->services,        ret->since,       ret->until};
+    bool is_narrowed = options->is_all;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        is_narrowed = is_narrowed || parts[i][0] != '\0';
+    }
+    if (code == EXIT_DONE && !is_narrowed) {
+        return cli_fail(EXIT_USAGE,
+                        "say which failures, with --workflow, --step, --service, --error or a time, as "
+                        "makegood order list --group-by error shows them; or --all");
+    }
+    return code;
+}
+
+/* What a batch would hold, and what it would not. */
+static enum exit_code choice_read(struct cli *cli, const struct choosing *choosing, struct table *ret_table)
+{
+    const struct mg_failure_filter *filter = &choosing->filter;
+    const char *const params[] = {filter->workflow, filter->step,  filter->error,
+                                  filter->services, filter->since, filter->until};
+    return table_read(cli, MG_REPORT_BATCH_CHOICE, params, 6, ret_table);
+}
+
+static enum exit_code choice_tell(struct cli *cli, const struct choosing *choosing)
+{
+    struct table choice = {0};
+    enum exit_code code = choice_read(cli, choosing, &choice);
+    if (code == EXIT_DONE) {
+        table_print(cli, &choice, NULL);
+    }
+    table_free(&choice);
+    return code;
+}
+
+/* Why no order can be taken. */
+static enum exit_code nothing_tell(struct cli *cli, const struct choosing *choosing, int64_t open_batches)
+{
+    struct table choice = {0};
+    if (open_batches >= MG_BATCHES_MAX) {
+        return cli_fail(EXIT_CONFLICT, "%lld batches are open; wait for some of them, or stop them",
+                        (long long)open_batches);
+    }
+    enum exit_code code = choice_read(cli, choosing, &choice);
+    if (code == EXIT_DONE) {
+        code = cli_fail(EXIT_NOT_FOUND,
+                        "no order can be taken: of those with such a failure %s are not in error, %s are in "
+                        "other batches, %s have lost state and must be looked at one by one",
+                        table_cell(&choice, 0, "not_in_error"), table_cell(&choice, 0, "in_other_batches"),
+                        table_cell(&choice, 0, "of_lost_state"));
+    }
+    table_free(&choice);
+    return code;
+}
+
+struct starting {
+    bool is_over, is_failed;
+    struct mg_batch_started started;
+    struct mg_err err;
+};
+
+static void batch_started(void *arg, const struct mg_batch_started *started, const struct mg_err *err)
+{
+    struct starting *starting = arg;
+    starting->is_over = true;
+    if (err != NULL) {
+        starting->is_failed = true;
+        starting->err = *err;
+    } else {
+        starting->started = *started;
+    }
+}
+
+static void by_write(const struct cli *cli, char ret_by[MG_COMMAND_BY_MAX + 1])
+{
+    const char *name = or_empty(cli->options.by)[0] != '\0' ? cli->options.by : getenv("USER");
+    (void)snprintf(ret_by, MG_COMMAND_BY_MAX + 1, "%s", name != NULL ? name : "operator");
+    mg_utf8_mend(ret_by); /* where it was cut */
+}
+
+static enum exit_code started_print(struct cli *cli, const struct mg_batch_start *start,
+                                    const struct mg_batch_started *started)
+{
+    const char *state = mg_batch_state_name(started->state);
+    if (cli->is_json) {
+        (void)printf("{\"batch_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}\n",
+                     started->batch_id, started->is_new ? "true" : "false", state,
+                     (long long)started->orders);
+    } else if (started->is_new) {
+        (void)printf("batch %s: %s of %lld orders, %lld of them first, %s a second\n", started->batch_id,
+                     mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,
+                     start->rate_per_s);
+    } else {
+        (void)printf("batch %s: the same is %s already, %lld orders\n", started->batch_id, state,
+                     (long long)started->orders);
+    }
+    return runner_miss(cli);
+}
+
+static enum exit_code start_send(struct cli *cli, const struct choosing *choosing, enum mg_cause_kind verb)
+{
+    struct starting starting = {.is_over = false};
+    char by[MG_COMMAND_BY_MAX + 1], batch_id[MG_UUID_SIZE];
+    const char *rate = or_empty(cli->options.rate)[0] != '\0' ? cli->options.rate : RATE_DEFAULT;
+    char *end = NULL;
+    double number = strtod(rate, &end);
+    if (strspn(rate, "0123456789.") != strlen(rate) || *end != '\0' || number < 0.001 || number > RATE_MAX) {
+        return cli_fail(EXIT_USAGE, "--rate %.80s: expected orders a second, 0.001 to %d", rate, RATE_MAX);
+    }
+    mg_uuid_random(batch_id);
+    by_write(cli, by);
+    const struct mg_batch_start start = {.batch_id = batch_id,
+                                         .verb = verb,
+                                         .filter = choosing->filter,
+                                         .reason = cli->options.reason,
+                                         .by = by,
+                                         .canary = cli->options.canary,
+                                         .stop_percent = cli->options.stop_percent,
+                                         .rate_per_s = rate};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    mg_store_start_batch(cli->store, &start, batch_started, &starting);
+    if (!cli_wait(cli, &starting.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT,
+                        "the database did not answer in time; the same once more is no second "
+                        "batch; see makegood batch list");
+    }
+    if (starting.is_failed) {
+        return cli_fail_err(&starting.err);
+    }
+    return starting.started.batch_id[0] != '\0' ? started_print(cli, &start, &starting.started)
+                                                : nothing_tell(cli, choosing, starting.started.open_batches);
+}
+
+static enum exit_code verb_batch_start(struct cli *cli)
+{
+    struct choosing choosing;
+    const char *word = cli->words.items[0];
+    enum mg_cause_kind verb = MG_CAUSE_COUNT;
+    (void)mg_cause_parse(word, strlen(word), &verb);
+    if (verb != MG_CAUSE_RESUME && verb != MG_CAUSE_COMPENSATE && verb != MG_CAUSE_CANCEL) {
+        return cli_fail(EXIT_USAGE, "%.80s: expected resume, compensate or cancel", word);
+    }
+    if (strlen(or_empty(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    enum exit_code code = choosing_read(cli, &choosing);
+    if (code == EXIT_DONE && cli->options.is_dry_run) {
+        code = cli_open_store(cli, false);
+        return code == EXIT_DONE ? choice_tell(cli, &choosing) : code;
+    }
+    return code == EXIT_DONE ? start_send(cli, &choosing, verb) : code;
+}
+
+/* ---- list and show ---- */
+
+static enum exit_code verb_batch_list(struct cli *cli)
+{
+    static const char *const columns[] = {"batch_id", "verb",    "state",      "orders",  "done", "failed",
+                                          "skipped",  "waiting", "created_at", "by_whom", NULL};
+    char limit[24];
+    struct table table = {0};
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
+    const char *const params[] = {limit};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_BATCHES, params, 1, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+    }
+    table_free(&table);
+    return code;
+}
+
+static enum exit_code batch_read(struct cli *cli, struct table *ret_batch)
+{
+    const char *const params[] = {cli->words.items[0]};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_BATCH, params, 1, ret_batch);
+    }
+    if (code == EXIT_DONE && ret_batch->row_count == 0) {
+        code = cli_fail(EXIT_NOT_FOUND, "there is no batch %.80s", cli->words.items[0]);
+    }
+    return code;
+}
+
+static void batch_print(const struct table *batch)
+{
+    const char *why = table_cell(batch, 0, "why"), *ended_at = table_cell(batch, 0, "ended_at");
+    (void)printf("batch %s: %s, %s, version %s\n", table_cell(batch, 0, "batch_id"),
+                 table_cell(batch, 0, "verb"), table_cell(batch, 0, "state"),
+                 table_cell(batch, 0, "version"));
+    (void)printf("started  %s by %s: %s\n", table_cell(batch, 0, "created_at"),
+                 table_cell(batch, 0, "by_whom"), table_cell(batch, 0, "reason"));
+    if (ended_at[0] != '\0') {
+        (void)printf("ended    %s\n", ended_at);
+    }
+    if (why[0] != '\0') {
+        (void)printf("stopped  %s\n", why);
+    }
+    (void)printf("failures %s\n", table_cell(batch, 0, "filter"));
+    (void)printf("orders   %s: %s done, %s failed, %s skipped, %s under way, %s waiting\n",
+                 table_cell(batch, 0, "orders"), table_cell(batch, 0, "done"), table_cell(batch, 0, "failed"),
+                 table_cell(batch, 0, "skipped"), table_cell(batch, 0, "asked"),
+                 table_cell(batch, 0, "waiting"));
+    (void)printf("pace     %s first%s, then %s a second; stops when more than %s %% fail\n",
+                 table_cell(batch, 0, "canary"),
+                 strcmp(table_cell(batch, 0, "is_tried"), "t") == 0 ? " (they went well)" : "",
+                 table_cell(batch, 0, "rate_per_s"), table_cell(batch, 0, "stop_percent"));
+}
+
+static void show_json(const struct cli *cli, const struct table *batch, const struct table *orders)
+{
+    static const char *const raw[] = {"filter", NULL};
+    (void)fputs("{\"batch\": ", stdout);
+    table_print_object(stdout, batch, 0, raw);
+    (void)fputs(",\n\"orders\": ", stdout);
+    table_print(cli, orders, NULL);
+    (void)fputs("}\n", stdout);
+}
+
+static enum exit_code result_check(const char *word)
+{
+    enum mg_batch_result result;
+    return word[0] == '\0' || mg_batch_result_parse(word, strlen(word), &result)
+               ? EXIT_DONE
+               : cli_fail(EXIT_USAGE, "--result %.80s: expected waiting, asked, done, failed or skipped",
+                          word);
+}
+
+static enum exit_code verb_batch_show(struct cli *cli)
+{
+    struct table batch = {0}, orders = {0};
+    const char *result = or_empty(cli->options.result), *after = or_empty(cli->options.after);
+    char limit[24];
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
+    const char *const params[] = {cli->words.items[0], result, after, limit};
+    enum exit_code code = result_check(result);
+    if (code == EXIT_DONE && strspn(after, "0123456789") != strlen(after)) {
+        code = cli_fail(EXIT_USAGE, "--after %.80s: expected a number, as the first column shows it", after);
+    }
+    if (code == EXIT_DONE) {
+        code = batch_read(cli, &batch);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_BATCH_ORDERS, params, 4, &orders);
+    }
+    if (code == EXIT_DONE && cli->is_json) {
+        show_json(cli, &batch, &orders);
+    } else if (code == EXIT_DONE) {
+        batch_print(&batch);
+        if (table_cell(&batch, 0, "ended_at")[0] == '\0') {
+            code = runner_tell(cli, stdout, "driven   by ");
+        }
+        table_print(cli, &orders, NULL);
+    }
+    if (code == EXIT_DONE && orders.row_count >= cli->options.limit) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "makegood: there may be more: the same with --after %s\n",
+                      table_cell(&orders, orders.row_count - 1, "n"));
+    }
+    table_free(&batch);
+    table_free(&orders);
+    return code;
+}
+
+/* ---- pause, resume, stop ---- */
+
+struct changing {
+    bool is_over, is_failed;
+    enum mg_wish_result result;
+    uint64_t version;
+    struct mg_err err;
+};
+
+static void batch_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+{
+    struct changing *changing = arg;
+    changing->is_over = true;
+    changing->result = result;
+    changing->version = version;
+    if (err != NULL) {
+        changing->is_failed = true;
+        changing->err = *err;
+    }
+}
+
+static enum exit_code change_send(struct cli *cli, const struct mg_batch_change *change, const char *state)
+{
+    struct changing changing = {.is_over = false};
+    mg_store_change_batch(cli->store, change, batch_changed, &changing);
+    if (!cli_wait(cli, &changing.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood batch show %s",
+                        change->batch_id);
+    }
+    if (changing.is_failed) {
+        return cli_fail_err(&changing.err);
+    }
+    if (changing.result != MG_WISH_DONE) {
+        return cli_fail(EXIT_CONFLICT,
+                        "batch %s is %s, which cannot be changed so, or is no longer at version %llu; see "
+                        "makegood batch show %s",
+                        change->batch_id, state, (unsigned long long)change->version, change->batch_id);
+    }
+    if (cli->is_json) {
+        (void)printf("{\"batch_id\": \"%s\", \"version\": %llu}\n", change->batch_id,
+                     (unsigned long long)changing.version);
+    } else {
+        (void)printf("batch %s: %s, version %llu\n", change->batch_id, mg_batch_wish_name(change->wish),
+                     (unsigned long long)changing.version);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code change_do(struct cli *cli, enum mg_batch_wish wish)
+{
+    struct table batch = {0};
+    char by[MG_COMMAND_BY_MAX + 1];
+    by_write(cli, by);
+    struct mg_batch_change change = {.wish = wish, .reason = cli->options.reason, .by = by};
+    if (strlen(change.reason) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    enum exit_code code = batch_read(cli, &batch);
+    if (code == EXIT_DONE) {
+        change.batch_id = table_cell(&batch, 0, "batch_id");
+        change.version = cli->options.version != 0 ? (uint64_t)cli->options.version
+                                                   : strtoull(table_cell(&batch, 0, "version"), NULL, 10);
+        code = change_send(cli, &change, table_cell(&batch, 0, "state"));
+    }
+    table_free(&batch);
+    return code;
+}
+
+static enum exit_code verb_batch_pause(struct cli *cli)
+{
+    return change_do(cli, MG_BATCH_WISH_PAUSE);
+}
+
+static enum exit_code verb_batch_resume(struct cli *cli)
+{
+    return change_do(cli, MG_BATCH_WISH_RESUME);
+}
+
+static enum exit_code verb_batch_stop(struct cli *cli)
+{
+    return change_do(cli, MG_BATCH_WISH_STOP);
+}
+
+/* ---- run ---- */
+
+static void run_end(void *arg)
+{
+    mg_loop_stop(((struct cli *)arg)->loop);
+}
+
+static void run_refused(void *arg, const char *reason)
+{
+    struct cli *cli = arg;
+    (void)snprintf(cli->refusal, sizeof(cli->refusal), "%s", reason);
+    mg_loop_stop(cli->loop);
+}
+
+static enum exit_code verb_batch_run(struct cli *cli)
+{
+    struct mg_batch_runner *runner = NULL;
+    struct mg_err err;
+    char holder[128];
+    mg_instance_name(holder, sizeof(holder));
+    mg_log_open("makegood-batches", holder, MG_LOG_INFO);
+    const struct mg_batch_runner_options options = {.pg_dsn = cli->options.pg_dsn,
+                                                    .broker = cli->options.broker,
+                                                    .holder = holder,
+                                                    .on_refused = run_refused,
+                                                    .arg = cli};
+    if (!mg_loop_on_signal(cli->loop, SIGTERM, run_end, cli) ||
+        !mg_loop_on_signal(cli->loop, SIGINT, run_end, cli)) {
+        return cli_fail(EXIT_ERROR, "could not start: no descriptors");
+    }
+    if (mg_batch_runner_start(cli->loop, &options, &runner, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    mg_loop_run(cli->loop);
+    mg_batch_runner_stop(runner);
+    return cli->refusal[0] == '\0' ? EXIT_DONE
+                                   : cli_fail(EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+}
+
+#define CHANGES_BATCH (EXTRA_REASON | EXTRA_VERSION)
+
+const struct verb BATCH_VERBS[] = {
+    {"batch", "start", "resume|compensate|cancel", 1, 1,
+     EXTRA_REASON | EXTRA_STEP | EXTRA_TIME | EXTRA_ALL | EXTRA_BATCH, verb_batch_start,
+     "does it to all orders with such a failure, a few first, then gently"},
+    {"batch", "list", "", 0, 0, EXTRA_LIMIT, verb_batch_list, "batches and how far they are, newest first"},
+    {"batch", "show", "BATCH", 1, 1, EXTRA_RESULT | EXTRA_AFTER | EXTRA_LIMIT, verb_batch_show,
+     "one batch, and what became of each of its orders"},
+    {"batch", "pause", "BATCH", 1, 1, CHANGES_BATCH, verb_batch_pause,
+     "asks for no more orders; those under way go on"},
+    {"batch", "resume", "BATCH", 1, 1, CHANGES_BATCH, verb_batch_resume, "ends the pause"},
+    {"batch", "stop", "BATCH", 1, 1, CHANGES_BATCH, verb_batch_stop,
+     "ends it for good; those under way go on, the others are skipped"},
+    {"batch", "run", "", 0, 0, 0, verb_batch_run, "drives the batches of all, until it is told to end"},
+    {0}};

@@ -1,0 +1,180 @@
+/* See batch_orders.h. */
+#include "operator/batch_orders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+
+/* Without an answer a command is sent again after this, and each time after twice as long, up to the most:
+ * schedulers that are away for a day find some hundred copies of it, each of which they know. */
+#define RESEND_FIRST_MS 2000
+#define RESEND_MOST_MS  (10 * 60 * 1000)
+#define TEXT_SIZE       200
+
+struct mg_batch_item {
+    int64_t n;
+    uint64_t version;
+    char order_id[MG_ORDER_ID_MAX + 1], command_id[MG_UUID_SIZE];
+    int64_t sent_boot_ms; /* 0: not yet, by this process */
+    int64_t wait_ms;      /* until it is sent again */
+    bool is_taken;        /* the order has gone on, by it or by another */
+    bool is_refused;
+    char text[TEXT_SIZE]; /* why */
+};
+
+bool mg_batch_orders_init(struct mg_batch_orders *orders)
+{
+    *orders = (struct mg_batch_orders){.items = calloc(MG_BATCH_UNDER_WAY_MAX, sizeof(*orders->items)),
+                                       .before = calloc(MG_BATCH_UNDER_WAY_MAX, sizeof(*orders->before)),
+                                       .ended = calloc(MG_BATCH_UNDER_WAY_MAX, sizeof(*orders->ended))};
+    if (orders->items == NULL || orders->before == NULL || orders->ended == NULL) {
+        mg_batch_orders_finish(orders);
+        return false;
+    }
+    return true;
+}
+
+void mg_batch_orders_finish(struct mg_batch_orders *orders)
+{
+    free(orders->items);
+    free(orders->before);
+    free(orders->ended);
+    *orders = (struct mg_batch_orders){.item_count = 0};
+}
+
+/* ---- what a look found ---- */
+
+static void item_init(struct mg_batch_item *item, const struct mg_batch_row *row,
+                      const struct mg_batch_order_row *order)
+{
+    char identity[MG_UUID_SIZE + MG_ORDER_ID_MAX + 32];
+    int len = snprintf(identity, sizeof(identity), "%s.%s.%llu", row->batch_id, order->order_id,
+                       (unsigned long long)order->order.version);
+    *item =
+        (struct mg_batch_item){.n = order->n, .version = order->order.version, .wait_ms = RESEND_FIRST_MS};
+    (void)snprintf(item->order_id, sizeof(item->order_id), "%s", order->order_id);
+    mg_uuid_derived(mg_slice_of("batch"), (struct mg_slice){identity, (size_t)len}, item->command_id);
+}
+
+static const char *text_of(const struct mg_batch_item *item, enum mg_batch_result result)
+{
+    if (item->is_refused && result == MG_BATCH_RESULT_FAILED) {
+        return item->text;
+    }
+    return result == MG_BATCH_RESULT_SKIPPED  ? "somebody else changed it first"
+           : result == MG_BATCH_RESULT_FAILED ? "in error again"
+                                              : "";
+}
+
+static void item_judge(struct mg_batch_orders *orders, struct mg_batch_item *item,
+                       const struct mg_batch_order_row *row)
+{
+    struct mg_batch_order order = row->order;
+    order.is_ours = strcmp(row->cause, item->command_id) == 0;
+    order.is_refused = item->is_refused;
+    item->is_taken = order.order_version > order.version;
+    enum mg_batch_result result = mg_batch_judge(&order);
+    if (result != MG_BATCH_RESULT_ASKED) {
+        orders->ended[orders->ended_count++] =
+            (struct mg_batch_ended){item->n, result, text_of(item, result)};
+    }
+}
+
+/* What is known of an order that was under way before is kept. */
+void mg_batch_orders_take(struct mg_batch_orders *orders, int batch, const struct mg_batches *looked)
+{
+    struct mg_batch_item *before = orders->items;
+    int before_count = orders->item_count, old = 0;
+    orders->items = orders->before;
+    orders->before = before;
+    orders->item_count = orders->ended_count = 0;
+    orders->row = looked->rows[batch];
+    for (int i = 0; i < looked->order_count && orders->item_count < MG_BATCH_UNDER_WAY_MAX; i++) {
+        const struct mg_batch_order_row *row = &looked->orders[i];
+        if (row->batch != batch) {
+            continue;
+        }
+        struct mg_batch_item *item = &orders->items[orders->item_count++];
+        while (old < before_count && before[old].n < row->n) {
+            old++;
+        }
+        if (old < before_count && before[old].n == row->n) {
+            *item = before[old];
+        } else {
+            item_init(item, &orders->row, row);
+        }
+        item_judge(orders, item, row);
+    }
+}
+
+/* ---- commands and answers ---- */
+
+static bool is_due(const struct mg_batch_item *item)
+{
+    return !item->is_taken && !item->is_refused &&
+           (item->sent_boot_ms == 0 || mg_clock_boot_ms() - item->sent_boot_ms >= item->wait_ms);
+}
+
+static void item_send(const struct mg_batch_row *row, struct mg_batch_item *item,
+                      struct mg_command_client *client)
+{
+    struct mg_command command = {.kind = row->verb, .version = item->version};
+    struct mg_err err;
+    (void)snprintf(command.command_id, sizeof(command.command_id), "%s", item->command_id);
+    (void)snprintf(command.order_id, sizeof(command.order_id), "%s", item->order_id);
+    (void)snprintf(command.by, sizeof(command.by), "%s", row->by);
+    (void)snprintf(command.reason, sizeof(command.reason), "%.400s (batch %s)", row->reason, row->batch_id);
+    if (mg_command_client_send(client, &command, &err) != MG_OK) {
+        return;
+    }
+    MG_FAILPOINT(BATCH_SENT);
+    if (item->sent_boot_ms != 0) {
+        item->wait_ms = item->wait_ms * 2 < RESEND_MOST_MS ? item->wait_ms * 2 : RESEND_MOST_MS;
+    }
+    item->sent_boot_ms = mg_clock_boot_ms();
+}
+
+void mg_batch_orders_send(struct mg_batch_orders *orders, struct mg_command_client *client)
+{
+    for (int i = 0; i < orders->item_count; i++) {
+        if (is_due(&orders->items[i])) {
+            item_send(&orders->row, &orders->items[i], client);
+        }
+    }
+}
+
+/* What was done stands in the order, which the next look reads; what was refused stands nowhere else. An
+ * order at another version has gone on meanwhile: that, too, the next look finds. */
+static void item_answer(struct mg_batch_item *item, const struct mg_command_result *result)
+{
+    bool is_old = result->verdict == MG_COMMAND_CONFLICT && result->version != item->version;
+    if (result->verdict == MG_COMMAND_DONE || is_old) {
+        return;
+    }
+    item->is_refused = true;
+    (void)snprintf(item->text, sizeof(item->text), "%s: %.150s", mg_command_verdict_name(result->verdict),
+                   result->text);
+    mg_utf8_mend(item->text); /* where it was cut */
+}
+
+bool mg_batch_orders_answer(struct mg_batch_orders *orders, const struct mg_command_result *result)
+{
+    for (int i = 0; i < orders->item_count; i++) {
+        if (strcmp(orders->items[i].command_id, result->command_id) == 0) {
+            item_answer(&orders->items[i], result);
+            return true;
+        }
+    }
+    return false;
+}
+
+void mg_batch_orders_forget_sent(struct mg_batch_orders *orders)
+{
+    for (int i = 0; i < orders->item_count; i++) {
+        orders->items[i].sent_boot_ms = 0;
+        orders->items[i].wait_ms = RESEND_FIRST_MS;
+    }
+}

@@ -1,0 +1,460 @@
+/*
+ * See batch_runner.h. One turn: look; of each batch in turn write what has ended or, if that was written the
+ * last time, what follows by the plan (core/batch_plan.h); send the commands of what is marked. Writes come
+ * one after the other, so that a turn is never two.
+ */
+#include "operator/batch_runner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "io/topology.h"
+#include "operator/batch_orders.h"
+#include "wire/alert.h"
+
+/* As often as a supervisor sweeps: what an operator sees moves. */
+#define LOOK_PERIOD_MS 250
+/* While no batch is open. */
+#define IDLE_PERIOD_MS 1000
+/* How often a standby tries to lead, and how soon a leader whose look failed looks again. */
+#define LEAD_PERIOD_MS 500
+/* That it was here is written so often: nobody is taken for gone by mistake (batch show says it after 10 s).
+ */
+#define KEEP_PERIOD_MS 2000
+/* A leader that can ask for nothing for so long lets another try. */
+#define MUTE_MAX_MS     5000
+#define WHY_SIZE        320
+#define ALERT_MAX_BYTES 4096
+
+/* A batch that has not ended. */
+struct running {
+    struct mg_batch_orders orders;
+    bool is_seen;  /* by the last look */
+    bool was_told; /* the last write was of results: now it is the plan's turn */
+};
+
+struct mg_batch_runner {
+    struct mg_store *store;
+    struct mg_command_client *client;
+    struct mg_timer *timer;
+    char holder[128];
+    void (*on_refused)(void *arg, const char *reason);
+    void *arg;
+
+    bool is_leader, is_busy; /* a question to the database is under way */
+    bool has_written;        /* in this turn */
+    bool is_failing;         /* that the last look or write failed has been said */
+    char refusal[256];       /* why this session can never lead; "" if it can */
+    int64_t kept_boot_ms;
+    int64_t mute_since_boot_ms; /* since when no command can go out; 0: one can */
+    struct running batches[MG_BATCHES_MAX];
+    int batch_count;
+    int turn;           /* the batch that is written next */
+    char why[WHY_SIZE]; /* it stops */
+};
+
+/* What was done stands in the order, which the next look reads; what was refused stands nowhere else. */
+static void result_came(void *arg, const struct mg_command_result *result)
+{
+    struct mg_batch_runner *runner = arg;
+    for (int i = 0; i < runner->batch_count; i++) {
+        if (mg_batch_orders_answer(&runner->batches[i].orders, result)) {
+            return;
+        }
+    }
+}
+
+/* Answers to what was sent before go where nobody is. */
+static void place_changed(void *arg)
+{
+    struct mg_batch_runner *runner = arg;
+    for (int i = 0; i < runner->batch_count; i++) {
+        mg_batch_orders_forget_sent(&runner->batches[i].orders);
+    }
+}
+
+/* ---- batches ---- */
+
+static void batches_forget(struct mg_batch_runner *runner)
+{
+    for (int i = 0; i < runner->batch_count; i++) {
+        mg_batch_orders_finish(&runner->batches[i].orders);
+    }
+    runner->batch_count = 0;
+}
+
+static struct running *running_of(struct mg_batch_runner *runner, const struct mg_batch_row *row)
+{
+    for (int i = 0; i < runner->batch_count; i++) {
+        if (strcmp(runner->batches[i].orders.row.batch_id, row->batch_id) == 0) {
+            return &runner->batches[i];
+        }
+    }
+    if (runner->batch_count == MG_BATCHES_MAX ||
+        !mg_batch_orders_init(&runner->batches[runner->batch_count].orders)) {
+        return NULL; /* the next look tries again */
+    }
+    runner->batches[runner->batch_count].was_told = false;
+    return &runner->batches[runner->batch_count++];
+}
+
+/* Those that the look did not find have ended. */
+static void batches_sweep(struct mg_batch_runner *runner)
+{
+    int kept = 0;
+    for (int i = 0; i < runner->batch_count; i++) {
+        if (runner->batches[i].is_seen) {
+            runner->batches[kept++] = runner->batches[i];
+        } else {
+            mg_batch_orders_finish(&runner->batches[i].orders);
+        }
+    }
+    runner->batch_count = kept;
+}
+
+static void batches_take(struct mg_batch_runner *runner, const struct mg_batches *looked)
+{
+    for (int i = 0; i < runner->batch_count; i++) {
+        runner->batches[i].is_seen = false;
+    }
+    for (int i = 0; i < looked->count; i++) {
+        struct running *running = running_of(runner, &looked->rows[i]);
+        if (running != NULL) {
+            running->is_seen = true;
+            mg_batch_orders_take(&running->orders, i, looked);
+        }
+    }
+    batches_sweep(runner);
+    for (int i = 0; i < runner->batch_count; i++) {
+        mg_batch_orders_send(&runner->batches[i].orders, runner->client);
+    }
+}
+
+/* ---- the alert of one that stopped ---- */
+
+/* By the default exchange, to which the operator's user may write; what is not told stands in the table. */
+static void alert_publish(struct mg_batch_runner *runner, const struct mg_batch_row *row, const char *why)
+{
+    struct mg_alert_message alert = {.alert = MG_ALERT_BATCH_STOPPED, .at_ms = row->batch.now_us / 1000};
+    struct mg_buf body;
+    struct mg_err err;
+    (void)snprintf(alert.subject, sizeof(alert.subject), "%s", row->batch_id);
+    (void)snprintf(alert.text, sizeof(alert.text), "%s", why);
+    mg_buf_init(&body, ALERT_MAX_BYTES);
+    mg_alert_write(&alert, &body);
+    const struct mg_message message = {
+        .exchange = "", .routing_key = MG_QUEUE_ALERTS, .type = "alert", .body = mg_buf_slice(&body)};
+    if (body.failed ||
+        mg_broker_publish(mg_command_client_broker(runner->client), &message, NULL, NULL, &err) != MG_OK) {
+        mg_log(MG_LOG_WARN, "could not publish an alert; it stands in the table",
+               MG_LOG_TEXT("alert", mg_alert_name(alert.alert)), MG_LOG_TEXT("subject", alert.subject));
+    }
+    mg_buf_finish(&body);
+}
+
+/* ---- a turn ---- */
+
+static void lead_lost(struct mg_batch_runner *runner, const char *why)
+{
+    if (runner->is_leader) {
+        mg_log(MG_LOG_WARN, "no longer drives the batches", MG_LOG_TEXT("reason", why));
+    }
+    runner->is_leader = false;
+    batches_forget(runner);
+    mg_timer_start(runner->timer, LEAD_PERIOD_MS, 0);
+}
+
+static void turn_end(struct mg_batch_runner *runner, bool is_failed)
+{
+    runner->is_busy = false;
+    int64_t period_ms = runner->batch_count > 0 ? LOOK_PERIOD_MS : IDLE_PERIOD_MS;
+    /* What was written is looked at at once: what was marked is to be sent, and more may follow. */
+    mg_timer_start(runner->timer, is_failed ? LEAD_PERIOD_MS : runner->has_written ? 1 : period_ms, 0);
+}
+
+static void turn_failed(struct mg_batch_runner *runner, const struct mg_err *err)
+{
+    mg_log(runner->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "the batches stand still",
+           MG_LOG_TEXT("reason", err->text));
+    runner->is_failing = true;
+    turn_end(runner, true);
+}
+
+static void why_write(const struct running *running, enum mg_batch_why why, char *ret_text, size_t size)
+{
+    const struct mg_batch *batch = &running->orders.row.batch;
+    if (why == MG_BATCH_CANARY_FAILED) {
+        (void)snprintf(ret_text, size,
+                       "of its first orders %lld failed again, %lld went well; %lld more were not asked for: "
+                       "makegood batch show %s --result failed",
+                       (long long)batch->failed, (long long)batch->done, (long long)batch->waiting,
+                       running->orders.row.batch_id);
+    } else {
+        (void)snprintf(ret_text, size,
+                       "of the last %d orders %lld failed again; %lld more were not asked for: "
+                       "makegood batch show %s --result failed",
+                       MG_BATCH_RECENT, (long long)batch->recent_failed, (long long)batch->waiting,
+                       running->orders.row.batch_id);
+    }
+}
+
+static void turn_next(struct mg_batch_runner *runner);
+
+static void batch_written(void *arg, const struct mg_batch_written *written, const struct mg_err *err)
+{
+    struct mg_batch_runner *runner = arg;
+    struct running *running = &runner->batches[runner->turn++];
+    if (err != NULL) {
+        turn_failed(runner, err);
+        return;
+    }
+    MG_FAILPOINT(BATCH_WRITTEN);
+    if (!written->is_leader) {
+        runner->is_busy = false;
+        lead_lost(runner, "somebody else leads");
+        return;
+    }
+    runner->has_written = true; /* or an operator was faster: then it is another batch now */
+    if (written->is_alerted) {
+        mg_log(MG_LOG_WARN, "a batch stopped", MG_LOG_TEXT("batch_id", running->orders.row.batch_id),
+               MG_LOG_TEXT("reason", runner->why));
+        alert_publish(runner, &running->orders.row, runner->why);
+    }
+    turn_next(runner);
+}
+
+/* What is to be written of a batch; false: nothing. Results come first, since the plan goes by what stands
+ * written; but not twice in a row, so that results that keep coming do not keep the rest waiting. */
+static bool write_make(struct mg_batch_runner *runner, struct running *running,
+                       struct mg_batch_write *ret_write)
+{
+    const struct mg_batch *batch = &running->orders.row.batch;
+    char reason[256];
+    struct mg_batch_plan same = {batch->state, batch->is_tried, 0, batch->next_us, MG_BATCH_GOES_ON};
+    *ret_write = (struct mg_batch_write){.row = &running->orders.row, .plan = same};
+    if (running->orders.ended_count > 0 && !running->was_told) {
+        ret_write->ended = running->orders.ended;
+        ret_write->ended_count = running->orders.ended_count;
+        running->was_told = true;
+        return true;
+    }
+    running->was_told = false;
+    ret_write->plan = mg_batch_plan(batch);
+    if (!mg_command_client_is_up(runner->client, reason, sizeof(reason))) {
+        ret_write->plan.ask = 0; /* they would only lie marked */
+        ret_write->plan.next_us = batch->next_us;
+    }
+    if (ret_write->plan.why != MG_BATCH_GOES_ON) {
+        why_write(running, ret_write->plan.why, runner->why, sizeof(runner->why));
+        ret_write->why = runner->why;
+    }
+    return ret_write->plan.ask > 0 || ret_write->plan.state != batch->state;
+}
+
+/* The batches one after the other; then the turn is over. */
+static void turn_next(struct mg_batch_runner *runner)
+{
+    for (; runner->turn < runner->batch_count; runner->turn++) {
+        struct running *running = &runner->batches[runner->turn];
+        struct mg_batch_write write;
+        if (write_make(runner, running, &write)) {
+            if (write.plan.state != running->orders.row.batch.state) {
+                mg_log(MG_LOG_INFO, "a batch goes on in another state",
+                       MG_LOG_TEXT("batch_id", running->orders.row.batch_id),
+                       MG_LOG_TEXT("state", mg_batch_state_name(write.plan.state)),
+                       MG_LOG_NUMBER("waiting", running->orders.row.batch.waiting),
+                       MG_LOG_NUMBER("done", running->orders.row.batch.done),
+                       MG_LOG_NUMBER("failed", running->orders.row.batch.failed));
+            }
+            mg_store_write_batch(runner->store, &write, batch_written, runner);
+            return;
+        }
+    }
+    turn_end(runner, false);
+}
+
+static void looked(void *arg, const struct mg_batches *batches, const struct mg_err *err)
+{
+    struct mg_batch_runner *runner = arg;
+    if (err != NULL) {
+        turn_failed(runner, err);
+        return;
+    }
+    runner->is_failing = false;
+    runner->has_written = false;
+    runner->turn = 0;
+    batches_take(runner, batches);
+    turn_next(runner);
+}
+
+/* ---- leading ---- */
+
+static void lead_answered(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err)
+{
+    struct mg_batch_runner *runner = arg;
+    runner->is_busy = false;
+    if (err == NULL && answer->refusal != NULL && strcmp(runner->refusal, answer->refusal) != 0) {
+        (void)snprintf(runner->refusal, sizeof(runner->refusal), "%s", answer->refusal);
+        mg_log(MG_LOG_ERROR, "cannot drive batches", MG_LOG_TEXT("reason", runner->refusal));
+    }
+    if (err == NULL && answer->is_leader) {
+        runner->is_leader = true;
+        runner->refusal[0] = '\0';
+        runner->kept_boot_ms = mg_clock_boot_ms();
+        mg_log(MG_LOG_INFO, "drives the batches", MG_LOG_NUMBER("epoch", answer->epoch),
+               MG_LOG_TEXT("holder", runner->holder));
+    }
+    mg_timer_start(runner->timer, runner->is_leader ? 1 : LEAD_PERIOD_MS, 0);
+}
+
+static void kept(void *arg, bool changed, const struct mg_err *err)
+{
+    struct mg_batch_runner *runner = arg;
+    if (err != NULL) {
+        turn_failed(runner, err);
+        return;
+    }
+    if (!changed) {
+        runner->is_busy = false;
+        lead_lost(runner, "somebody else leads");
+        return;
+    }
+    runner->kept_boot_ms = mg_clock_boot_ms();
+    mg_store_look_at_batches(runner->store, looked, runner);
+}
+
+static void lead_given_back(void *arg, const struct mg_err *err)
+{
+    struct mg_batch_runner *runner = arg;
+    (void)err; /* a session that is gone holds no lock */
+    runner->is_busy = false;
+    lead_lost(runner, "the broker is away");
+}
+
+static bool is_mute(struct mg_batch_runner *runner)
+{
+    char reason[256];
+    bool is_up = mg_command_client_is_up(runner->client, reason, sizeof(reason));
+    int64_t since_boot_ms = runner->mute_since_boot_ms;
+    runner->mute_since_boot_ms = is_up ? 0 : since_boot_ms != 0 ? since_boot_ms : mg_clock_boot_ms();
+    return !is_up;
+}
+
+static void turn_begin(void *arg)
+{
+    struct mg_batch_runner *runner = arg;
+    char reason[256];
+    if (runner->is_busy) {
+        return;
+    }
+    if (!mg_store_is_up(runner->store, reason, sizeof(reason))) {
+        mg_timer_start(runner->timer, LEAD_PERIOD_MS, 0);
+        return;
+    }
+    bool cannot_ask = is_mute(runner);
+    runner->is_busy = true;
+    if (!runner->is_leader && cannot_ask) {
+        mg_store_keep_batches(runner->store, kept, runner); /* a session that is idle ends */
+    } else if (!runner->is_leader) {
+        mg_store_try_lead(runner->store, runner->holder, lead_answered, runner);
+    } else if (cannot_ask && mg_clock_boot_ms() - runner->mute_since_boot_ms >= MUTE_MAX_MS) {
+        mg_store_stop_leading(runner->store, lead_given_back, runner);
+    } else if (mg_clock_boot_ms() - runner->kept_boot_ms >= KEEP_PERIOD_MS) {
+        mg_store_keep_batches(runner->store, kept, runner);
+    } else {
+        mg_store_look_at_batches(runner->store, looked, runner);
+    }
+}
+
+static void session_changed(void *arg, bool is_up, const char *reason)
+{
+    struct mg_batch_runner *runner = arg;
+    mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "database up" : "database down",
+           MG_LOG_TEXT("reason", reason));
+    runner->refusal[0] = '\0'; /* it was that session's */
+    if (!is_up) {
+        lead_lost(runner, "its session is gone");
+    } else if (!runner->is_busy) {
+        mg_timer_start(runner->timer, 0, 0);
+    }
+}
+
+static void session_refused(void *arg, const char *reason)
+{
+    struct mg_batch_runner *runner = arg;
+    mg_log(MG_LOG_ERROR, "cannot use this database", MG_LOG_TEXT("reason", reason));
+    if (runner->on_refused != NULL) {
+        runner->on_refused(runner->arg, reason);
+    }
+}
+
+/* ---- start and stop ---- */
+
+enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_runner_options *options,
+                                    struct mg_batch_runner **ret_runner, struct mg_err *err)
+{
+    struct mg_batch_runner *runner = calloc(1, sizeof(*runner));
+    if (runner == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not drive batches: no memory");
+    }
+    (void)snprintf(runner->holder, sizeof(runner->holder), "%s", options->holder);
+    runner->on_refused = options->on_refused;
+    runner->arg = options->arg;
+    runner->timer = mg_timer_create(loop, turn_begin, runner);
+    const struct mg_store_options store = {.dsn = options->pg_dsn,
+                                           .name = "makegood-batches",
+                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
+                                           .is_unsafe_durability_allowed =
+                                               options->is_unsafe_durability_allowed,
+                                           .is_leader_session = true,
+                                           .lead = MG_LEAD_BATCHES,
+                                           .metrics = options->metrics,
+                                           .on_state = session_changed,
+                                           .on_refused = session_refused,
+                                           .arg = runner};
+    const struct mg_command_client_options client = {.address = options->broker,
+                                                     .name = "makegood-batches",
+                                                     .metrics = options->metrics,
+                                                     .on_result = result_came,
+                                                     .on_place = place_changed,
+                                                     .arg = runner};
+    enum mg_class class = runner->timer != NULL
+                              ? mg_command_client_create(loop, &client, &runner->client, err)
+                              : mg_err_set(err, MG_TRANSIENT, "could not drive batches: no memory");
+    if (class == MG_OK) {
+        class = mg_store_create(loop, &store, &runner->store, err);
+    }
+    if (class != MG_OK) {
+        mg_batch_runner_stop(runner);
+        return class;
+    }
+    mg_timer_start(runner->timer, 0, 0);
+    *ret_runner = runner;
+    return MG_OK;
+}
+
+void mg_batch_runner_stop(struct mg_batch_runner *runner)
+{
+    if (runner == NULL) {
+        return;
+    }
+    mg_store_destroy(runner->store); /* with its session the lock is free */
+    mg_command_client_destroy(runner->client);
+    mg_timer_destroy(runner->timer);
+    batches_forget(runner);
+    free(runner);
+}
+
+bool mg_batch_runner_is_ready(const struct mg_batch_runner *runner, char *ret_reason, size_t size)
+{
+    if (runner->refusal[0] != '\0') {
+        (void)snprintf(ret_reason, size, "%s", runner->refusal);
+        return false;
+    }
+    return mg_store_is_ready(runner->store, ret_reason, size) &&
+           mg_command_client_is_up(runner->client, ret_reason, size);
+}

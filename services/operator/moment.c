@@ -1,0 +1,74 @@
+/* A time in UTC or a duration, to the number that the reports take. */
+#include "operator/moment.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The fraction and the zone that end a time; of the fraction milliseconds count. */
+static bool time_end_parse(const char *text, int64_t *ret_ms)
+{
+    int64_t unit_ms = 100;
+    *ret_ms = 0;
+    if (*text == '.') {
+        text++;
+        if (!is_digit(*text)) {
+            return false;
+        }
+        for (; is_digit(*text); text++, unit_ms /= 10) {
+            *ret_ms += (*text - '0') * unit_ms;
+        }
+    }
+    return strcmp(text, "Z") == 0;
+}
+
+/* strptime takes February 31 and second 61; timegm makes other times of them. */
+static bool is_on_calendar(const struct tm *read)
+{
+    struct tm tm = *read;
+    (void)timegm(&tm);
+    return tm.tm_mday == read->tm_mday && tm.tm_hour == read->tm_hour && tm.tm_min == read->tm_min &&
+           tm.tm_sec == read->tm_sec;
+}
+
+/* "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
+static bool time_parse(const char *text, int64_t *ret_ms)
+{
+    enum { DAY_ALONE = 2 };
+    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", [DAY_ALONE] = "%Y-%m-%d"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        struct tm tm = {0};
+        int64_t ms = 0;
+        const char *end = is_digit(text[0]) ? strptime(text, formats[i], &tm) : NULL;
+        bool is_day = i == DAY_ALONE;
+        if (end != NULL && (is_day ? *end == '\0' : time_end_parse(end, &ms)) && is_on_calendar(&tm)) {
+            *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool moment_parse(const char *text, char ret_number[MOMENT_SIZE])
+{
+    int64_t ms = mg_duration_parse(text);
+    ret_number[0] = '\0';
+    if (text[0] == '\0') {
+        return true;
+    }
+    if (ms >= 0) {
+        ms = ms > 0 ? -ms : -1;
+    } else if (!time_parse(text, &ms) || ms < 0) {
+        return false;
+    }
+    (void)snprintf(ret_number, MOMENT_SIZE, "%lld", (long long)ms);
+    return true;
+}

@@ -1,0 +1,530 @@
+/* Batches in the real database: one list an order, one batch a filter, one runner, and no walk through
+ * tables. */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/store_batch.h"
+
+#define A "11111111-1111-5111-8111-111111111111"
+#define B "22222222-2222-5222-8222-222222222222"
+#define C "33333333-3333-5333-8333-333333333333"
+
+static struct rig rig;
+static struct mg_batch_started started;
+static struct mg_batch_row rows[MG_BATCHES_MAX];
+static struct mg_batch_order_row orders[64];
+static int row_count, order_count, asked_count;
+static bool is_leader, is_written, is_alerted;
+
+/* Orders o-1 to o-N in error, each with an open failure, o-1's the oldest; no step rows, none is needed. */
+static void fail_orders(int first, int last, const char *step, const char *service)
+{
+    char sql[1400];
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
+        " locked_by, workflow, workflow_version, revision, is_high, wants_step_status)"
+        " SELECT 'o-' || i, 'error', 'processed', 'step_failed', 7, 1, 0, 1, 'me', 'fulfilment', 1, 1, false, false"
+        " FROM generate_series(%d, %d) AS i;"
+        "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code, signature,"
+        " opened_at) SELECT 'order_error', 'o-' || i, 'o-' || i, 'x', 'fulfilment', '%s', '%s', 'http_422',"
+        " 'http_422: no card', clock_timestamp() - interval '1 hour' + i * interval '1 ms'"
+        " FROM generate_series(%d, %d) AS i",
+        first, last, step, service, first, last);
+    rig_admin(&rig, sql);
+}
+
+static void setup(void)
+{
+    rig_open(&rig);
+    rig_admin(&rig,
+              "TRUNCATE order_process, order_event, operator_alert, operator_action, batch, batch_order");
+    rig_admin(&rig, "UPDATE batch_runner SET epoch = 0, holder = '', seen_at = NULL");
+    rig_start_with(&rig, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BATCHES}, true);
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+static void on_started(void *arg, const struct mg_batch_started *answer, const struct mg_err *err)
+{
+    started = answer != NULL ? *answer : (struct mg_batch_started){.is_new = false};
+    rig_done(arg, err);
+}
+
+static struct mg_failure_filter all(void)
+{
+    return (struct mg_failure_filter){"", "", "", "", "", ""};
+}
+
+static void start_with(const char *batch_id, struct mg_failure_filter filter)
+{
+    struct mg_batch_start start = {.batch_id = batch_id,
+                                   .verb = MG_CAUSE_RESUME,
+                                   .filter = filter,
+                                   .reason = "a \"reason\"",
+                                   .by = "anna",
+                                   .canary = 2,
+                                   .stop_percent = 10,
+                                   .rate_per_s = "2.5"};
+    mg_store_start_batch(rig.store, &start, on_started, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+static void start(const char *batch_id, const char *step)
+{
+    struct mg_failure_filter filter = all();
+    filter.step = step;
+    start_with(batch_id, filter);
+}
+
+/* Catches a second list of the same orders, and orders that a batch must leave to people. */
+START_TEST(a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first)
+{
+    fail_orders(1, 6, "charge", "payment");
+    fail_orders(7, 8, "ship", "carrier");
+    rig_admin(&rig, "UPDATE order_process SET process_state = 'processing' WHERE order_id = 'o-2';"
+                    "UPDATE order_process SET reason = 'state_lost' WHERE order_id = 'o-3';"
+                    "UPDATE operator_alert SET closed_at = clock_timestamp() WHERE order_id = 'o-4';"
+                    "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step) VALUES"
+                    " ('outcome_unknown', 'o-5.charge', 'o-5', 'x', 'fulfilment', 'charge')");
+    start(A, "charge");
+    ck_assert(started.is_new);
+    ck_assert_str_eq(started.batch_id, A);
+    ck_assert_int_eq(started.state, MG_BATCH_CANARY);
+    ck_assert_int_eq(started.orders, 3);
+    ck_assert_str_eq(rig_value(&rig,
+                               "SELECT string_agg(order_id || ':' || version || result, ' ' ORDER BY n) FROM"
+                               " batch_order"),
+                     "o-1:7waiting o-5:7waiting o-6:7waiting");
+    ck_assert_str_eq(rig_value(&rig, "SELECT filter || waiting || rate_per_s || by_whom FROM batch"),
+                     "{\"step\": \"charge\"}32.5anna");
+    ck_assert_str_eq(rig_value(&rig,
+                               "SELECT verb || ' ' || subject || ' ' || reason || ' ' || (detail->>'orders')"
+                               " FROM operator_action"),
+                     "batch start " A " a \"reason\" 3");
+}
+END_TEST
+
+START_TEST(who_starts_the_same_again_gets_the_one_that_is_under_way)
+{
+    fail_orders(1, 3, "charge", "payment");
+    start(A, "charge");
+    fail_orders(4, 5, "charge", "payment"); /* since then */
+    start(B, "charge");
+    ck_assert(!started.is_new);
+    ck_assert_str_eq(started.batch_id, A);
+    ck_assert_int_eq(started.orders, 3);
+    start(A, "ship"); /* an id is one batch, whatever is asked */
+    ck_assert(!started.is_new);
+    ck_assert_str_eq(started.batch_id, A);
+    start(C, ""); /* another filter: only what is in no open batch */
+    ck_assert(started.is_new);
+    ck_assert_int_eq(started.orders, 2);
+    ck_assert_int_eq(started.open_batches, 2);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_action"), "2");
+}
+END_TEST
+
+START_TEST(a_batch_of_nothing_is_none)
+{
+    start(A, "charge");
+    ck_assert_str_eq(started.batch_id, "");
+    ck_assert_int_eq(started.open_batches, 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch"), "0");
+}
+END_TEST
+
+START_TEST(batches_that_are_open_are_bounded)
+{
+    fail_orders(1, MG_BATCHES_MAX + 1, "charge", "payment");
+    for (int i = 1; i <= MG_BATCHES_MAX + 1; i++) {
+        char batch_id[MG_UUID_SIZE], moment[32];
+        snprintf(batch_id, sizeof batch_id, "batch-%d", i);
+        /* A filter for each: the oldest that are left, in turn. */
+        snprintf(moment, sizeof moment, "%s",
+                 rig_value(&rig, "SELECT floor(extract(epoch FROM max(opened_at)) * 1000)::bigint - 1000"
+                                 " FROM operator_alert"));
+        struct mg_failure_filter filter = all();
+        char since[32];
+        snprintf(since, sizeof since, "%lld", strtoll(moment, NULL, 10) + i);
+        filter.since = since;
+        rig_admin(&rig, "UPDATE batch_order SET result = 'skipped'");
+        start_with(batch_id, filter);
+        ck_assert(started.is_new == (i <= MG_BATCHES_MAX));
+    }
+    ck_assert_str_eq(started.batch_id, "");
+    ck_assert_int_eq(started.open_batches, MG_BATCHES_MAX);
+}
+END_TEST
+
+/* ---- operators ---- */
+
+static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->row_count = (int)result;
+    at->version = (int64_t)version;
+    rig_done(at, err);
+}
+
+static enum mg_wish_result change(const char *batch_id, enum mg_batch_wish wish, uint64_t version)
+{
+    struct mg_batch_change wanted = {
+        .batch_id = batch_id, .wish = wish, .version = version, .reason = "because", .by = "bert"};
+    mg_store_change_batch(rig.store, &wanted, on_changed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return (enum mg_wish_result)rig.row_count;
+}
+
+#define ROW(columns) rig_value(&rig, "SELECT " columns " FROM batch WHERE batch_id = '" A "'")
+
+/* Catches two operators of whom the second undoes what the first has just done, and changes nobody can be
+ * asked about. */
+START_TEST(operators_change_a_batch_by_its_version)
+{
+    fail_orders(1, 3, "charge", "payment");
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_NOT_FOUND);
+    start(A, "charge");
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 1), MG_WISH_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_WISH_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_DONE);
+    ck_assert_int_eq(rig.version, 2);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_WISH_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_WISH_DONE);
+    ck_assert_str_eq(ROW("state"), "canary");
+    rig_admin(&rig, "UPDATE batch SET is_tried = true");
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 3), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 4), MG_WISH_DONE);
+    ck_assert_str_eq(ROW("state"), "running");
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_STOP, 5), MG_WISH_DONE);
+    ck_assert_str_eq(ROW("state || waiting || skipped || why || (ended_at IS NOT NULL)"),
+                     "stopped03becausetrue");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch_order WHERE result = 'skipped'"), "3");
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 6), MG_WISH_CONFLICT);
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT string_agg(verb || by_whom, ' ' ORDER BY action_id) FROM operator_action"),
+        "batch startanna batch pausebert batch resumebert batch pausebert batch resumebert batch stopbert");
+    start(B, "charge"); /* what was skipped can be taken again */
+    ck_assert_int_eq(started.orders, 3);
+}
+END_TEST
+
+/* ---- the runner ---- */
+
+static void on_looked(void *arg, const struct mg_batches *batches, const struct mg_err *err)
+{
+    row_count = order_count = 0;
+    if (batches != NULL) {
+        row_count = batches->count;
+        order_count = batches->order_count;
+        memcpy(rows, batches->rows, (size_t)row_count * sizeof rows[0]);
+        ck_assert_int_le(order_count, (int)(sizeof orders / sizeof orders[0]));
+        memcpy(orders, batches->orders, (size_t)order_count * sizeof orders[0]);
+    }
+    rig_done(arg, err);
+}
+
+static void look(void)
+{
+    mg_store_look_at_batches(rig.store, on_looked, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+static void on_written(void *arg, const struct mg_batch_written *written, const struct mg_err *err)
+{
+    asked_count = 0;
+    if (written != NULL) {
+        is_leader = written->is_leader;
+        is_written = written->is_written;
+        is_alerted = written->is_alerted;
+        asked_count = (int)written->asked;
+    }
+    rig_done(arg, err);
+}
+
+static void write_as(enum mg_batch_state state, int64_t ask, const struct mg_batch_ended *ended,
+                     int ended_count)
+{
+    struct mg_batch_write write = {
+        .row = &rows[0],
+        .ended = ended,
+        .ended_count = ended_count,
+        .plan = {state, state != MG_BATCH_CANARY, ask, INT64_C(1900000000123456), MG_BATCH_GOES_ON},
+        .why = state == MG_BATCH_STOPPED ? "2 of 2 failed" : NULL};
+    mg_store_write_batch(rig.store, &write, on_written, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
+{
+    fail_orders(1, 6, "charge", "payment");
+    start(A, "charge");
+    rig_lead(&rig, "runner-1");
+    ck_assert(rig.lead.is_leader);
+    look();
+    ck_assert_int_eq(row_count, 1);
+    ck_assert_int_eq(order_count, 0);
+    ck_assert_str_eq(rows[0].reason, "a \"reason\"");
+    ck_assert_int_eq(rows[0].verb, MG_CAUSE_RESUME);
+    ck_assert_int_eq(rows[0].batch.spacing_us, 400000);
+    ck_assert_int_eq(rows[0].batch.waiting, 6);
+    ck_assert_int_gt(rows[0].batch.now_us, rows[0].batch.next_us);
+    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    ck_assert(is_leader && is_written && !is_alerted);
+    ck_assert_int_eq(asked_count, 2);
+    rig_admin(&rig,
+              "UPDATE order_process SET version = 9, process_state = 'processed' WHERE order_id = 'o-1';"
+              "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions,"
+              " owed) VALUES ('o-1', 8, 'resume', 'the cause', 'me', 0, '[]', false)");
+    look();
+    ck_assert_int_eq(order_count, 2);
+    ck_assert_int_eq(rows[0].batch.next_us, INT64_C(1900000000123456));
+    ck_assert_int_eq(orders[0].order.state, MG_ORDER_PROCESSED);
+    ck_assert_uint_eq(orders[0].order.order_version, 9);
+    ck_assert_str_eq(orders[0].cause, "the cause");
+    ck_assert_uint_eq(orders[1].order.order_version, 7);
+    ck_assert_str_eq(orders[1].cause, "");
+    struct mg_batch_ended ended[] = {{orders[0].n, MG_BATCH_RESULT_DONE, ""},
+                                     {orders[1].n, MG_BATCH_RESULT_FAILED, "in error again"}};
+    write_as(MG_BATCH_RUNNING, 3, ended, 2);
+    ck_assert_int_eq(asked_count, 3);
+    ck_assert_str_eq(
+        ROW("state || ' ' || version || is_tried || waiting || asked || done || failed || asked_to"),
+        "running 2true1"
+        "3"
+        "1"
+        "1"
+        "5");
+    look();
+    ck_assert_str_eq(orders[0].order_id, "o-3");
+    ck_assert_uint_eq(orders[0].order.version, 7);
+    ck_assert_int_eq(rows[0].batch.recent_failed, 1);
+    ck_assert_int_eq(rows[0].batch.done, 1);
+}
+END_TEST
+
+START_TEST(a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way)
+{
+    fail_orders(1, 6, "charge", "payment");
+    start(A, "charge");
+    rig_lead(&rig, "runner-1");
+    look();
+    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    look();
+    struct mg_batch_ended first = {orders[0].n, MG_BATCH_RESULT_FAILED, "x"};
+    write_as(MG_BATCH_STOPPED, 0, &first, 1);
+    ck_assert(is_written && is_alerted);
+    ck_assert_str_eq(ROW("state || waiting || asked || failed || skipped || why || (ended_at IS NULL)"),
+                     "stopped01142 of 2 failedtrue");
+    ck_assert_str_eq(rig_value(&rig, "SELECT text FROM operator_alert WHERE code = 'batch_stopped'"
+                                     " AND closed_at IS NULL AND subject = '" A "'"),
+                     "2 of 2 failed");
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT by_whom || verb FROM operator_action ORDER BY action_id DESC LIMIT 1"),
+        "runner-1batch stopped");
+    look();
+    ck_assert_int_eq(row_count, 1);
+    ck_assert_int_eq(order_count, 1);
+    struct mg_batch_ended second = {orders[0].n, MG_BATCH_RESULT_DONE, ""};
+    write_as(MG_BATCH_STOPPED, 0, &second, 1);
+    ck_assert(is_written && !is_alerted);
+    look();
+    ck_assert_int_eq(row_count, 0);
+    ck_assert_str_eq(ROW("asked || ' ' || done || (ended_at IS NOT NULL)"), "0 1true");
+}
+END_TEST
+
+/* Catches a runner that undoes a pause that came in between, and one that goes on after another took over. */
+START_TEST(a_runner_is_fenced_by_operators_and_by_its_successor)
+{
+    fail_orders(1, 6, "charge", "payment");
+    start(A, "charge");
+    look();
+    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    ck_assert(!is_leader && !is_written);
+    rig_lead(&rig, "runner-1");
+    ck_assert_uint_eq(rig.lead.epoch, 1);
+    look();
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_DONE);
+    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    ck_assert(is_leader && !is_written);
+    ck_assert_int_eq(asked_count, 0);
+    ck_assert_str_eq(ROW("state || asked"), "paused0");
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_WISH_DONE);
+    look();
+    rig_admin(&rig, "UPDATE batch_runner SET epoch = epoch + 1, holder = 'runner-2'");
+    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    ck_assert(!is_leader && !is_written);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch_order WHERE result = 'asked'"), "0");
+}
+END_TEST
+
+static void on_kept(void *arg, bool changed, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->is_found = changed;
+    rig_done(at, err);
+}
+
+static bool keeps(void)
+{
+    mg_store_keep_batches(rig.store, on_kept, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    return rig.is_found;
+}
+
+START_TEST(the_lock_of_runners_is_not_that_of_supervisors)
+{
+    struct rig other;
+    rig_open(&other);
+    rig_start_with(&other, (struct mg_store_options){.is_leader_session = true}, true);
+    rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 0, holder = '', seen_at = NULL");
+    rig_lead(&other, "supervisor-1");
+    ck_assert(other.lead.is_leader);
+    ck_assert(!keeps());
+    rig_lead(&rig, "runner-1");
+    ck_assert(rig.lead.is_leader);
+    ck_assert(keeps());
+    ck_assert_str_eq(rig_value(&rig, "SELECT holder || epoch FROM batch_runner WHERE seen_at IS NOT NULL"),
+                     "runner-11");
+    ck_assert_str_eq(rig_value(&rig, "SELECT holder FROM supervisor_leader"), "supervisor-1");
+    rig_finish(&other);
+    rig_open(&other);
+    rig_start_with(&other, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BATCHES},
+                   true);
+    rig_lead(&other, "runner-2");
+    ck_assert(!other.lead.is_leader && !other.is_refused);
+    rig_finish(&other);
+}
+END_TEST
+
+/* By what the server itself counted when the session ended. Catches a statement that walks a table, or the
+ * list of a batch, several times a second. */
+START_TEST(the_runner_reads_by_key)
+{
+    rig_admin(&rig, "SELECT pg_stat_reset()");
+    fail_orders(1, 5000, "charge", "payment");
+    start(A, "charge");
+    rig_lead(&rig, "runner-1");
+    look();
+    for (int i = 0; i < 20; i++) {
+        struct mg_batch_ended ended[8];
+        int count = 0;
+        for (; count < order_count && count < 8; count++)
+            ended[count] = (struct mg_batch_ended){orders[count].n, MG_BATCH_RESULT_SKIPPED, ""};
+        write_as(MG_BATCH_RUNNING, 8, ended, count);
+        ck_assert(is_written);
+        look();
+    }
+    mg_store_destroy(rig.store); /* tells the server's statistics what it has read */
+    rig.store = NULL;
+    static const char READ[] =
+        "SELECT coalesce(string_agg(relname, ' '), '') FROM pg_stat_user_tables WHERE seq_scan > 0 AND relname IN"
+        " ('order_process', 'order_event', 'operator_alert', 'batch_order')";
+    static const char IS_TOLD[] =
+        "SELECT n_tup_upd >= 300 FROM pg_stat_user_tables WHERE relname = 'batch_order'";
+    for (int i = 0; i < 100 && strcmp(rig_value(&rig, IS_TOLD), "t") != 0; i++)
+        rig_admin(&rig, "SELECT pg_sleep(0.1), pg_stat_clear_snapshot()");
+    ck_assert_str_eq(rig_value(&rig, IS_TOLD), "t");
+    ck_assert_str_eq(rig_value(&rig, READ), "");
+    /* Of 5,000 orders each of 20 turns read some dozens by each key. */
+    ck_assert_int_lt(
+        strtoll(rig_value(&rig, "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ="
+                                " 'batch_order' AND indexrelname <> 'batch_order_open'"),
+                NULL, 10),
+        20000);
+}
+END_TEST
+
+static void on_rows(void *arg, const struct mg_rows *found, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->row_count = found == NULL ? -1 : mg_rows_count(found);
+    at->text[0] = '\0';
+    for (int row = 0; row < at->row_count; row++) {
+        for (int column = 0; column < mg_rows_column_count(found); column++) {
+            struct mg_slice value = mg_rows_value(found, row, column);
+            size_t len = strlen(at->text);
+            snprintf(at->text + len, sizeof at->text - len, "%s=%.*s ", mg_rows_column(found, column),
+                     value.data == NULL ? 1 : (int)value.len, value.data == NULL ? "-" : value.data);
+        }
+    }
+    rig_done(at, err);
+}
+
+static const char *report(enum mg_report which, const char *const *params, int count)
+{
+    mg_store_report(rig.store, which, params, count, on_rows, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return rig.text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text);
+}
+
+START_TEST(reports_tell_of_batches)
+{
+    static const char *const charge[] = {"", "charge", "", "", "", ""}, *const none[] = {"w", "", "",
+                                                                                         "",  "", ""};
+    static const char *const ship[] = {"", "", "422", "x carrier", "-7200000", ""};
+    static const char *const one[] = {A}, *const limit[] = {"10"};
+    static const char *const of_batch[] = {A, "asked", "0", "10"}, *const behind[] = {A, "", "3", "1"};
+    fail_orders(1, 6, "charge", "payment");
+    fail_orders(7, 8, "ship", "carrier");
+    rig_admin(&rig, "UPDATE order_process SET process_state = 'processing' WHERE order_id = 'o-2'");
+    assert_has(report(MG_REPORT_BATCH_CHOICE, charge, 6),
+               "orders=5 not_in_error=1 of_lost_state=0 in_other_batches=0");
+    assert_has(report(MG_REPORT_BATCH_CHOICE, ship, 6), "orders=2");
+    assert_has(report(MG_REPORT_BATCH_CHOICE, none, 6), "orders=0");
+    start(A, "charge");
+    assert_has(report(MG_REPORT_BATCH_CHOICE, charge, 6),
+               "orders=0 not_in_error=1 of_lost_state=0 in_other_batches=5");
+    rig_lead(&rig, "runner-1");
+    look();
+    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    assert_has(report(MG_REPORT_BATCHES, limit, 1),
+               "state=canary version=1 orders=5 waiting=3 asked=2 done=0");
+    assert_has(report(MG_REPORT_BATCH, one, 1), "filter={\"step\": \"charge\"} by_whom=anna");
+    assert_has(report(MG_REPORT_BATCH_ORDERS, of_batch, 4), "order_id=o-1 result=asked state=error");
+    ck_assert_int_eq(rig.row_count, 2);
+    assert_has(report(MG_REPORT_BATCH_ORDERS, behind, 4), "n=4 order_id=o-5 result=waiting");
+    ck_assert_int_eq(rig.row_count, 1);
+    assert_has(report(MG_REPORT_BATCH_RUNNER, NULL, 0), "holder=runner-1 epoch=1");
+    assert_has(rig.text, "open_batches=1");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store: batch");
+    TCase *test = tcase_create("batch");
+    tcase_set_timeout(test, 60);
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first);
+    tcase_add_test(test, who_starts_the_same_again_gets_the_one_that_is_under_way);
+    tcase_add_test(test, a_batch_of_nothing_is_none);
+    tcase_add_test(test, batches_that_are_open_are_bounded);
+    tcase_add_test(test, operators_change_a_batch_by_its_version);
+    tcase_add_test(test, a_runner_takes_orders_in_turn_and_notes_what_became_of_them);
+    tcase_add_test(test, a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way);
+    tcase_add_test(test, a_runner_is_fenced_by_operators_and_by_its_successor);
+    tcase_add_test(test, the_lock_of_runners_is_not_that_of_supervisors);
+    tcase_add_test(test, the_runner_reads_by_key);
+    tcase_add_test(test, reports_tell_of_batches);
+    suite_add_tcase(suite, test);
+    return store_main(suite, "batch");
+}
