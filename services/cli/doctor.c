@@ -10,6 +10,8 @@
 #include "verbs.h"
 #include "wire/reply.h"
 
+/* A runner of batches looks as often as a leader does. */
+#define RUNNER_AGE_MAX_MS 10000
 /* Clocks that differ by more make agents report themselves unready. */
 #define CLOCK_SKEW_MAX_MS 2000
 #define SERVICES_MAX      MG_LIST_MAX
@@ -180,6 +182,23 @@ static void pauses_check(struct doctor *doctor)
     table_free(&controlled);
 }
 
+/* Open batches stand as long as nobody drives them. */
+static void batches_check(struct doctor *doctor)
+{
+    struct table runner = {0};
+    char detail[256];
+    if (table_read(doctor->cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner) == EXIT_DONE &&
+        strcmp(table_cell(&runner, 0, "open_batches"), "0") != 0) {
+        const char *age = table_cell(&runner, 0, "age_ms");
+        bool is_driven = age[0] != '\0' && strtoll(age, NULL, 10) <= RUNNER_AGE_MAX_MS;
+        (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_batches"),
+                       is_driven ? "driven by " : "and nobody drives them; start makegood batch run",
+                       is_driven ? table_cell(&runner, 0, "holder") : "");
+        finding(doctor, is_driven, "batches", detail);
+    }
+    table_free(&runner);
+}
+
 static void line_drop(void *arg, const char *line)
 {
     (void)arg;
@@ -212,6 +231,7 @@ static enum exit_code verb_doctor(struct cli *cli)
         alerts_check(&doctor);
         service_count = services_check(&doctor, &services, names);
         pauses_check(&doctor);
+        batches_check(&doctor);
     } else {
         finding(&doctor, false, "database", "it cannot be used; see the line above");
     }

@@ -142,6 +142,7 @@ class Stage:
         access = options.pop("access", lambda _both, _scratch: None)(both, scratch)
         self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access, **options)
         self.clients, self.database = [], None
+        self.others = []                  # processes beside the cluster's, which end as they do
         self.expects_open_orders = False  # a scenario that leaves orders open on purpose says so
         self.ends_badly = set()           # names of services whose exit code is not judged
 
@@ -162,6 +163,14 @@ class Stage:
         client = Client(self.url)
         self.clients.append(client)
         return client
+
+    def batch_runner(self, **env):
+        """`makegood batch run`, as the operator, with `env` besides; started."""
+        name = f"batches-{len(self.others) + 1}"
+        runner = processes.Process(name, [self.cluster.bin / "makegood", "batch", "run"], self.scratch / f"{name}.log",
+                                   env={**self.cluster.env, **self.cluster.tool_env, **env})
+        self.others.append(runner)
+        return runner.start()
 
     def rows(self, sql, *parameters):
         """Rows as dictionaries; reconnects once, for scenarios that kill the database."""
@@ -272,13 +281,14 @@ class Stage:
 
     def check_ends(self):
         """All services end with 0 when asked, and no sanitizer has had anything to say."""
-        codes = self.cluster.stop()
-        unchecked = {process.name for process in self.cluster.all if process.was_in_leak_check}
+        codes = {process.name: process.terminate() for process in self.others if process.is_running()}
+        codes.update(self.cluster.stop())
+        unchecked = {process.name for process in self.cluster.all + self.others if process.was_in_leak_check}
         if unchecked:
             print(f"note: LeakSanitizer did not finish at the end of {', '.join(sorted(unchecked))}; not checked for leaks")
         bad = {name: code for name, code in codes.items() if code != 0 and name not in self.ends_badly | unchecked}
         reports = []
-        for process in self.cluster.all + [remote.process for remote in self.cluster.remotes.values()]:
+        for process in self.cluster.all + self.others + [remote.process for remote in self.cluster.remotes.values()]:
             with open(process.log_path, encoding="utf-8", errors="replace") as log:
                 reports += [f"{process.name}: {found.group()}" for found in SANITIZER.finditer(log.read())]
         assert not reports, "sanitizers report:\n" + "\n".join(reports)

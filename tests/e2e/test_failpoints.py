@@ -11,7 +11,7 @@ from local import cluster
 
 PASSES = (1, 2)  # killed as it comes by for the first time, and again when something is under way already
 ONCE = ("supervisor_elected",)  # in a process' life
-KINDS = ("scheduler", "agent", "supervisor")
+KINDS = ("scheduler", "agent", "supervisor", "runner")  # the last in test_batch.py
 DEFINED = (cluster.REPOSITORY / "common/base/failpoint.def").read_text(encoding="utf-8")
 PLACES = [(name.lower(), processes.split()) for name, processes in re.findall(
     r'^MG_FAILPOINT_AT\((\w+), "([a-z ]+)"', DEFINED, re.M)]

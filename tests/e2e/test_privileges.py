@@ -69,6 +69,29 @@ def with_the_least_rights_all_that_is_promised_works(s):
         s.cluster.tool("order", words[0], stopped.order_id, *words[1:])
     shop.wait_status(stopped, "processed")
 
+    s.remote("payment").switch("decline")
+    again = shop.submit("stops", {"again": True})
+    shop.wait_status(again, "error")
+    s.remote("payment").switch("order")
+    s.batch_runner()
+    batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "it is back", "-o", "json").stdout)
+    shop.wait_status(again, "processed")
+    s.wait(lambda: '"state": "done"' in s.cluster.tool("batch", "show", batch["batch_id"], "-o", "json").stdout, "the batch is done")
+    s.remote("payment").switch("decline")
+    failing = shop.submit("stops", {"again": False})
+    shop.wait_status(failing, "error")
+    batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again", "-o", "json").stdout)
+    s.wait(lambda: s.alerts("batch_stopped"), "a batch that stopped has raised an alert")
+    s.cluster.tool("batch", "list")
+    s.cluster.tool("alert", "ack", s.alerts("batch_stopped")[0]["alert_id"], "--reason", "I know")
+    s.remote("payment").switch("order")
+    batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again", "--rate", "0.001",
+                                      "--canary", "0", "-o", "json").stdout)
+    for word in ("pause", "resume", "stop"):
+        s.cluster.tool("batch", word, batch["batch_id"], "--reason", "to see whether I may", check=False)
+    s.cluster.tool("order", "resume", failing.order_id, "--reason", "payment is back", check=False)
+    shop.wait_status(failing, "processed")
+
     s.cluster.tool("service", "pause", "payment", "--reason", "maintenance", "--for", "1h")
     s.cluster.tool("service", "limit", "payment", "--concurrency", "4", "--rate", "none", "--reason", "it is slow")
     s.wait(lambda: any(row["obeying"] == row["agents"] == "1" and row["version"] == "2"

@@ -33,6 +33,11 @@ def always(value):
     return f"{value}x{SAMPLES}"
 
 
+def lately(value):
+    """For five minutes: not long enough for the rule about alerts of whatever kind that stay open."""
+    return f"0x{SAMPLES - 20} {value}x20"
+
+
 def rising(by):
     return f"0+{by}x{SAMPLES}"
 
@@ -67,6 +72,7 @@ WELL = {
     f"makegood_invariant_violations{{{LEADER}}}": always(0),
     f"makegood_overdue_held_back{{{LEADER}}}": always(0),
     f'makegood_alerts{{{LEADER},alert="order_error"}}': always(0),
+    f'makegood_alerts{{{LEADER},alert="batch_stopped"}}': always(0),
     f"makegood_statuses_owed{{{LEADER}}}": always(0),
     f"makegood_status_owed_oldest_age_seconds{{{LEADER}}}": always(0),
     f'makegood_orders_total{{{SCHEDULER},workflow="w",state="error"}}': always(3),  # of yesterday
@@ -105,6 +111,7 @@ CASES = {
                               "orders went into error in the last 10 minutes"),
     "MakegoodAlertOpen": ({f'makegood_alerts{{{LEADER},alert="order_error"}}': always(7)}, {"alert": "order_error"},
                           "7 alerts order_error are open, and have been for 15 minutes"),
+    "MakegoodBatchStopped": ({f'makegood_alerts{{{LEADER},alert="batch_stopped"}}': lately(1)}, {}, "1 batches stopped by themselves"),
     "MakegoodDeadLetters": ({f'makegood_queue_messages{{{LEADER},queue="dead.letters"}}': always(2)}, {},
                             "2 messages were set aside"),
     "MakegoodPoisoned": ({f"makegood_poisoned_total{{{SCHEDULER}}}": rising(1)}, {},

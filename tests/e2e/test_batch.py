@@ -1,0 +1,219 @@
+"""Many orders that failed for one cause: resumed together, a few first, gently, each once, whoever dies meanwhile."""
+
+import datetime
+import json
+import signal
+
+from harness import scenario, step
+from test_failpoints import PLACES
+
+ORDERS = 60
+PAY = {"services": ("payment",), "schedulers": 1, "agents": 1, "supervisors": 1}
+BURST_S = 1  # what the rate's memory makes up for (MG_BATCH_BURST_US)
+
+
+def fail(s, count=ORDERS, workflow="pay"):
+    """So many orders that the service has declined: each waits for a person."""
+    if not s.rows("SELECT 1 FROM workflow WHERE name = %s", workflow):
+        s.load_workflow(workflow, [step("charge", "payment")], on_failure="error")
+    s.remote("payment").switch("decline")
+    orders = [s.client.submit(workflow, {"n": n}) for n in range(count)]
+    for order in orders:
+        s.wait_state(order, "error")
+    return orders
+
+
+def start(s, *words, verb="resume", **options):
+    done = s.cluster.tool("batch", "start", verb, "--workflow", "pay", "--reason", "the till is mended", "-o", "json", *words, **options)
+    return json.loads(done.stdout) if done.returncode == 0 else done
+
+
+def batch(s, batch_id):
+    return s.rows("SELECT * FROM batch WHERE batch_id = %s", batch_id)[0]
+
+
+def results(s, batch_id):
+    """Of each order in its turn: the row."""
+    return s.rows("SELECT * FROM batch_order WHERE batch_id = %s ORDER BY n", batch_id)
+
+
+def wait_ended(s, batch_id, state):
+    s.wait(lambda: batch(s, batch_id)["ended_at"] is not None, f"batch {batch_id} has ended")
+    row = batch(s, batch_id)
+    assert row["state"] == state, (row, results(s, batch_id))
+    return row
+
+
+def resumes(s):
+    """The orders that somebody has resumed, with how often."""
+    rows = s.rows("SELECT order_id, count(*) AS n FROM order_event WHERE cause_kind = 'resume' GROUP BY order_id")
+    return {row["order_id"]: row["n"] for row in rows}
+
+
+def assert_asked_once(s, orders):
+    """By the ledger: one request under the declined key, one under the next; a second resume would have made a third."""
+    entries = s.remote("payment").entries()
+    for order in orders:
+        asked = {key.removeprefix(order.order_id): entry["do_requests"] for key, entry in entries.items() if order.order_id in key}
+        assert asked == {".charge.do": 1, ".charge.do.1": 1}, (order.order_id, asked)
+    assert resumes(s) == {order.order_id: 1 for order in orders}
+
+
+def assert_gentle(rows, rate):
+    """In no ten consecutive spans of the list more orders than the rate lets: an upper bound, however slow the machine is."""
+    moments = sorted(row["asked_at"] for row in rows if row["asked_at"] is not None)
+    for first, begin in enumerate(moments):
+        for span_s in (1, 2, 5):
+            end = begin + datetime.timedelta(seconds=span_s)
+            within = sum(1 for moment in moments[first:] if moment <= end)
+            assert within <= rate * (span_s + BURST_S) + 1, (begin, span_s, within)
+
+
+@scenario(**PAY)
+def sixty_failed_orders_go_again_canary_first_each_once(s):
+    """Would catch: a second batch by a second click, orders asked for before the canary is over or faster than said, a result
+    that is not each order's own, an act that nobody can be asked about."""
+    orders = fail(s)
+    s.remote("payment").switch("order")
+    choice = start(s, "--dry-run")[0]
+    assert (choice["orders"], choice["not_in_error"]) == (str(ORDERS), "0"), choice
+    rate, canary = 20, 4
+    first = s.cluster.tool("batch", "start", "resume", "--workflow", "pay", "--rate", rate, "--canary", canary, "--reason", "it is mended",
+                           "--by", "ann", "-o", "json")
+    assert "nobody drives batches" in first.stderr, first
+    batch_id = json.loads(first.stdout)["batch_id"]
+    again = start(s, "--rate", 1000)
+    assert (again["batch_id"], again["is_new"], again["orders"]) == (batch_id, False, ORDERS), again
+    runner = s.batch_runner()
+    ended = wait_ended(s, batch_id, "done")
+    assert (ended["done"], ended["failed"], ended["skipped"], ended["waiting"]) == (ORDERS, 0, 0, 0), ended
+    for order in orders:
+        s.wait_state(order, "processed")
+    assert_asked_once(s, orders)
+    rows = results(s, batch_id)
+    assert [row["result"] for row in rows] == ["done"] * ORDERS
+    assert max(row["ended_at"] for row in rows[:canary]) <= min(row["asked_at"] for row in rows[canary:]), rows[:canary + 1]
+    assert_gentle(rows, rate)
+    story = next(row for row in s.events(orders[7]) if row["cause_kind"] == "resume")
+    assert (story["by_whom"], story["reason"]) == ("ann", f"it is mended (batch {batch_id})"), story
+    noted = s.rows("SELECT verb, subject, by_whom, reason, detail FROM operator_action")
+    assert [(row["verb"], row["subject"], row["by_whom"]) for row in noted] == [("batch start", batch_id, "ann")], noted
+    assert noted[0]["detail"]["filter"] == {"workflow": "pay"} and noted[0]["detail"]["orders"] == ORDERS, noted
+    shown = json.loads(s.cluster.tool("batch", "show", batch_id, "--limit", "100", "-o", "json").stdout)
+    assert {row["order_id"] for row in shown["orders"] if (row["result"], row["state"]) == ("done", "processed")} == \
+        {order.order_id for order in orders}
+    assert runner.is_running()
+    none = start(s, check=False)
+    assert none.returncode == 3 and "no order can be taken" in none.stderr, none
+
+
+@scenario(**PAY)
+def a_canary_that_fails_stops_its_batch(s):
+    """Would catch: three hundred orders that are sent again into a service that is not mended; an alert that nobody gets, or
+    that cannot be closed; orders that a stopped batch keeps from the next one."""
+    orders = fail(s)
+    while s.client.get("operator.alerts"):
+        pass  # of the orders themselves
+    canary = 3
+    batch_id = start(s, "--canary", canary, "--rate", 100)["batch_id"]
+    s.batch_runner()
+    ended = wait_ended(s, batch_id, "stopped")
+    assert len(resumes(s)) <= canary and ended["failed"] == len(resumes(s)) >= 1, (ended, resumes(s))
+    assert ended["skipped"] == ORDERS - ended["failed"], ended
+    failed = [row for row in results(s, batch_id) if row["result"] == "failed"]
+    assert all(row["text"] == "in error again" for row in failed), failed
+    alert = s.alerts("batch_stopped")[0]
+    assert alert["subject"] == batch_id and alert["closed_at"] is None and "failed again" in alert["text"], alert
+    told = s.wait(lambda: next((body for _, body in iter(lambda: s.client.get("operator.alerts"), None)
+                                if b"batch_stopped" in body), None), "the alert is told")
+    assert batch_id.encode() in told, told
+    stopped = s.rows("SELECT * FROM operator_action WHERE verb = 'batch stopped'")
+    assert len(stopped) == 1 and stopped[0]["reason"] == alert["text"], stopped
+    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I know")
+    assert s.alerts("batch_stopped")[0]["closed_at"] is not None
+    s.remote("payment").switch("order")
+    second = start(s, "--canary", canary, "--rate", 200)
+    assert second["is_new"] and second["orders"] == ORDERS, second
+    wait_ended(s, second["batch_id"], "done")
+    for order in orders:
+        s.wait_state(order, "processed")
+
+
+@scenario(**PAY)
+def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
+    """Would catch: orders that are lost with the process that had marked them, or that the next one asks for anew."""
+    places = [name for name, kinds in PLACES if kinds == ["runner"]]
+    assert places, PLACES
+    orders = fail(s)
+    s.remote("payment").switch("order")
+    batch_id = start(s, "--canary", 5, "--rate", 100)["batch_id"]
+    for name in places:
+        for nth in (1, 4):
+            runner = s.batch_runner(MAKEGOOD_FAILPOINT=f"{name}:{nth}")
+            s.wait(lambda one=runner: not one.is_running(), f"it comes by {name} for the {nth}. time")
+            assert runner.popen.returncode == -signal.SIGKILL, runner.tail()
+    first, second = s.batch_runner(), s.batch_runner()  # of two one drives
+    s.wait(lambda: batch(s, batch_id)["asked"] + batch(s, batch_id)["done"] >= 20, "a third is under way")
+    leader = s.rows("SELECT holder FROM batch_runner")[0]["holder"]
+    victim = next((one for one in (first, second) if f":{one.pid}:" in leader), None)
+    assert victim is not None, leader
+    victim.kill()
+    wait_ended(s, batch_id, "done")
+    for order in orders:
+        s.wait_state(order, "processed")
+    assert_asked_once(s, orders)
+    assert [row["result"] for row in results(s, batch_id)] == ["done"] * ORDERS
+    assert_gentle(results(s, batch_id), 100)
+
+
+def seen_at(s):
+    return s.rows("SELECT seen_at FROM batch_runner")[0]["seen_at"]
+
+
+@scenario(**PAY)
+def a_batch_is_paused_resumed_and_stopped(s):
+    """Would catch: a pause that is not obeyed, an order that somebody has seen to meanwhile and that is asked for all the same,
+    orders that are lost to everybody after a stop."""
+    orders = fail(s, 30)
+    s.remote("payment").switch("order")
+    batch_id = start(s, "--canary", 2, "--rate", 4)["batch_id"]
+    s.batch_runner()
+    s.wait(lambda: batch(s, batch_id)["done"] >= 4, "it runs")
+    early = s.cluster.tool("batch", "pause", batch_id, "--if-version", "99", "--reason", "wait", check=False)
+    assert early.returncode == 4, early
+    s.cluster.tool("batch", "pause", batch_id, "--reason", "wait")
+    touched, paused_at = len(resumes(s)) + batch(s, batch_id)["asked"], seen_at(s)
+    s.wait(lambda: batch(s, batch_id)["asked"] == 0, "what was under way has ended")
+    s.wait(lambda: seen_at(s) > paused_at + datetime.timedelta(seconds=5), "it has been held for five seconds")
+    paused = batch(s, batch_id)
+    assert paused["state"] == "paused" and len(resumes(s)) <= touched < 30, (paused, touched)
+    by_hand = results(s, batch_id)[-1]["order_id"]
+    s.cluster.tool("order", "resume", by_hand, "--reason", "this one at once")
+    s.cluster.tool("batch", "resume", batch_id, "--reason", "go on")
+    ended = wait_ended(s, batch_id, "done")
+    assert (ended["done"], ended["skipped"], ended["failed"]) == (29, 1, 0), ended
+    assert results(s, batch_id)[-1]["result"] == "skipped"
+    for order in orders:
+        s.wait_state(order, "processed")
+    assert_asked_once(s, orders)
+
+    others = fail(s, 10)
+    s.remote("payment").switch("order")
+    batch_id = start(s, "--canary", 1, "--rate", 1)["batch_id"]
+    s.wait(lambda: batch(s, batch_id)["done"] >= 1, "it has begun")
+    s.cluster.tool("batch", "stop", batch_id, "--reason", "call them off instead")
+    ended = wait_ended(s, batch_id, "stopped")
+    assert ended["skipped"] == 10 - ended["done"] > 0 and not s.alerts("batch_stopped"), ended
+    refused = s.cluster.tool("batch", "resume", batch_id, "--reason", "no", check=False)
+    assert refused.returncode == 4 and "stopped" in refused.stderr, refused
+    assert s.cluster.tool("batch", "show", "no-such-batch", check=False).returncode == 3
+    last = start(s, "--rate", 100, verb="cancel")
+    assert last["orders"] == ended["skipped"], (last, ended)
+    wait_ended(s, last["batch_id"], "done")
+    for order in others:
+        s.wait(lambda one=order: s.state(one) in ("processed", "cancelled"), "it has ended")
+    assert sum(s.state(order) == "cancelled" for order in others) == ended["skipped"]
+    listed = json.loads(s.cluster.tool("batch", "list", "-o", "json").stdout)
+    assert [row["state"] for row in listed] == ["done", "stopped", "done"], listed
+    said = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
+    assert said == ["batch start", "batch pause", "batch resume", "batch start", "batch stop", "batch start"], said
