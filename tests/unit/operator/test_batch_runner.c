@@ -487,8 +487,8 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
     ck_assert_int_eq(fake.sent_count, 2);
     pass(3000);
     ck_assert_int_eq(fake.sent_count, 2);
-    pass(INT64_C(24) * 3600 * 1000);
-    ck_assert_int_lt(fake.sent_count, 170);
+    pass(INT64_C(2) * 3600 * 1000);
+    ck_assert_int_lt(fake.sent_count, 30);
     fake.client.on_place(fake.client.arg); /* whatever was answered went nowhere */
     int before = fake.sent_count;
     pass(500);
@@ -496,7 +496,7 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
     fake.orders[0].version = 8; /* it goes on */
     fake.orders[0].state = MG_ORDER_PROCESSING;
     memcpy(fake.orders[0].cause, fake.sent[0].command_id, sizeof fake.orders[0].cause);
-    pass(INT64_C(24) * 3600 * 1000);
+    pass(INT64_C(2) * 3600 * 1000);
     ck_assert_int_eq(fake.sent_count, before + 1);
     finish();
 }
@@ -610,6 +610,7 @@ int main(void)
 {
     Suite *suite = suite_create("operator: batch runner");
     TCase *tests = tcase_create("batch_runner");
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_canary_first_then_the_rest);
     tcase_add_test(tests, a_canary_that_fails_stops_it_and_is_told_once);
     tcase_add_test(tests, what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped);
