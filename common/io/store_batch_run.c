@@ -12,14 +12,14 @@
 
 /* clang-format off */
 
-/* $1 how many, $2 the newest so many that ended, $3 among so many */
+/* $1 how many, $2 the newest so many that ended, $3 among the last so many that were asked for */
 static const struct mg_sql LOOK_AT_BATCHES = {
     "look_at_batches",
     "SELECT b.batch_id, b.verb, b.reason, b.by_whom, b.version, b.state, b.is_tried, b.canary, b.stop_percent,"
     "  b.rate_per_s, b.waiting, b.asked, b.done, b.failed, " US("b.next_ask_at") ", " US(MG_SQL_NOW) ","
-    "  (SELECT count(*) FILTER (WHERE r.result = 'failed') FROM (SELECT n.result FROM (SELECT o.n, o.result"
-    "    FROM batch_order o WHERE o.batch_id = b.batch_id AND o.n <= b.asked_to ORDER BY o.n DESC LIMIT $3::bigint) n"
-    "   WHERE n.result IN ('done', 'failed') ORDER BY n.n DESC LIMIT $2::bigint) r)"
+    "  (SELECT count(*) FILTER (WHERE r.result = 'failed') FROM (SELECT o.result FROM batch_order o"
+    "    WHERE o.batch_id = b.batch_id AND o.n > b.asked_to - $3::bigint AND o.n <= b.asked_to"
+    "    AND o.result IN ('done', 'failed') ORDER BY o.n DESC LIMIT $2::bigint) r)"
     " FROM batch b WHERE b.ended_at IS NULL ORDER BY b.created_at, b.batch_id LIMIT $1::bigint"};
 enum {
     ROW_ID,
@@ -59,13 +59,13 @@ static const struct mg_sql WRITE_BATCH = {
     " b AS MATERIALIZED (SELECT * FROM batch WHERE batch_id = $3::text AND version = $4::bigint"
     "  AND EXISTS (SELECT FROM fence) FOR NO KEY UPDATE),"
     " ended AS (UPDATE batch_order o SET result = i.result, text = nullif(i.text, ''), ended_at = " MG_SQL_NOW
-    "  FROM b, unnest($5::bigint[], $6::text[], $7::text[]) AS i(n, result, text)"
-    "  WHERE o.batch_id = b.batch_id AND o.n = i.n AND o.result = 'asked' RETURNING o.result),"
-    /* A join would read all that wait: only so is the key walked as far as the limit. */
-    " next AS MATERIALIZED (SELECT o.n FROM batch_order o WHERE o.batch_id = $3::text"
-    "  AND o.n > (SELECT asked_to FROM b) AND o.result = 'waiting' ORDER BY o.n LIMIT $11::bigint),"
-    " asked AS (UPDATE batch_order o SET result = 'asked', asked_at = " MG_SQL_NOW " FROM next"
-    "  WHERE o.batch_id = $3::text AND o.n = next.n RETURNING o.n),"
+    "  FROM unnest($5::bigint[], $6::text[], $7::text[]) AS i(n, result, text)"
+    "  WHERE o.batch_id = $3::text AND o.n = i.n AND o.result = 'asked'"
+    "   AND EXISTS (SELECT FROM b) RETURNING o.result),"
+    /* A piece of the key, because a limit may be reached by sorting all that wait. Behind asked_to none was asked. */
+    " asked AS (UPDATE batch_order o SET result = 'asked', asked_at = " MG_SQL_NOW " WHERE o.batch_id = $3::text"
+    "  AND o.n > (SELECT asked_to FROM b) AND o.n <= (SELECT asked_to + $11::bigint FROM b)"
+    "  AND o.asked_at IS NULL AND o.ended_at IS NULL RETURNING o.n),"
     " stopped AS (UPDATE batch_order o SET result = 'skipped', ended_at = " MG_SQL_NOW ", text = 'the batch stopped'"
     "  FROM b WHERE $8::text = 'stopped' AND b.state <> 'stopped' AND o.batch_id = b.batch_id AND o.n > b.asked_to"
     "   AND o.result = 'waiting'),"
@@ -75,7 +75,7 @@ static const struct mg_sql WRITE_BATCH = {
     " written AS (UPDATE batch t SET state = $8::text, is_tried = $9::text::boolean,"
     "   version = t.version + CASE WHEN t.state = $8::text THEN 0 ELSE 1 END, why = coalesce($10::text, t.why),"
     "   next_ask_at = 'epoch'::timestamptz + $12::bigint * interval '1 microsecond',"
-    "   asked_to = greatest(t.asked_to, (SELECT max(n) FROM asked)),"
+    "   asked_to = t.asked_to + $11::bigint,"
     "   waiting = CASE $8::text WHEN 'stopped' THEN 0 ELSE t.waiting - c.asked END,"
     "   asked = t.asked + c.asked - c.ended, done = t.done + c.done, failed = t.failed + c.failed,"
     "   skipped = t.skipped + c.skipped + CASE $8::text WHEN 'stopped' THEN t.waiting ELSE 0 END,"

@@ -36,7 +36,7 @@ CREATE TABLE batch (
     done         bigint NOT NULL DEFAULT 0,
     failed       bigint NOT NULL DEFAULT 0,
     skipped      bigint NOT NULL DEFAULT 0,
-    asked_to     bigint NOT NULL DEFAULT 0,  -- the n up to which none waits any more
+    asked_to     bigint NOT NULL DEFAULT 0,  -- the n up to which none waits any more; behind it all do, while it is open
     next_ask_at  timestamptz NOT NULL DEFAULT clock_timestamp(),    -- the rate's memory
     why          text,                       -- it stopped
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
