@@ -1,5 +1,5 @@
-/* Scheduler, supervisor → operator.alerts (proto/alert.schema.json). One open alert for one code and subject.
- */
+/* Scheduler, supervisor, the runner of batches → operator.alerts (proto/alert.schema.json). One open alert
+ * for one code and subject. */
 #ifndef MG_WIRE_ALERT_H
 #define MG_WIRE_ALERT_H
 
