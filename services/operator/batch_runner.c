@@ -1,6 +1,6 @@
 /*
- * See batch_runner.h. One turn: look; of each batch in turn write what has ended or, if that was written the
- * last time, what follows by the plan (core/batch_plan.h); send the commands of what is marked. Writes come
+ * See batch_runner.h. One turn: look; of each batch in turn write what has ended or, if nothing has, what
+ * follows by the plan (core/batch_plan.h); send the commands of what is marked. Writes come
  * one after the other, so that a turn is never two.
  */
 #include "operator/batch_runner.h"
@@ -33,8 +33,7 @@
 /* A batch that has not ended. */
 struct running {
     struct mg_batch_orders orders;
-    bool is_seen;  /* by the last look */
-    bool was_told; /* the last write was of results: now it is the plan's turn */
+    bool is_seen; /* by the last look */
 };
 
 struct mg_batch_runner {
@@ -98,7 +97,6 @@ static struct running *running_of(struct mg_batch_runner *runner, const struct m
         !mg_batch_orders_init(&runner->batches[runner->batch_count].orders)) {
         return NULL; /* the next look tries again */
     }
-    runner->batches[runner->batch_count].was_told = false;
     return &runner->batches[runner->batch_count++];
 }
 
@@ -228,7 +226,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
 }
 
 /* What is to be written of a batch; false: nothing. Results come first, since the plan goes by what stands
- * written; but not twice in a row, so that results that keep coming do not keep the rest waiting. */
+ * written: so many at most as are under way, and they come from what was asked for. */
 static bool write_make(struct mg_batch_runner *runner, struct running *running,
                        struct mg_batch_write *ret_write)
 {
@@ -236,13 +234,11 @@ static bool write_make(struct mg_batch_runner *runner, struct running *running,
     char reason[256];
     struct mg_batch_plan same = {batch->state, batch->is_tried, 0, batch->next_us, MG_BATCH_GOES_ON};
     *ret_write = (struct mg_batch_write){.row = &running->orders.row, .plan = same};
-    if (running->orders.ended_count > 0 && !running->was_told) {
+    if (running->orders.ended_count > 0) {
         ret_write->ended = running->orders.ended;
         ret_write->ended_count = running->orders.ended_count;
-        running->was_told = true;
         return true;
     }
-    running->was_told = false;
     ret_write->plan = mg_batch_plan(batch);
     if (!mg_command_client_is_up(runner->client, reason, sizeof(reason))) {
         ret_write->plan.ask = 0; /* they would only lie marked */
