@@ -155,9 +155,7 @@ def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
             assert runner.popen.returncode == -signal.SIGKILL, runner.tail()
     first, second = s.batch_runner(), s.batch_runner()  # of two one drives
     s.wait(lambda: batch(s, batch_id)["asked"] + batch(s, batch_id)["done"] >= 20, "a third is under way")
-    leader = s.rows("SELECT holder FROM batch_runner")[0]["holder"]
-    victim = next((one for one in (first, second) if f":{one.pid}:" in leader), None)
-    assert victim is not None, leader
+    victim = s.wait(lambda: next((one for one in (first, second) if f":{one.pid}:" in driver(s)), None), "one of the two drives")
     victim.kill()
     wait_ended(s, batch_id, "done")
     for order in orders:
@@ -165,6 +163,10 @@ def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
     assert_asked_once(s, orders)
     assert [row["result"] for row in results(s, batch_id)] == ["done"] * ORDERS
     assert_gentle(results(s, batch_id), rate)
+
+
+def driver(s):
+    return s.rows("SELECT holder FROM batch_runner")[0]["holder"]
 
 
 def seen_at(s):
