@@ -1,0 +1,291 @@
+/* See fakes.h. */
+#include "fakes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/topology.h"
+
+struct fake_world fake;
+
+/* ---- clock, loop, log ---- */
+
+int64_t mg_clock_boot_ms(void)
+{
+    return fake.boot_ms;
+}
+
+int64_t mg_clock_boot_us(void)
+{
+    return fake.boot_ms * 1000;
+}
+
+int64_t mg_clock_wall_ms(void)
+{
+    return fake.boot_ms;
+}
+
+struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
+{
+    (void)loop;
+    fake.timer = (struct mg_timer){fn, arg, 0, false};
+    return &fake.timer;
+}
+
+void mg_timer_destroy(struct mg_timer *timer)
+{
+    timer->is_active = false;
+}
+
+void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
+{
+    ck_assert_int_eq(repeat_ms, 0);
+    timer->at_ms = fake.boot_ms + (after_ms > 1 ? after_ms : 1);
+    timer->is_active = true;
+}
+
+void fake_pass(int64_t ms)
+{
+    int64_t until_ms = fake.boot_ms + ms;
+    while (fake.timer.is_active && fake.timer.at_ms <= until_ms) {
+        fake.boot_ms = fake.timer.at_ms;
+        fake.timer.is_active = false;
+        fake.timer.fn(fake.timer.arg);
+    }
+    fake.boot_ms = until_ms;
+}
+
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+{
+    (void)message;
+    (void)fields;
+    fake.warnings += level >= MG_LOG_WARN;
+}
+
+/* ---- the broker ---- */
+
+enum mg_class mg_command_client_create(struct mg_loop *loop, const struct mg_command_client_options *options,
+                                       struct mg_command_client **ret_client, struct mg_err *err)
+{
+    (void)loop;
+    (void)err;
+    fake.client = *options;
+    *ret_client = (struct mg_command_client *)&fake;
+    return MG_OK;
+}
+
+void mg_command_client_destroy(struct mg_command_client *client)
+{
+    (void)client;
+}
+
+bool mg_command_client_is_up(const struct mg_command_client *client, char *ret_reason, size_t size)
+{
+    (void)client;
+    snprintf(ret_reason, size, "%s", fake.is_broker_up ? "" : "away");
+    return fake.is_broker_up;
+}
+
+static int number_of(const char *order_id)
+{
+    return (int)strtol(order_id + 2, NULL, 10);
+}
+
+enum mg_class mg_command_client_send(struct mg_command_client *client, const struct mg_command *command,
+                                     struct mg_err *err)
+{
+    (void)client;
+    if (!fake.is_broker_up) {
+        return mg_err_set(err, MG_TRANSIENT, "away");
+    }
+    ck_assert_int_lt(fake.sent_count, SENT_MAX);
+    fake.sent[fake.sent_count++] = *command;
+    fake.orders[number_of(command->order_id)].sent++;
+    return MG_OK;
+}
+
+struct mg_broker *mg_command_client_broker(struct mg_command_client *client)
+{
+    (void)client;
+    return NULL;
+}
+
+enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
+                                mg_published_fn *done, void *arg, struct mg_err *err)
+{
+    (void)broker;
+    (void)done;
+    (void)arg;
+    ck_assert_str_eq(message->exchange, "");
+    ck_assert_str_eq(message->routing_key, MG_QUEUE_ALERTS);
+    ck_assert_int_eq(mg_alert_parse(message->body, &fake.alert, err), MG_OK);
+    fake.alert_count++;
+    return MG_OK;
+}
+
+/* ---- the store ---- */
+
+enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
+                              struct mg_store **ret_store, struct mg_err *err)
+{
+    (void)loop;
+    (void)err;
+    fake.store = *options;
+    *ret_store = (struct mg_store *)&fake;
+    return MG_OK;
+}
+
+void mg_store_destroy(struct mg_store *store)
+{
+    (void)store;
+}
+
+bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    (void)store;
+    snprintf(ret_reason, size, "%s", fake.is_store_up ? "" : "away");
+    return fake.is_store_up;
+}
+
+bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    return mg_store_is_up(store, ret_reason, size);
+}
+
+void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
+{
+    (void)store;
+    ck_assert_str_eq(holder, "runner-1");
+    fake.tries++;
+    fake.is_fenced = false;
+    done(arg, &(struct mg_lead_answer){.is_leader = !fake.is_held_by_other, .epoch = 1}, NULL);
+}
+
+void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    fake.resigned++;
+    done(arg, NULL);
+}
+
+void mg_store_keep_batches(struct mg_store *store, mg_store_changed_fn *done, void *arg)
+{
+    (void)store;
+    fake.keeps++;
+    done(arg, !fake.is_fenced, NULL);
+}
+
+int fake_count(enum mg_batch_result result)
+{
+    int count = 0;
+    for (int i = 0; i < ORDERS; i++) {
+        count += fake.orders[i].result == result && (uint64_t)i < fake.row.version / 1000;
+    }
+    return count;
+}
+
+/* How many orders the batch has stands in thousands of its version: so a test names both at once. */
+static int order_count(void)
+{
+    return (int)(fake.row.version / 1000);
+}
+
+void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done, void *arg)
+{
+    static struct mg_batch_order_row asked[ORDERS];
+    struct mg_err err;
+    int count = 0;
+    (void)store;
+    fake.looks++;
+    if (fake.fails_look) {
+        (void)mg_err_set(&err, MG_TRANSIENT, "away");
+        done(arg, NULL, &err);
+        return;
+    }
+    for (int i = 0; i < order_count(); i++) {
+        const struct fake_order *order = &fake.orders[i];
+        if (order->result == MG_BATCH_RESULT_ASKED) {
+            struct mg_batch_order_row *row = &asked[count++];
+            *row = (struct mg_batch_order_row){
+                .n = i + 1, .order = {.version = 7, .order_version = order->version, .state = order->state}};
+            snprintf(row->order_id, sizeof row->order_id, "o-%d", i);
+            snprintf(row->cause, sizeof row->cause, "%s", order->cause);
+        }
+    }
+    struct mg_batch *batch = &fake.row.batch;
+    batch->waiting = fake_count(MG_BATCH_RESULT_WAITING);
+    batch->asked = count;
+    batch->done = fake_count(MG_BATCH_RESULT_DONE);
+    batch->failed = batch->recent_failed = fake_count(MG_BATCH_RESULT_FAILED);
+    batch->now_us = NOW_US + fake.boot_ms * 1000;
+    const struct mg_batches batches = {&fake.row, asked, fake.is_ended ? 0 : 1, count};
+    done(arg, &batches, NULL);
+}
+
+void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *write,
+                          mg_store_batch_written_fn *done, void *arg)
+{
+    struct mg_batch_written written = {.is_leader = !fake.is_fenced};
+    struct mg_err err;
+    (void)store;
+    fake.writes++;
+    if (fake.fails_write) {
+        (void)mg_err_set(&err, MG_TRANSIENT, "away");
+        done(arg, NULL, &err);
+        return;
+    }
+    written.is_written = !fake.is_fenced && !fake.is_paused_meanwhile;
+    if (fake.is_paused_meanwhile) {
+        fake.row.batch.state = MG_BATCH_PAUSED;
+        fake.is_paused_meanwhile = false;
+    } else if (written.is_written) {
+        for (int i = 0; i < write->ended_count; i++) {
+            fake.orders[write->ended[i].n - 1].result = write->ended[i].result;
+        }
+        for (int64_t i = 0; i < write->plan.ask; i++) {
+            fake.orders[fake.asked_to].result = MG_BATCH_RESULT_ASKED;
+            fake.asked_to++;
+            written.asked++;
+        }
+        bool stops = write->plan.state == MG_BATCH_STOPPED && fake.row.batch.state != MG_BATCH_STOPPED;
+        for (int i = 0; stops && i < order_count(); i++) {
+            if (fake.orders[i].result == MG_BATCH_RESULT_WAITING) {
+                fake.orders[i].result = MG_BATCH_RESULT_SKIPPED;
+            }
+        }
+        ck_assert(stops == (write->why != NULL));
+        snprintf(fake.why, sizeof fake.why, "%s", write->why != NULL ? write->why : "");
+        written.is_alerted = stops;
+        fake.row.batch.state = write->plan.state;
+        fake.row.batch.is_tried = write->plan.is_tried;
+        fake.row.batch.next_us = write->plan.next_us;
+        fake.is_ended = write->plan.state == MG_BATCH_DONE ||
+                        (write->plan.state == MG_BATCH_STOPPED && fake_count(MG_BATCH_RESULT_ASKED) == 0);
+    }
+    done(arg, &written, NULL);
+}
+
+/* ---- the schedulers' part ---- */
+
+void fake_end_all(enum mg_order_state state)
+{
+    for (int i = 0; i < fake.sent_count; i++) {
+        struct fake_order *order = &fake.orders[number_of(fake.sent[i].order_id)];
+        if (order->version == 7) {
+            order->version = 9;
+            order->state = state;
+            memcpy(order->cause, fake.sent[i].command_id, sizeof order->cause);
+        }
+    }
+}
+
+void fake_answer(int i, enum mg_command_verdict verdict, uint64_t version, const char *text)
+{
+    struct mg_command_result result = {.verdict = verdict, .version = version};
+    snprintf(result.command_id, sizeof result.command_id, "%s", fake.sent[i].command_id);
+    snprintf(result.text, sizeof result.text, "%s", text);
+    fake.client.on_result(fake.client.arg, &result);
+}

@@ -1,0 +1,62 @@
+/*
+ * A world around the runner of batches: one batch in a table of the test's own, a store, a broker, a clock
+ * and a loop that do what the test says. What the schedulers would do, the test does.
+ */
+#ifndef MG_TESTS_OPERATOR_FAKES_H
+#define MG_TESTS_OPERATOR_FAKES_H
+
+#include <check.h>
+
+#include "io/store_batch.h"
+#include "operator/batch_orders.h"
+#include "wire/alert.h"
+
+#define ORDERS   400
+#define BATCH_ID "11111111-1111-5111-8111-111111111111"
+#define NOW_US   INT64_C(1750000000000000)
+#define SENT_MAX 4000
+
+struct fake_order {
+    enum mg_batch_result result;
+    uint64_t version;
+    enum mg_order_state state;
+    char cause[MG_UUID_SIZE];
+    int sent;
+};
+
+struct fake_world {
+    int64_t boot_ms;
+    /* the table */
+    struct mg_batch_row row;
+    struct fake_order orders[ORDERS];
+    int asked_to;
+    bool is_ended;
+    int looks, writes, keeps, tries;
+    /* what goes wrong */
+    bool is_store_up, is_broker_up, fails_look, fails_write, is_fenced, is_paused_meanwhile, is_held_by_other;
+    /* what was said */
+    struct mg_command sent[SENT_MAX];
+    int sent_count;
+    struct mg_alert_message alert;
+    int alert_count, resigned, warnings;
+    char why[400];
+    /* the runner's */
+    struct mg_store_options store;
+    struct mg_command_client_options client;
+    struct mg_timer {
+        mg_loop_fn *fn;
+        void *arg;
+        int64_t at_ms;
+        bool is_active;
+    } timer;
+};
+extern struct fake_world fake;
+
+void fake_pass(int64_t ms);
+int fake_count(enum mg_batch_result result); /* the orders of which this became */
+/* The schedulers take every command that was sent, and have the order end so. */
+void fake_end_all(enum mg_order_state state);
+/* They answer the i-th command. */
+void fake_answer(int i, enum mg_command_verdict verdict, uint64_t version, const char *text);
+
+#endif
