@@ -345,7 +345,7 @@ enum mg_report {
     MG_REPORT_OLDEST,   /* $1 limit: of the open orders of figures those that came first: order_id, workflow,
                            state, reason, age_ms */
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server began to count, some seconds late */
-    MG_REPORT_STUCK,      /* open orders with nothing that will move them */
+    MG_REPORT_STUCK,    /* open orders with nothing that will move them */
     /* What a batch of these failures would hold. $1 workflow, $2 step, $3 part of the error, $4 services
      * parted by blanks, $5 since, $6 until: orders, not_in_error, in_other_batches, of_lost_state (left out),
      * oldest, newest */
