@@ -74,6 +74,7 @@ static const struct mg_sql WRITE_BATCH = {
     "   count(*) FILTER (WHERE result = 'skipped') AS skipped FROM ended),"
     " written AS (UPDATE batch t SET state = $8::text, is_tried = $9::text::boolean,"
     "   version = t.version + CASE WHEN t.state = $8::text THEN 0 ELSE 1 END, why = coalesce($10::text, t.why),"
+    "   stopped_itself = t.stopped_itself OR ($8::text = 'stopped' AND t.state <> 'stopped'),"
     "   next_ask_at = 'epoch'::timestamptz + $12::bigint * interval '1 microsecond',"
     "   asked_to = t.asked_to + $11::bigint,"
     "   waiting = CASE $8::text WHEN 'stopped' THEN 0 ELSE t.waiting - c.asked END,"
@@ -82,14 +83,12 @@ static const struct mg_sql WRITE_BATCH = {
     "   ended_at = CASE WHEN $8::text = 'done' OR ($8::text = 'stopped' AND t.asked + c.asked = c.ended)"
     "    THEN " MG_SQL_NOW " END"
     "  FROM b, counted c WHERE t.batch_id = b.batch_id RETURNING t.*),"
-    " alerted AS (INSERT INTO operator_alert (code, subject, text) SELECT 'batch_stopped', b.batch_id, $10::text"
-    "  FROM b WHERE b.state <> 'stopped' AND $8::text = 'stopped'"
-    "  ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING RETURNING 1),"
     " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
     "  SELECT $2::text, 'batch stopped', w.batch_id, $10::text, json_build_object('state', w.state, 'version', w.version,"
     "   'waiting', w.waiting, 'asked', w.asked, 'done', w.done, 'failed', w.failed, 'skipped', w.skipped)"
     "  FROM written w, b WHERE b.state <> 'stopped' AND $8::text = 'stopped')"
-    " SELECT EXISTS (SELECT FROM fence), EXISTS (SELECT FROM written), EXISTS (SELECT FROM alerted),"
+    " SELECT EXISTS (SELECT FROM fence), EXISTS (SELECT FROM written),"
+    "  EXISTS (SELECT FROM written w, b WHERE w.stopped_itself AND NOT b.stopped_itself),"
     "  (SELECT asked FROM counted)"};
 enum { WRITE_IS_LEADER, WRITE_IS_WRITTEN, WRITE_IS_ALERTED, WRITE_ASKED };
 

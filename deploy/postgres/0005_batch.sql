@@ -39,6 +39,7 @@ CREATE TABLE batch (
     asked_to     bigint NOT NULL DEFAULT 0,  -- the n up to which none waits any more; behind it all do, while it is open
     next_ask_at  timestamptz NOT NULL DEFAULT clock_timestamp(),    -- the rate's memory
     why          text,                       -- it stopped
+    stopped_itself boolean NOT NULL DEFAULT false,
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at     timestamptz                 -- from when on nothing of it is under way
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 500);
@@ -47,6 +48,19 @@ CREATE TABLE batch (
 CREATE UNIQUE INDEX batch_open ON batch (verb, filter) WHERE state IN ('canary', 'running', 'paused');
 CREATE INDEX batch_alive ON batch (created_at) WHERE ended_at IS NULL;
 CREATE INDEX batch_newest ON batch (created_at, batch_id);
+
+-- The alert of one that stopped by itself, by the owner's right: operators may raise no other.
+CREATE FUNCTION makegood_batch_alert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    INSERT INTO operator_alert (code, subject, text) VALUES ('batch_stopped', NEW.batch_id, NEW.why)
+    ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING;
+    RETURN NULL;
+END $$;
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION makegood_batch_alert() SET search_path = %I, pg_temp', current_schema());
+END $$;
+CREATE TRIGGER batch_alert AFTER UPDATE ON batch
+    FOR EACH ROW WHEN (NEW.stopped_itself AND NOT OLD.stopped_itself) EXECUTE FUNCTION makegood_batch_alert();
 
 CREATE TABLE batch_order (
     batch_id text NOT NULL,

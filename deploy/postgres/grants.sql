@@ -55,14 +55,13 @@ BEGIN
         ('makegood_operator', 'service_control', 'INSERT (service, is_paused, paused_until, concurrency, rate_per_s, version,'
             ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at)'),
         ('makegood_operator', 'operator_action', 'INSERT (by_whom, verb, subject, reason, detail)'),
-        -- starts and drives batches, and raises the alert of one that stopped
+        -- starts and drives batches; the alert of one that stopped is raised by a trigger
         ('makegood_operator', 'batch', 'INSERT (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent),'
             ' UPDATE (state, is_tried, version, orders, waiting, asked, done, failed, skipped, asked_to, next_ask_at, why,'
-            ' ended_at)'),
+            ' stopped_itself, ended_at)'),
         ('makegood_operator', 'batch_order', 'INSERT (batch_id, n, order_id, version),'
             ' UPDATE (result, asked_at, ended_at, text)'),
         ('makegood_operator', 'batch_runner', 'UPDATE (epoch, holder, seen_at)'),
-        ('makegood_operator', 'operator_alert', 'INSERT (code, subject, text)'),
 
         ('makegood_reader', '*', 'SELECT'),
 
