@@ -27,8 +27,16 @@ static bool is_above(int64_t failed, const struct mg_batch *batch, int64_t of)
 static int64_t room_by_rate(const struct mg_batch *batch, int64_t *ret_from_us)
 {
     int64_t oldest_us = batch->now_us - MG_BATCH_BURST_US;
-    *ret_from_us = batch->next_us > oldest_us ? batch->next_us : oldest_us;
+    /* It is never later than that, unless the clock was put back since. */
+    int64_t next_us = batch->next_us > batch->now_us + batch->spacing_us ? batch->now_us : batch->next_us;
+    *ret_from_us = next_us > oldest_us ? next_us : oldest_us;
     return batch->now_us < *ret_from_us ? 0 : (batch->now_us - *ret_from_us) / batch->spacing_us + 1;
+}
+
+/* What one look may ask for, at most, and one more. */
+static int64_t room_by_untaken(const struct mg_batch *batch)
+{
+    return MG_BATCH_BURST_US / batch->spacing_us + 2 - batch->untaken;
 }
 
 struct mg_batch_plan mg_batch_plan(const struct mg_batch *batch)
@@ -61,7 +69,8 @@ struct mg_batch_plan mg_batch_plan(const struct mg_batch *batch)
     plan.state = plan.is_tried ? MG_BATCH_RUNNING : MG_BATCH_CANARY;
     int64_t room = plan.is_tried ? MG_BATCH_UNDER_WAY_MAX : least(canary - tried, MG_BATCH_UNDER_WAY_MAX);
     int64_t from_us;
-    plan.ask = least(least(batch->waiting, room_by_rate(batch, &from_us)), room - batch->asked);
+    plan.ask = least(least(batch->waiting, room_by_rate(batch, &from_us)),
+                     least(room - batch->asked, room_by_untaken(batch)));
     if (plan.ask > 0) {
         plan.next_us = from_us + plan.ask * batch->spacing_us;
     } else {
@@ -83,5 +92,8 @@ enum mg_batch_result mg_batch_judge(const struct mg_batch_order *order)
     if (order->state == MG_ORDER_ERROR) {
         return MG_BATCH_RESULT_FAILED;
     }
-    return mg_order_state_is_terminal(order->state) ? MG_BATCH_RESULT_DONE : MG_BATCH_RESULT_ASKED;
+    if (!mg_order_state_is_terminal(order->state)) {
+        return MG_BATCH_RESULT_ASKED;
+    }
+    return order->is_turned ? MG_BATCH_RESULT_FAILED : MG_BATCH_RESULT_DONE;
 }

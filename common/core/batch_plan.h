@@ -20,7 +20,8 @@
  * that a service that has just gone down is noticed soon. */
 #define MG_BATCH_RECENT 50
 /* What a runner that was late makes up for, at most: in any span of time no more are asked for than the rate
- * lets in it and this, and one. */
+ * lets in it and this, and one. No more than this has room for wait to be taken, either, or schedulers that
+ * were away would begin all of them at once. */
 #define MG_BATCH_BURST_US INT64_C(1000000)
 
 struct mg_batch {
@@ -31,6 +32,7 @@ struct mg_batch {
     int64_t spacing_us;   /* between two orders, by its rate; at least 1 */
     int64_t waiting, asked, done,
         failed;              /* how many orders, by result; those that were skipped tell nothing */
+    int64_t untaken;         /* of those asked for: no scheduler has taken or refused the command */
     int64_t recent_failed;   /* of the newest MG_BATCH_RECENT that are done or failed */
     int64_t now_us, next_us; /* when the next may be asked for */
 };
@@ -53,7 +55,8 @@ struct mg_batch_order {
     uint64_t version;          /* that its command names */
     uint64_t order_version;    /* that it has; 0: there is no such order any more */
     enum mg_order_state state; /* of the order */
-    bool is_ours;              /* what followed that version was our command */
+    bool is_turned;  /* it stands where nobody sent it: undone instead of processed, or the reverse */
+    bool is_ours;    /* what followed that version was our command */
     bool is_refused; /* a scheduler has answered that the order, at that version, does not allow it */
 };
 /* ASKED: it has not ended. */

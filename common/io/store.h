@@ -355,7 +355,8 @@ enum mg_report {
     /* $1 batch_id, $2 result, $3 behind this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
        text */
     MG_REPORT_BATCH_ORDERS,
-    MG_REPORT_BATCH_RUNNER, /* holder, epoch, seen_at, age_ms, and how many batches are open */
+    /* holder, epoch, seen_at, age_ms (NULL: nobody drives them), and how many batches are open */
+    MG_REPORT_BATCH_RUNNER,
     MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
                          */
     MG_REPORT_COUNT
@@ -365,7 +366,7 @@ typedef void mg_store_rows_fn(void *arg, const struct mg_rows *rows, const struc
 const char *mg_store_report_sql(enum mg_report report);
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
                      int param_count, mg_store_rows_fn *done, void *arg);
-/* Acknowledges an open alert by id. `changed` false: no such open alert. */
+/* Acknowledges an open alert by id. `changed` false: no such open alert, or nothing to change about it. */
 typedef void mg_store_changed_fn(void *arg, bool changed, const struct mg_err *err);
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
                         void *arg);

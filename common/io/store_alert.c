@@ -41,13 +41,15 @@ static const struct mg_sql WRITE_ALERTS_FENCED = {
                  "EXISTS (SELECT FROM fence)")};
 /* clang-format on */
 
-/* What happened once has no cause that could go away: acknowledging it closes it. */
+/* What happened once has no cause that could go away: acknowledging it closes it, also after a tool that did
+ * not know its word and has only acknowledged it. */
 /* clang-format off */
+#define HAPPENED_ONCE "code IN ('poisoned', 'batch_stopped')"
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",
     "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"
-    " closed_at = CASE WHEN code IN ('poisoned', 'batch_stopped') THEN " MG_SQL_NOW " END"
-    " WHERE alert_id = $1::bigint AND closed_at IS NULL AND acked_at IS NULL RETURNING alert_id"};
+    " closed_at = CASE WHEN " HAPPENED_ONCE " THEN " MG_SQL_NOW " END"
+    " WHERE alert_id = $1::bigint AND closed_at IS NULL AND (acked_at IS NULL OR " HAPPENED_ONCE ") RETURNING alert_id"};
 /* clang-format on */
 
 struct alerts_job {

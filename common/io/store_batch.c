@@ -4,6 +4,9 @@
  */
 #include "io/store_batch.h"
 
+#include <stdlib.h>
+
+#include "base/clock.h"
 #include "io/store_failures.h"
 #include "io/store_private.h"
 
@@ -14,13 +17,18 @@
 
 /* Orders with such a failure that can be taken, parameters from $4: workflow, step, error, services, since, until. */
 #define CHOSEN                                                                                               \
-    "SELECT p.order_id, p.version, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"               \
+    "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
     " JOIN order_process p ON p.order_id = f.order_id"                                                       \
     " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6")                                                     \
     " AND ($7::text = '' OR f.service = ANY (string_to_array($7::text, ' ')))"                               \
     " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
     " AND NOT EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id AND o." IS_IN_HAND ")"
 
+/* Who starts reads what others have: side by side two would leave holes in each other's lists, wait for each other's orders,
+ * and open more batches than may be. "MG" and a number, as the locks of store_lead.c. */
+static const struct mg_sql LOCK_BATCHES = {
+    "lock_batches",
+    "SELECT pg_advisory_xact_lock(19783, 4)"};
 /* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 batches */
 static const struct mg_sql BEGIN_BATCH = {
     "begin_batch",
@@ -31,11 +39,11 @@ static const struct mg_sql BEGIN_BATCH = {
 /* $1 batch_id, $2 and $3 as above, $4 to $9. Nobody else sees a batch without `orders`: it is this transaction's. */
 static const struct mg_sql FILL_BATCH = {
     "fill_batch",
-    "INSERT INTO batch_order (batch_id, n, order_id, version)"
-    " SELECT $1::text, row_number() OVER (ORDER BY min(c.opened_at), c.order_id), c.order_id, c.version"
+    "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
+    " SELECT $1::text, row_number() OVER (ORDER BY min(c.opened_at), c.order_id), c.order_id, c.version, c.goal"
     " FROM (" CHOSEN ") c WHERE EXISTS (SELECT FROM batch WHERE batch_id = $1::text AND verb = $2::text"
     "  AND filter = $3::text AND orders IS NULL)"
-    " GROUP BY c.order_id, c.version ON CONFLICT DO NOTHING"};
+    " GROUP BY c.order_id, c.version, c.goal ON CONFLICT DO NOTHING"};
 /* $1 batch_id, $2 verb, $3 filter */
 static const struct mg_sql FINISH_BATCH = {
     "finish_batch",
@@ -54,6 +62,7 @@ static const struct mg_sql FINISH_BATCH = {
     "  coalesce((SELECT orders FROM made), k.orders), (SELECT count(*) FROM batch WHERE ended_at IS NULL)"
     " FROM (SELECT) one LEFT JOIN known k ON true"};
 enum { START_ID, START_IS_NEW, START_STATE, START_ORDERS, START_OPEN };
+enum { LOCKED, BEGUN, FILLED, STARTED, STATEMENTS };
 
 /* $1 batch_id, $2 what, $3 version, $4 reason, $5 by */
 static const struct mg_sql CHANGE_BATCH = {
@@ -86,6 +95,19 @@ static void member_add(struct mg_buf *buf, const char *name, const char *value)
     mg_buf_append_json(buf, mg_slice_of(value));
 }
 
+/* Of the number that the statements take: "6h" ago, or a time. */
+static void moment_add(struct mg_buf *buf, const char *name, const char *number)
+{
+    char text[MG_TIME_TEXT_SIZE] = "";
+    int64_t ms = strtoll(number, NULL, 10);
+    if (ms < 0) {
+        mg_duration_format(-ms, text, sizeof text);
+    } else if (number[0] != '\0') {
+        mg_time_format(ms, text);
+    }
+    member_add(buf, name, text);
+}
+
 /* The same filter is always the same text: by it one that is under way is found. */
 static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *ret_text)
 {
@@ -94,8 +116,8 @@ static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *
     member_add(ret_text, "step", filter->step);
     member_add(ret_text, "service", filter->services);
     member_add(ret_text, "error", filter->error);
-    member_add(ret_text, "since", filter->since);
-    member_add(ret_text, "until", filter->until);
+    moment_add(ret_text, "since", filter->since);
+    moment_add(ret_text, "until", filter->until);
     mg_buf_append_text(ret_text, "}");
 }
 
@@ -114,7 +136,7 @@ static void on_started(void *arg, const struct mg_pg_answer *reply)
     if (reply->err != NULL) {
         job->done(job->arg, NULL, mg_store_error(reply, "start the batch", &err));
     } else {
-        const struct mg_rows *rows = reply->rows[2];
+        const struct mg_rows *rows = reply->rows[STARTED];
         struct mg_slice state = mg_rows_value(rows, 0, START_STATE);
         mg_rows_copy(rows, 0, START_ID, started.batch_id, sizeof started.batch_id);
         started.is_new = mg_rows_bool(rows, 0, START_IS_NEW);
@@ -136,35 +158,37 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     struct mg_buf text;
     mg_buf_init(&text, 8 * MG_FAILURE_FILTER_MAX);
     filter_write(filter, &text);
-    struct mg_pg_params params[3];
-    const struct mg_sql *const sqls[] = {&BEGIN_BATCH, &FILL_BATCH, &FINISH_BATCH};
-    struct mg_pg_statement statements[3];
-    for (int i = 0; i < 3; i++) {
+    struct mg_pg_params params[STATEMENTS];
+    const struct mg_sql *const sqls[] = {&LOCK_BATCHES, &BEGIN_BATCH, &FILL_BATCH, &FINISH_BATCH};
+    struct mg_pg_statement statements[STATEMENTS];
+    for (int i = LOCKED; i < STATEMENTS; i++) {
         mg_pg_params_init(&params[i]);
+        statements[i] = (struct mg_pg_statement){sqls[i], &params[i]};
+    }
+    for (int i = BEGUN; i < STATEMENTS; i++) {
         mg_pg_add_text(&params[i], mg_slice_of(start->batch_id));
         mg_pg_add_text(&params[i], mg_slice_of(mg_cause_name(start->verb)));
         mg_pg_add_text(&params[i], mg_buf_slice(&text));
-        statements[i] = (struct mg_pg_statement){sqls[i], &params[i]};
     }
-    for (int i = 0; i < 2; i++) {
-        const char *const parts[] = {filter->workflow, filter->step,  filter->error,
-                                     filter->services, filter->since, filter->until};
-        for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++)
-            mg_pg_add_text(&params[i], mg_slice_of(parts[part]));
+    const char *const parts[] = {filter->workflow, filter->step,  filter->error,
+                                 filter->services, filter->since, filter->until};
+    for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
+        mg_pg_add_text(&params[BEGUN], mg_slice_of(parts[part]));
+        mg_pg_add_text(&params[FILLED], mg_slice_of(parts[part]));
     }
-    mg_pg_add_text(&params[0], mg_slice_of(start->reason));
-    mg_pg_add_text(&params[0], mg_slice_of(start->by));
-    mg_pg_add_int(&params[0], start->canary);
-    mg_pg_add_text(&params[0], mg_slice_of(start->rate_per_s));
-    mg_pg_add_int(&params[0], start->stop_percent);
-    mg_pg_add_int(&params[0], MG_BATCHES_MAX);
+    mg_pg_add_text(&params[BEGUN], mg_slice_of(start->reason));
+    mg_pg_add_text(&params[BEGUN], mg_slice_of(start->by));
+    mg_pg_add_int(&params[BEGUN], start->canary);
+    mg_pg_add_text(&params[BEGUN], mg_slice_of(start->rate_per_s));
+    mg_pg_add_int(&params[BEGUN], start->stop_percent);
+    mg_pg_add_int(&params[BEGUN], MG_BATCHES_MAX);
     if (text.failed) {
         mg_pg_refuse(store->pg, text.is_out_of_memory ? MG_PG_BUSY : MG_PG_DATA, "the filter is too long",
                      on_started, job);
     } else {
-        mg_store_send(store, statements, 3, on_started, job);
+        mg_store_send(store, statements, STATEMENTS, on_started, job);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = LOCKED; i < STATEMENTS; i++)
         mg_pg_params_finish(&params[i]);
     mg_buf_finish(&text);
 }

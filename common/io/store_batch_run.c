@@ -8,18 +8,21 @@
 
 #include "io/store_private.h"
 
-#define US(time) "floor(extract(epoch FROM " time ") * 1000000)::bigint"
+#define US(time)         "floor(extract(epoch FROM " time ") * 1000000)::bigint"
+#define TEXT_OF(macro)   TEXT_AS_IS(macro)
+#define TEXT_AS_IS(text) #text
 
 /* clang-format off */
 
-/* $1 how many, $2 the newest so many that ended, $3 among the last so many that were asked for */
+/* $1 how many. The newest that ended, whenever they were asked for: who fails slowly is among them. Their number is no
+ * parameter, or the planner would take it for a tenth of the list and read all of that, to sort it. */
 static const struct mg_sql LOOK_AT_BATCHES = {
     "look_at_batches",
     "SELECT b.batch_id, b.verb, b.reason, b.by_whom, b.version, b.state, b.is_tried, b.canary, b.stop_percent,"
     "  b.rate_per_s, b.waiting, b.asked, b.done, b.failed, " US("b.next_ask_at") ", " US(MG_SQL_NOW) ","
     "  (SELECT count(*) FILTER (WHERE r.result = 'failed') FROM (SELECT o.result FROM batch_order o"
-    "    WHERE o.batch_id = b.batch_id AND o.n > b.asked_to - $3::bigint AND o.n <= b.asked_to"
-    "    AND o.result IN ('done', 'failed') ORDER BY o.n DESC LIMIT $2::bigint) r)"
+    "    WHERE o.batch_id = b.batch_id AND o.result IN ('done', 'failed')"
+    "    ORDER BY o.ended_at DESC LIMIT " TEXT_OF(MG_BATCH_RECENT) ") r)"
     " FROM batch b WHERE b.ended_at IS NULL ORDER BY b.created_at, b.batch_id LIMIT $1::bigint"};
 enum {
     ROW_ID,
@@ -40,16 +43,28 @@ enum {
     ROW_NOW,
     ROW_RECENT_FAILED
 };
-/* $1 how many batches. The event that follows a version has the next one as its key. */
+/* $1 how many batches. The event that follows a version has the next one as its key. An order that was to be turned back
+ * already when it failed, and is then resumed, ends well by being so; its pivot may have it processed all the same. */
 static const struct mg_sql LOOK_AT_ASKED = {
     "look_at_asked",
-    "SELECT o.batch_id, o.n, o.order_id, o.version, p.version, p.process_state, e.cause"
-    " FROM (SELECT batch_id, created_at FROM batch WHERE ended_at IS NULL ORDER BY created_at, batch_id LIMIT $1::bigint) b"
+    "SELECT o.batch_id, o.n, o.order_id, o.version, p.version, p.process_state, e.cause,"
+    "  CASE b.verb WHEN 'resume' THEN o.goal = 'processed' AND p.process_state IN ('compensated', 'cancelled')"
+    "   ELSE p.process_state = 'processed' END"
+    " FROM (SELECT batch_id, verb, created_at FROM batch WHERE ended_at IS NULL ORDER BY created_at, batch_id LIMIT $1::bigint) b"
     " JOIN batch_order o ON o.batch_id = b.batch_id AND o.result = 'asked'"
     " LEFT JOIN order_process p ON p.order_id = o.order_id"
     " LEFT JOIN order_event e ON e.order_id = o.order_id AND e.version = o.version + 1"
     " ORDER BY b.created_at, b.batch_id, o.n"};
-enum { ORDER_BATCH, ORDER_N, ORDER_ID, ORDER_ASKED_VERSION, ORDER_VERSION, ORDER_STATE, ORDER_CAUSE };
+enum {
+    ORDER_BATCH,
+    ORDER_N,
+    ORDER_ID,
+    ORDER_ASKED_VERSION,
+    ORDER_VERSION,
+    ORDER_STATE,
+    ORDER_CAUSE,
+    ORDER_IS_TURNED
+};
 
 /* $1 epoch, $2 holder, $3 batch_id, $4 version, $5 to $7 what ended, $8 state, $9 is_tried, $10 why, $11 ask, $12 next */
 static const struct mg_sql WRITE_BATCH = {
@@ -161,7 +176,8 @@ static bool order_fill(const struct mg_rows *rows, int row, const struct mg_batc
     mg_rows_copy(rows, row, ORDER_ID, to->order_id, sizeof to->order_id);
     mg_rows_copy(rows, row, ORDER_CAUSE, to->cause, sizeof to->cause);
     to->order = (struct mg_batch_order){.version = (uint64_t)mg_rows_int(rows, row, ORDER_ASKED_VERSION),
-                                        .order_version = (uint64_t)mg_rows_int(rows, row, ORDER_VERSION)};
+                                        .order_version = (uint64_t)mg_rows_int(rows, row, ORDER_VERSION),
+                                        .is_turned = mg_rows_bool(rows, row, ORDER_IS_TURNED)};
     if (state.data != NULL) (void)mg_order_state_parse(state.data, state.len, &to->order.state);
     return to->batch < taken->count;
 }
@@ -202,8 +218,6 @@ void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done,
     struct mg_pg_params of_rows, of_orders;
     mg_pg_params_init(&of_rows);
     mg_pg_add_int(&of_rows, MG_BATCHES_MAX);
-    mg_pg_add_int(&of_rows, MG_BATCH_RECENT);
-    mg_pg_add_int(&of_rows, MG_BATCH_RECENT + MG_BATCH_UNDER_WAY_MAX);
     mg_pg_params_init(&of_orders);
     mg_pg_add_int(&of_orders, MG_BATCHES_MAX);
     struct mg_pg_statement statements[] = {{&LOOK_AT_BATCHES, &of_rows}, {&LOOK_AT_ASKED, &of_orders}};

@@ -12,7 +12,7 @@
 
 #include "io/store_private.h"
 
-/* Each lead has a lock: "MG" and a number (2 is the migrations'). */
+/* Each lead has a lock: "MG" and a number (2 is the migrations', 4 is held while a batch is started). */
 #define HELD_HERE(number)                                                                                    \
     "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 19783 AND objid = " number       \
     " AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"      \

@@ -278,7 +278,7 @@ static const struct {
     [MG_REPORT_BATCH_RUNNER] = {{
         "report_batch_runner",
         "SELECT holder, epoch, " ISO("seen_at") " AS seen_at,"
-        " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms,"
+        " CASE WHEN holder <> '' THEN floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint END AS age_ms,"
         " (SELECT count(*) FROM batch WHERE ended_at IS NULL) AS open_batches FROM batch_runner"}, 0},
     /* The schema's version not by a plain query of its table: that may not be there yet, and this must answer. */
     [MG_REPORT_SETTINGS] = {{

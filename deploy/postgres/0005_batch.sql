@@ -4,7 +4,8 @@
 -- faster than a rate, until too many fail again. What is to be done is a list, made once when the batch is started.
 -- Orders change by commands to the schedulers, as ever: nothing here decides what becomes of one.
 --
--- Programs of schema 4 and below know nothing of it, and their tool cannot close the alert batch_stopped.
+-- Programs of schema 4 and below know nothing of it, and their tool cannot close the alert batch_stopped: that
+-- of this version can, also when theirs has acknowledged it.
 
 ALTER DOMAIN makegood_alert DROP CONSTRAINT makegood_alert_word;
 -- All that is there was checked against fewer words: the tables need not be read.
@@ -39,7 +40,7 @@ CREATE TABLE batch (
     asked_to     bigint NOT NULL DEFAULT 0,  -- the n up to which none waits any more; behind it all do, while it is open
     next_ask_at  timestamptz NOT NULL DEFAULT clock_timestamp(),    -- the rate's memory
     why          text,                       -- it stopped
-    stopped_itself boolean NOT NULL DEFAULT false,
+    stopped_itself boolean NOT NULL DEFAULT false,                  -- once true, its alert has been raised
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at     timestamptz                 -- from when on nothing of it is under way
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 500);
@@ -67,6 +68,7 @@ CREATE TABLE batch_order (
     n        bigint NOT NULL CHECK (n >= 1), -- in the order in which they are asked for: the oldest failure first
     order_id text NOT NULL,
     version  bigint NOT NULL,                -- of the order, when the list was made: whoever was faster is noticed
+    goal     makegood_goal NOT NULL,         -- the order's then: one that is turned back since has not gone well
     result   makegood_batch_result NOT NULL DEFAULT 'waiting',
     asked_at timestamptz,
     ended_at timestamptz,
@@ -77,6 +79,8 @@ CREATE TABLE batch_order (
 -- An order is in one batch at a time.
 CREATE UNIQUE INDEX batch_order_open ON batch_order (order_id) WHERE result IN ('waiting', 'asked');
 CREATE INDEX batch_order_asked ON batch_order (batch_id, n) WHERE result = 'asked';
+-- The newest that ended say whether it stops.
+CREATE INDEX batch_order_ended ON batch_order (batch_id, ended_at) WHERE result IN ('done', 'failed');
 
 -- One row: who drives the batches. (epoch, holder) fences whatever an earlier one still does.
 CREATE TABLE batch_runner (

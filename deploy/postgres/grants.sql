@@ -59,7 +59,7 @@ BEGIN
         ('makegood_operator', 'batch', 'INSERT (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent),'
             ' UPDATE (state, is_tried, version, orders, waiting, asked, done, failed, skipped, asked_to, next_ask_at, why,'
             ' stopped_itself, ended_at)'),
-        ('makegood_operator', 'batch_order', 'INSERT (batch_id, n, order_id, version),'
+        ('makegood_operator', 'batch_order', 'INSERT (batch_id, n, order_id, version, goal),'
             ' UPDATE (result, asked_at, ended_at, text)'),
         ('makegood_operator', 'batch_runner', 'UPDATE (epoch, holder, seen_at)'),
 

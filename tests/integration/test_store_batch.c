@@ -164,6 +164,53 @@ START_TEST(batches_that_are_open_are_bounded)
 }
 END_TEST
 
+/* ---- two who start at once ---- */
+
+static bool is_blocked(const struct rig *at)
+{
+    (void)at;
+    return strcmp(rig_value(&rig, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                                  " AND wait_event_type = 'Lock'"),
+                  "1") == 0;
+}
+
+static void look_again(void *arg)
+{
+    mg_loop_stop(arg);
+}
+
+/* Another, who has listed o-1 to o-3 and not yet committed, is the admin's session. Catches a list that has
+ * been numbered before the other's orders were found in it: the runner walks the numbers. */
+START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
+{
+    fail_orders(1, 6, "charge", "payment");
+    rig_admin(&rig,
+              "BEGIN; SELECT pg_advisory_xact_lock(19783, 4);"
+              "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent,"
+              " orders, waiting) VALUES ('" B "', 'resume', '{}', 'r', 'b', 1, 1, 10, 3, 3);"
+              "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
+              " SELECT '" B "', i, 'o-' || i, 7, 'processed' FROM generate_series(1, 3) AS i");
+    struct mg_batch_start wanted = {.batch_id = A,
+                                    .verb = MG_CAUSE_RESUME,
+                                    .filter = {"", "charge", "", "", "", ""},
+                                    .reason = "r",
+                                    .by = "anna",
+                                    .rate_per_s = "1"};
+    struct mg_timer *again = mg_timer_create(rig.loop, look_again, rig.loop);
+    mg_timer_start(again, 1, 10);
+    mg_store_start_batch(rig.store, &wanted, on_started, &rig);
+    rig_wait(&rig, is_blocked);
+    mg_timer_destroy(again);
+    rig_admin(&rig, "COMMIT");
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    ck_assert_int_eq(started.orders, 3);
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(n || order_id, ' ' ORDER BY n) FROM batch_order"
+                                     " WHERE batch_id = '" A "'"),
+                     "1o-4 2o-5 3o-6");
+}
+END_TEST
+
 /* ---- operators ---- */
 
 static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
@@ -409,6 +456,48 @@ START_TEST(the_lock_of_runners_is_not_that_of_supervisors)
 }
 END_TEST
 
+/* Catches a stop rule that looks at those asked for last: who fails after a time-out ends long after them. */
+START_TEST(those_that_ended_last_say_whether_it_stops)
+{
+    fail_orders(1, 300, "charge", "payment");
+    start(A, "charge");
+    rig_admin(
+        &rig,
+        "UPDATE batch_order SET asked_at = clock_timestamp(), result = CASE WHEN n <= 50 THEN 'failed' ELSE 'done' END,"
+        " ended_at = clock_timestamp() - CASE WHEN n <= 50 THEN interval '1 s' ELSE interval '1 min' END;"
+        "UPDATE batch SET waiting = 0, asked_to = 300, failed = 50, done = 250");
+    look();
+    ck_assert_int_eq(rows[0].batch.recent_failed, MG_BATCH_RECENT);
+}
+END_TEST
+
+/* Catches an order that fails anew and is undone, and is counted as one that went well. */
+START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
+{
+    static const char *const EXPECTED[] = {
+        "resume processed compensated t",   "resume processed cancelled t",    "resume processed processed f",
+        "resume compensated compensated f", "resume compensated processed f",  "cancel processed cancelled f",
+        "cancel processed processed t",     "compensate cancelled cancelled f"};
+    fail_orders(1, 1, "charge", "payment");
+    start(A, "charge");
+    rig_lead(&rig, "runner-1");
+    look();
+    write_as(MG_BATCH_CANARY, 1, NULL, 0);
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof EXPECTED[0]; i++) {
+        char verb[16], goal[16], state[16], is_turned, sql[400];
+        ck_assert_int_eq(sscanf(EXPECTED[i], "%15s %15s %15s %c", verb, goal, state, &is_turned), 4);
+        snprintf(sql, sizeof sql,
+                 "UPDATE batch SET verb = '%s'; UPDATE batch_order SET goal = '%s';"
+                 "UPDATE order_process SET version = 9, process_state = '%s', goal = 'compensated'",
+                 verb, goal, state);
+        rig_admin(&rig, sql);
+        look();
+        ck_assert_int_eq(order_count, 1);
+        ck_assert_msg(orders[0].order.is_turned == (is_turned == 't'), "%s", EXPECTED[i]);
+    }
+}
+END_TEST
+
 /* By what the server itself counted when the session ended. Catches a statement that walks a table, or the
  * list of a batch, several times a second. */
 START_TEST(the_runner_reads_by_key)
@@ -418,6 +507,11 @@ START_TEST(the_runner_reads_by_key)
     rig_admin(&rig, "SELECT pg_stat_reset()");
     fail_orders(1, 5000, "charge", "payment");
     start(A, "charge");
+    rig_admin(&rig,
+              "INSERT INTO batch_order (batch_id, n, order_id, version, goal, result, asked_at, ended_at)"
+              " SELECT '" A
+              "', 1000000 + i, 'x-' || i, 7, 'processed', 'done', clock_timestamp(), clock_timestamp()"
+              " FROM generate_series(1, 20000) AS i");
     rig_lead(&rig, "runner-1");
     look();
     for (int i = 0; i < 20; i++) {
@@ -507,6 +601,10 @@ START_TEST(reports_tell_of_batches)
     ck_assert_int_eq(rig.row_count, 1);
     assert_has(report(MG_REPORT_BATCH_RUNNER, NULL, 0), "holder=runner-1 epoch=1");
     assert_has(rig.text, "open_batches=1");
+    ck_assert(strstr(rig.text, "age_ms=-") == NULL);
+    mg_store_stop_leading(rig.store, rig_done, &rig);
+    rig_wait_answer(&rig);
+    assert_has(report(MG_REPORT_BATCH_RUNNER, NULL, 0), "age_ms=- ");
 }
 END_TEST
 
@@ -520,11 +618,14 @@ int main(void)
     tcase_add_test(test, who_starts_the_same_again_gets_the_one_that_is_under_way);
     tcase_add_test(test, a_batch_of_nothing_is_none);
     tcase_add_test(test, batches_that_are_open_are_bounded);
+    tcase_add_test(test, of_two_who_start_at_once_each_has_a_list_without_holes);
     tcase_add_test(test, operators_change_a_batch_by_its_version);
     tcase_add_test(test, a_runner_takes_orders_in_turn_and_notes_what_became_of_them);
     tcase_add_test(test, a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way);
     tcase_add_test(test, a_runner_is_fenced_by_operators_and_by_its_successor);
     tcase_add_test(test, the_lock_of_runners_is_not_that_of_supervisors);
+    tcase_add_test(test, those_that_ended_last_say_whether_it_stops);
+    tcase_add_test(test, what_was_asked_for_is_compared_with_what_came_of_it);
     tcase_add_test(test, the_runner_reads_by_key);
     tcase_add_test(test, reports_tell_of_batches);
     suite_add_tcase(suite, test);

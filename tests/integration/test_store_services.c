@@ -202,6 +202,20 @@ START_TEST(an_open_alert_is_acknowledged_once)
 }
 END_TEST
 
+/* Would catch: an alert that a tool which did not know its word has acknowledged, and that stays open for
+ * good. */
+START_TEST(an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged)
+{
+    rig_admin(&rig, "INSERT INTO operator_alert (code, subject, text, acked_at, acked_by)"
+                    " VALUES ('batch_stopped', 'b', 'x', clock_timestamp(), 'bert')");
+    int64_t id = (int64_t)strtoll(rig_value(&rig, "SELECT max(alert_id) FROM operator_alert"), NULL, 10);
+    ck_assert(ack(id));
+    ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NOT NULL"),
+                     "anna");
+    ck_assert(!ack(id));
+}
+END_TEST
+
 static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,
                         const struct mg_err *err)
 {
@@ -374,6 +388,7 @@ int main(void)
     tcase_add_test(test, what_operators_want_is_changed_by_version_and_noted);
     tcase_add_test(test, an_alert_is_new_once_until_it_is_closed);
     tcase_add_test(test, an_open_alert_is_acknowledged_once);
+    tcase_add_test(test, an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged);
     tcase_add_test(test, a_workflow_version_keeps_its_content);
     tcase_add_test(test, each_report_answers);
     tcase_add_test(test, a_woken_order_is_stuck_only_if_no_sweep_comes);

@@ -224,6 +224,38 @@ START_TEST(the_next_is_asked_for_a_spacing_later)
 }
 END_TEST
 
+/* Would catch: a batch that stands still for as long as the database's clock was put back. */
+START_TEST(a_clock_that_was_put_back_holds_nothing_up)
+{
+    struct mg_batch batch = running();
+    batch.next_us = NOW_US + SPACING; /* the latest that a look leaves behind */
+    ck_assert_int_eq(mg_batch_plan(&batch).ask, 0);
+    batch.next_us = NOW_US + 3600 * SECOND;
+    struct mg_batch_plan plan = mg_batch_plan(&batch);
+    ck_assert_int_eq(plan.ask, 1);
+    ck_assert_int_eq(plan.next_us, NOW_US + SPACING);
+}
+END_TEST
+
+/* Would catch: commands that wait for a scheduler by the hundred, and are all taken at once. */
+START_TEST(no_more_commands_wait_to_be_taken_than_a_burst)
+{
+    struct mg_batch batch = running();
+    batch.next_us = NOW_US - SECOND;
+    batch.asked = batch.untaken = 5;
+    ck_assert_int_eq(mg_batch_plan(&batch).ask, 2);
+    batch.asked = batch.untaken = 7;
+    ck_assert_int_eq(mg_batch_plan(&batch).ask, 0);
+    ck_assert_int_eq(mg_batch_plan(&batch).next_us, batch.next_us);
+    batch.asked = 190; /* the others are under way */
+    batch.untaken = 0;
+    ck_assert_int_eq(mg_batch_plan(&batch).ask, 6);
+    batch.asked = batch.untaken = 1;
+    batch.spacing_us = 1000 * SECOND; /* also where a second has room for none */
+    ck_assert_int_eq(mg_batch_plan(&batch).ask, 1);
+}
+END_TEST
+
 /* However late its runner is, and however long it was held: by simulation, whatever the looks' times are. */
 START_TEST(a_rate_holds_in_every_span_of_time)
 {
@@ -259,17 +291,19 @@ START_TEST(an_order_is_what_its_row_and_its_story_say)
         struct mg_batch_order order;
         enum mg_batch_result result;
     } CASES[] = {
-        {{7, 7, MG_ORDER_ERROR, false, false}, MG_BATCH_RESULT_ASKED},
-        {{7, 7, MG_ORDER_ERROR, false, true}, MG_BATCH_RESULT_FAILED},
-        {{7, 8, MG_ORDER_PROCESSING, true, false}, MG_BATCH_RESULT_ASKED},
-        {{7, 9, MG_ORDER_COMPENSATING, true, true}, MG_BATCH_RESULT_ASKED}, /* the word of another time */
-        {{7, 9, MG_ORDER_PROCESSED, true, false}, MG_BATCH_RESULT_DONE},
-        {{7, 9, MG_ORDER_COMPENSATED, true, false}, MG_BATCH_RESULT_DONE},
-        {{7, 9, MG_ORDER_CANCELLED, true, false}, MG_BATCH_RESULT_DONE},
-        {{7, 9, MG_ORDER_ERROR, true, false}, MG_BATCH_RESULT_FAILED},
-        {{7, 8, MG_ORDER_ERROR, false, false}, MG_BATCH_RESULT_SKIPPED}, /* somebody was faster */
-        {{7, 9, MG_ORDER_PROCESSED, false, true}, MG_BATCH_RESULT_SKIPPED},
-        {{7, 0, MG_ORDER_PENDING, false, false}, MG_BATCH_RESULT_SKIPPED}, /* it is gone */
+        {{7, 7, MG_ORDER_ERROR, false, false, false}, MG_BATCH_RESULT_ASKED},
+        {{7, 7, MG_ORDER_ERROR, false, false, true}, MG_BATCH_RESULT_FAILED},
+        {{7, 8, MG_ORDER_PROCESSING, false, true, false}, MG_BATCH_RESULT_ASKED},
+        {{7, 9, MG_ORDER_COMPENSATING, false, true, true}, MG_BATCH_RESULT_ASKED}, /* an old word */
+        {{7, 9, MG_ORDER_PROCESSED, false, true, false}, MG_BATCH_RESULT_DONE},
+        {{7, 9, MG_ORDER_COMPENSATED, false, true, false}, MG_BATCH_RESULT_DONE},
+        {{7, 9, MG_ORDER_CANCELLED, false, true, false}, MG_BATCH_RESULT_DONE},
+        {{7, 9, MG_ORDER_ERROR, false, true, false}, MG_BATCH_RESULT_FAILED},
+        {{7, 9, MG_ORDER_COMPENSATED, true, true, false}, MG_BATCH_RESULT_FAILED}, /* it was to go forward */
+        {{7, 9, MG_ORDER_COMPENSATED, true, false, false}, MG_BATCH_RESULT_SKIPPED},
+        {{7, 8, MG_ORDER_ERROR, false, false, false}, MG_BATCH_RESULT_SKIPPED}, /* somebody was faster */
+        {{7, 9, MG_ORDER_PROCESSED, false, false, true}, MG_BATCH_RESULT_SKIPPED},
+        {{7, 0, MG_ORDER_PENDING, false, false, false}, MG_BATCH_RESULT_SKIPPED}, /* it is gone */
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         ck_assert_int_eq(mg_batch_judge(&CASES[i].order), CASES[i].result);
@@ -292,6 +326,8 @@ int main(void)
     tcase_add_test(tests, what_has_ended_stays_so);
     tcase_add_test(tests, no_more_are_asked_for_than_there_are_and_may_be_under_way);
     tcase_add_test(tests, the_next_is_asked_for_a_spacing_later);
+    tcase_add_test(tests, a_clock_that_was_put_back_holds_nothing_up);
+    tcase_add_test(tests, no_more_commands_wait_to_be_taken_than_a_burst);
     tcase_add_test(tests, a_rate_holds_in_every_span_of_time);
     tcase_add_test(tests, an_order_is_what_its_row_and_its_story_say);
     suite_add_tcase(suite, tests);
