@@ -59,14 +59,17 @@ static void item_init(struct mg_batch_item *item, const struct mg_batch_row *row
     mg_uuid_derived(mg_slice_of("batch"), (struct mg_slice){identity, (size_t)len}, item->command_id);
 }
 
-static const char *text_of(const struct mg_batch_item *item, enum mg_batch_result result)
+static const char *text_of(const struct mg_batch_item *item, const struct mg_batch_order *order,
+                           enum mg_batch_result result)
 {
-    if (item->is_refused && result == MG_BATCH_RESULT_FAILED) {
+    if (item->is_refused && !item->is_taken && result == MG_BATCH_RESULT_FAILED) {
         return item->text;
     }
-    return result == MG_BATCH_RESULT_SKIPPED  ? "somebody else changed it first"
-           : result == MG_BATCH_RESULT_FAILED ? "in error again"
-                                              : "";
+    return result == MG_BATCH_RESULT_SKIPPED    ? "it has changed since the list was made"
+           : result != MG_BATCH_RESULT_FAILED   ? ""
+           : order->state == MG_ORDER_ERROR     ? "in error again"
+           : order->state == MG_ORDER_PROCESSED ? "it was processed all the same"
+                                                : "it was turned back";
 }
 
 static void item_judge(struct mg_batch_orders *orders, struct mg_batch_item *item,
@@ -79,7 +82,7 @@ static void item_judge(struct mg_batch_orders *orders, struct mg_batch_item *ite
     enum mg_batch_result result = mg_batch_judge(&order);
     if (result != MG_BATCH_RESULT_ASKED) {
         orders->ended[orders->ended_count++] =
-            (struct mg_batch_ended){item->n, result, text_of(item, result)};
+            (struct mg_batch_ended){item->n, result, text_of(item, &order, result)};
     }
 }
 
@@ -92,6 +95,7 @@ void mg_batch_orders_take(struct mg_batch_orders *orders, int batch, const struc
     orders->before = before;
     orders->item_count = orders->ended_count = 0;
     orders->row = looked->rows[batch];
+    orders->row.batch.untaken = 0;
     for (int i = 0; i < looked->order_count && orders->item_count < MG_BATCH_UNDER_WAY_MAX; i++) {
         const struct mg_batch_order_row *row = &looked->orders[i];
         if (row->batch != batch) {
@@ -107,6 +111,7 @@ void mg_batch_orders_take(struct mg_batch_orders *orders, int batch, const struc
             item_init(item, &orders->row, row);
         }
         item_judge(orders, item, row);
+        orders->row.batch.untaken += !item->is_taken && !item->is_refused;
     }
 }
 

@@ -12,7 +12,7 @@
 struct mg_batch_item;
 
 struct mg_batch_orders {
-    struct mg_batch_row row;              /* as it was last seen */
+    struct mg_batch_row row;              /* as it was last seen, and how many are untaken */
     struct mg_batch_item *items, *before; /* of this look and of the one before, by n */
     int item_count;
     struct mg_batch_ended *ended; /* by this look; their texts are the items' */

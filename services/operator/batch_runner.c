@@ -44,10 +44,10 @@ struct mg_batch_runner {
     void (*on_refused)(void *arg, const char *reason);
     void *arg;
 
-    bool is_leader, is_busy; /* a question to the database is under way */
-    bool has_written;        /* in this turn */
-    bool is_failing;         /* that the last look or write failed has been said */
-    char refusal[256];       /* why this session can never lead; "" if it can */
+    bool is_leader, is_busy;      /* a question to the database is under way */
+    bool has_written, has_failed; /* in this turn */
+    bool is_failing;              /* that the last look or write failed has been said */
+    char refusal[256];            /* why this session can never lead; "" if it can */
     int64_t kept_boot_ms;
     int64_t mute_since_boot_ms; /* since when no command can go out; 0: one can */
     struct running batches[MG_BATCHES_MAX];
@@ -56,7 +56,6 @@ struct mg_batch_runner {
     char why[WHY_SIZE]; /* it stops */
 };
 
-/* What was done stands in the order, which the next look reads; what was refused stands nowhere else. */
 static void result_came(void *arg, const struct mg_command_result *result)
 {
     struct mg_batch_runner *runner = arg;
@@ -166,20 +165,32 @@ static void lead_lost(struct mg_batch_runner *runner, const char *why)
     mg_timer_start(runner->timer, LEAD_PERIOD_MS, 0);
 }
 
-static void turn_end(struct mg_batch_runner *runner, bool is_failed)
+static void turn_end(struct mg_batch_runner *runner)
 {
     runner->is_busy = false;
+    runner->is_failing = runner->has_failed;
     int64_t period_ms = runner->batch_count > 0 ? LOOK_PERIOD_MS : IDLE_PERIOD_MS;
     /* What was written is looked at at once: what was marked is to be sent, and more may follow. */
-    mg_timer_start(runner->timer, is_failed ? LEAD_PERIOD_MS : runner->has_written ? 1 : period_ms, 0);
+    mg_timer_start(runner->timer,
+                   runner->has_failed    ? LEAD_PERIOD_MS
+                   : runner->has_written ? 1
+                                         : period_ms,
+                   0);
+}
+
+/* `batch_id`: which stands still; "": all of them. */
+static void fault_tell(struct mg_batch_runner *runner, const char *batch_id, const struct mg_err *err)
+{
+    bool is_known = runner->is_failing || runner->has_failed;
+    mg_log(is_known ? MG_LOG_DEBUG : MG_LOG_WARN, "batches stand still", MG_LOG_TEXT("batch_id", batch_id),
+           MG_LOG_TEXT("reason", err->text));
+    runner->has_failed = true;
 }
 
 static void turn_failed(struct mg_batch_runner *runner, const struct mg_err *err)
 {
-    mg_log(runner->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "the batches stand still",
-           MG_LOG_TEXT("reason", err->text));
-    runner->is_failing = true;
-    turn_end(runner, true);
+    fault_tell(runner, "", err);
+    turn_end(runner);
 }
 
 static void why_write(const struct running *running, enum mg_batch_why why, char *ret_text, size_t size)
@@ -207,7 +218,8 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
     struct mg_batch_runner *runner = arg;
     struct running *running = &runner->batches[runner->turn++];
     if (err != NULL) {
-        turn_failed(runner, err);
+        fault_tell(runner, running->orders.row.batch_id, err);
+        turn_next(runner); /* the others need not wait for it */
         return;
     }
     MG_FAILPOINT(BATCH_WRITTEN);
@@ -270,7 +282,7 @@ static void turn_next(struct mg_batch_runner *runner)
             return;
         }
     }
-    turn_end(runner, false);
+    turn_end(runner);
 }
 
 static void looked(void *arg, const struct mg_batches *batches, const struct mg_err *err)
@@ -280,8 +292,6 @@ static void looked(void *arg, const struct mg_batches *batches, const struct mg_
         turn_failed(runner, err);
         return;
     }
-    runner->is_failing = false;
-    runner->has_written = false;
     runner->turn = 0;
     batches_take(runner, batches);
     turn_next(runner);
@@ -353,6 +363,7 @@ static void turn_begin(void *arg)
     }
     bool cannot_ask = is_mute(runner);
     runner->is_busy = true;
+    runner->has_written = runner->has_failed = false;
     if (!runner->is_leader && cannot_ask) {
         mg_store_keep_batches(runner->store, kept, runner); /* a session that is idle ends */
     } else if (!runner->is_leader) {
@@ -404,8 +415,8 @@ enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_
     const struct mg_store_options store = {.dsn = options->pg_dsn,
                                            .name = "makegood-batches",
                                            .is_plaintext_allowed = options->broker.is_plaintext_allowed,
-                                           .is_unsafe_durability_allowed =
-                                               options->is_unsafe_durability_allowed,
+                                           /* The schedulers, who move orders, refuse such a server. */
+                                           .is_unsafe_durability_allowed = true,
                                            .is_leader_session = true,
                                            .lead = MG_LEAD_BATCHES,
                                            .metrics = options->metrics,
@@ -443,14 +454,4 @@ void mg_batch_runner_stop(struct mg_batch_runner *runner)
     mg_timer_destroy(runner->timer);
     batches_forget(runner);
     free(runner);
-}
-
-bool mg_batch_runner_is_ready(const struct mg_batch_runner *runner, char *ret_reason, size_t size)
-{
-    if (runner->refusal[0] != '\0') {
-        (void)snprintf(ret_reason, size, "%s", runner->refusal);
-        return false;
-    }
-    return mg_store_is_ready(runner->store, ret_reason, size) &&
-           mg_command_client_is_up(runner->client, ret_reason, size);
 }

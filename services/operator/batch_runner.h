@@ -17,10 +17,9 @@ struct mg_batch_runner;
 struct mg_batch_runner_options {
     const char *pg_dsn;
     struct mg_broker_address broker; /* its is_plaintext_allowed holds for the database, too */
-    bool is_unsafe_durability_allowed;
-    const char *holder; /* names this process in the runner's row */
+    const char *holder;              /* names this process in the runner's row */
     struct mg_metrics *metrics;
-    /* The database must not be used (schema, durability): say it and end. NULL: it is logged. */
+    /* The database must not be used (its schema): say it and end. NULL: it is logged. */
     void (*on_refused)(void *arg, const char *reason);
     void *arg;
 };
@@ -30,7 +29,4 @@ enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_
                                     struct mg_batch_runner **ret_runner, struct mg_err *err) MG_MUSTCHECK;
 /* At once; what is under way is found by the next. Accepts NULL. */
 void mg_batch_runner_stop(struct mg_batch_runner *runner);
-/* It leads, or could. */
-bool mg_batch_runner_is_ready(const struct mg_batch_runner *runner, char *ret_reason, size_t size);
-
 #endif

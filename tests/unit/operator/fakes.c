@@ -150,11 +150,6 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return fake.is_store_up;
 }
 
-bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
-{
-    return mg_store_is_up(store, ret_reason, size);
-}
-
 void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
 {
     (void)store;
@@ -196,6 +191,8 @@ static int order_count(void)
 void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done, void *arg)
 {
     static struct mg_batch_order_row asked[ORDERS];
+    struct mg_batch_row rows[2];
+    int row_count = 0;
     struct mg_err err;
     int count = 0;
     (void)store;
@@ -209,8 +206,12 @@ void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done,
         const struct fake_order *order = &fake.orders[i];
         if (order->result == MG_BATCH_RESULT_ASKED) {
             struct mg_batch_order_row *row = &asked[count++];
-            *row = (struct mg_batch_order_row){
-                .n = i + 1, .order = {.version = 7, .order_version = order->version, .state = order->state}};
+            *row = (struct mg_batch_order_row){.batch = fake.has_older,
+                                               .n = i + 1,
+                                               .order = {.version = 7,
+                                                         .order_version = order->version,
+                                                         .state = order->state,
+                                                         .is_turned = fake.is_turned && order->version > 7}};
             snprintf(row->order_id, sizeof row->order_id, "o-%d", i);
             snprintf(row->cause, sizeof row->cause, "%s", order->cause);
         }
@@ -221,7 +222,14 @@ void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done,
     batch->done = fake_count(MG_BATCH_RESULT_DONE);
     batch->failed = batch->recent_failed = fake_count(MG_BATCH_RESULT_FAILED);
     batch->now_us = NOW_US + fake.boot_ms * 1000;
-    const struct mg_batches batches = {&fake.row, asked, fake.is_ended ? 0 : 1, count};
+    if (fake.has_older) {
+        rows[row_count] = fake.row;
+        snprintf(rows[row_count++].batch_id, sizeof rows[0].batch_id, OLDER_ID);
+    }
+    if (!fake.is_ended) {
+        rows[row_count++] = fake.row;
+    }
+    const struct mg_batches batches = {rows, asked, row_count, count};
     done(arg, &batches, NULL);
 }
 
@@ -232,7 +240,7 @@ void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *w
     struct mg_err err;
     (void)store;
     fake.writes++;
-    if (fake.fails_write) {
+    if (fake.fails_write || strcmp(write->row->batch_id, OLDER_ID) == 0) {
         (void)mg_err_set(&err, MG_TRANSIENT, "away");
         done(arg, NULL, &err);
         return;
@@ -243,7 +251,9 @@ void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *w
         fake.is_paused_meanwhile = false;
     } else if (written.is_written) {
         for (int i = 0; i < write->ended_count; i++) {
-            fake.orders[write->ended[i].n - 1].result = write->ended[i].result;
+            struct fake_order *order = &fake.orders[write->ended[i].n - 1];
+            order->result = write->ended[i].result;
+            snprintf(order->text, sizeof order->text, "%s", write->ended[i].text);
         }
         for (int64_t i = 0; i < write->plan.ask; i++) {
             fake.orders[fake.asked_to].result = MG_BATCH_RESULT_ASKED;

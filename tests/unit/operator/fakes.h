@@ -13,6 +13,7 @@
 
 #define ORDERS   400
 #define BATCH_ID "11111111-1111-5111-8111-111111111111"
+#define OLDER_ID "00000000-0000-5000-8000-000000000000"
 #define NOW_US   INT64_C(1750000000000000)
 #define SENT_MAX 4000
 
@@ -20,7 +21,7 @@ struct fake_order {
     enum mg_batch_result result;
     uint64_t version;
     enum mg_order_state state;
-    char cause[MG_UUID_SIZE];
+    char cause[MG_UUID_SIZE], text[64];
     int sent;
 };
 
@@ -34,6 +35,8 @@ struct fake_world {
     int looks, writes, keeps, tries;
     /* what goes wrong */
     bool is_store_up, is_broker_up, fails_look, fails_write, is_fenced, is_paused_meanwhile, is_held_by_other;
+    bool has_older; /* another batch, looked at first, of which no write succeeds */
+    bool is_turned; /* what ends, ends the other way than it was asked to */
     /* what was said */
     struct mg_command sent[SENT_MAX];
     int sent_count;
