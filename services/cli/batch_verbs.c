@@ -21,8 +21,7 @@
 /* What a person means by a part of an error; several services have names of their own length. */
 #define ERROR_MAX_BYTES    255
 #define SERVICES_MAX_BYTES 512
-/* Several times what a runner that lives lets pass. */
-#define RUNNER_AGE_MAX_MS 10000
+#define ORDERS_DIGITS_MAX  18 /* of what the database counts orders by */
 
 static const char *or_empty(const char *text)
 {
@@ -31,15 +30,21 @@ static const char *or_empty(const char *text)
 
 /* ---- who drives them ---- */
 
+static bool is_driven(const struct table *runner)
+{
+    const char *age = table_cell(runner, 0, "age_ms");
+    return age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
+}
+
 /* A batch that nobody drives stands still, which is no fault of the batch. */
 static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before)
 {
     struct table runner = {0};
     enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
     if (code == EXIT_DONE) {
-        const char *age = table_cell(&runner, 0, "age_ms");
-        if (age[0] != '\0' && strtoll(age, NULL, 10) <= RUNNER_AGE_MAX_MS) {
-            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"), age);
+        if (is_driven(&runner)) {
+            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"),
+                          table_cell(&runner, 0, "age_ms"));
         } else {
             (void)fprintf(out, "%snobody drives batches: start makegood batch run\n", before);
         }
@@ -52,11 +57,8 @@ static enum exit_code runner_miss(struct cli *cli)
 {
     struct table runner = {0};
     enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
-    const char *age = table_cell(&runner, 0, "age_ms");
-    if (code == EXIT_DONE && (age[0] == '\0' || strtoll(age, NULL, 10) > RUNNER_AGE_MAX_MS)) {
-        (void)fflush(stdout);
-        (void)fprintf(stderr,
-                      "makegood: nobody drives batches: it begins when makegood batch run is started\n");
+    if (code == EXIT_DONE && !is_driven(&runner)) {
+        cli_note("nobody drives batches: it begins when makegood batch run is started");
     }
     table_free(&runner);
     return code;
@@ -185,13 +187,6 @@ static void batch_started(void *arg, const struct mg_batch_started *started, con
     }
 }
 
-static void by_write(const struct cli *cli, char ret_by[MG_COMMAND_BY_MAX + 1])
-{
-    const char *name = or_empty(cli->options.by)[0] != '\0' ? cli->options.by : getenv("USER");
-    (void)snprintf(ret_by, MG_COMMAND_BY_MAX + 1, "%s", name != NULL ? name : "operator");
-    mg_utf8_mend(ret_by); /* where it was cut */
-}
-
 static enum exit_code started_print(struct cli *cli, const struct mg_batch_start *start,
                                     const struct mg_batch_started *started)
 {
@@ -222,7 +217,7 @@ static enum exit_code start_send(struct cli *cli, const struct choosing *choosin
         return cli_fail(EXIT_USAGE, "--rate %.80s: expected orders a second, 0.001 to %d", rate, RATE_MAX);
     }
     mg_uuid_random(batch_id);
-    by_write(cli, by);
+    cli_by(cli, by, sizeof(by));
     const struct mg_batch_start start = {.batch_id = batch_id,
                                          .verb = verb,
                                          .filter = choosing->filter,
@@ -354,7 +349,8 @@ static enum exit_code verb_batch_show(struct cli *cli)
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
     const char *const params[] = {cli->words.items[0], result, after, limit};
     enum exit_code code = result_check(result);
-    if (code == EXIT_DONE && strspn(after, "0123456789") != strlen(after)) {
+    if (code == EXIT_DONE &&
+        (strspn(after, "0123456789") != strlen(after) || strlen(after) > ORDERS_DIGITS_MAX)) {
         code = cli_fail(EXIT_USAGE, "--after %.80s: expected a number, as the first column shows it", after);
     }
     if (code == EXIT_DONE) {
@@ -373,9 +369,8 @@ static enum exit_code verb_batch_show(struct cli *cli)
         table_print(cli, &orders, NULL);
     }
     if (code == EXIT_DONE && orders.row_count >= cli->options.limit) {
-        (void)fflush(stdout);
-        (void)fprintf(stderr, "makegood: there may be more: the same with --after %s\n",
-                      table_cell(&orders, orders.row_count - 1, "n"));
+        cli_note("there may be more: the same with --after %s",
+                 table_cell(&orders, orders.row_count - 1, "n"));
     }
     table_free(&batch);
     table_free(&orders);
@@ -434,7 +429,7 @@ static enum exit_code change_do(struct cli *cli, enum mg_batch_wish wish)
 {
     struct table batch = {0};
     char by[MG_COMMAND_BY_MAX + 1];
-    by_write(cli, by);
+    cli_by(cli, by, sizeof(by));
     struct mg_batch_change change = {.wish = wish, .reason = cli->options.reason, .by = by};
     if (strlen(change.reason) > MG_COMMAND_REASON_MAX) {
         return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);

@@ -109,7 +109,8 @@ cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watc
 cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,
     verb_order_cancel;
 
-/* A leader sweeps several times a second; one that has not for so long does not lead. */
+/* A supervisor that leads sweeps several times a second, and who drives batches says so every two: one that
+ * has not for so long does not. */
 #define LEADER_AGE_MAX_MS 10000
 
 /* explain.c: one line on why the order is where it is; also used by `doctor` and `show`. */

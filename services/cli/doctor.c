@@ -10,8 +10,6 @@
 #include "verbs.h"
 #include "wire/reply.h"
 
-/* A runner of batches looks as often as a leader does. */
-#define RUNNER_AGE_MAX_MS 10000
 /* Clocks that differ by more make agents report themselves unready. */
 #define CLOCK_SKEW_MAX_MS 2000
 #define SERVICES_MAX      MG_LIST_MAX
@@ -190,7 +188,7 @@ static void batches_check(struct doctor *doctor)
     if (table_read(doctor->cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner) == EXIT_DONE &&
         strcmp(table_cell(&runner, 0, "open_batches"), "0") != 0) {
         const char *age = table_cell(&runner, 0, "age_ms");
-        bool is_driven = age[0] != '\0' && strtoll(age, NULL, 10) <= RUNNER_AGE_MAX_MS;
+        bool is_driven = age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
         (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_batches"),
                        is_driven ? "driven by " : "and nobody drives them; start makegood batch run",
                        is_driven ? table_cell(&runner, 0, "holder") : "");

@@ -268,7 +268,8 @@ class WrongInput(Case):
                       ["batch", "start", "resume", "--error", "x" * 256, *REASON],
                       ["batch", "start", "resume", "--all", "--reason", "x" * 512],
                       ["batch", "start", "resume", "--all", "--state", "error", *REASON], ["batch", "start", *REASON],
-                      ["batch", "show", "x", "--result", "nope"], ["batch", "show", "x", "--after", "x"], ["batch", "pause", "x"],
+                      ["batch", "show", "x", "--result", "nope"], ["batch", "show", "x", "--after", "x"],
+                      ["batch", "show", "x", "--after", "9" * 20], ["batch", "pause", "x"],
                       ["batch", "run", "x"],
                       ["order", "list", "--pg-dsn", "postgresql://[h/x"]):
             with self.subTest(words=words):
@@ -439,7 +440,7 @@ class Answers(Case):
 
         shown = json.loads(run("batch", "show", batch["batch_id"], "-o", "json", code=DONE).stdout)
         self.assertEqual((shown["batch"]["by_whom"], shown["batch"]["reason"]), ("ann", 'it is "over"'))
-        self.assertEqual(shown["batch"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "-3600000"})
+        self.assertEqual(shown["batch"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "1h"})
         self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [("1", "waiting"), ("2", "waiting"), ("3", "waiting")])
         page = run("batch", "show", batch["batch_id"], "--limit", "2", code=DONE)
         self.assertIn("3: 0 done, 0 failed, 0 skipped, 0 under way, 3 waiting", page.stdout)
