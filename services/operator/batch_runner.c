@@ -33,7 +33,8 @@
 /* A batch that has not ended. */
 struct running {
     struct mg_batch_orders orders;
-    bool is_seen; /* by the last look */
+    bool is_seen;    /* by the last look */
+    bool is_failing; /* that its last write failed has been said */
 };
 
 struct mg_batch_runner {
@@ -46,7 +47,7 @@ struct mg_batch_runner {
 
     bool is_leader, is_busy;      /* a question to the database is under way */
     bool has_written, has_failed; /* in this turn */
-    bool is_failing;              /* that the last look or write failed has been said */
+    bool is_failing;              /* that the last look failed has been said */
     char refusal[256];            /* why this session can never lead; "" if it can */
     int64_t kept_boot_ms;
     int64_t mute_since_boot_ms; /* since when no command can go out; 0: one can */
@@ -96,6 +97,7 @@ static struct running *running_of(struct mg_batch_runner *runner, const struct m
         !mg_batch_orders_init(&runner->batches[runner->batch_count].orders)) {
         return NULL; /* the next look tries again */
     }
+    runner->batches[runner->batch_count].is_failing = false;
     return &runner->batches[runner->batch_count++];
 }
 
@@ -168,7 +170,6 @@ static void lead_lost(struct mg_batch_runner *runner, const char *why)
 static void turn_end(struct mg_batch_runner *runner)
 {
     runner->is_busy = false;
-    runner->is_failing = runner->has_failed;
     int64_t period_ms = runner->batch_count > 0 ? LOOK_PERIOD_MS : IDLE_PERIOD_MS;
     /* What was written is looked at at once: what was marked is to be sent, and more may follow. */
     mg_timer_start(runner->timer,
@@ -178,19 +179,19 @@ static void turn_end(struct mg_batch_runner *runner)
                    0);
 }
 
-/* `batch_id`: which stands still; "": all of them. */
-static void fault_tell(struct mg_batch_runner *runner, const char *batch_id, const struct mg_err *err)
-{
-    bool is_known = runner->is_failing || runner->has_failed;
-    mg_log(is_known ? MG_LOG_DEBUG : MG_LOG_WARN, "batches stand still", MG_LOG_TEXT("batch_id", batch_id),
-           MG_LOG_TEXT("reason", err->text));
-    runner->has_failed = true;
-}
-
 static void turn_failed(struct mg_batch_runner *runner, const struct mg_err *err)
 {
-    fault_tell(runner, "", err);
+    mg_log(runner->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "the batches stand still",
+           MG_LOG_TEXT("reason", err->text));
+    runner->is_failing = runner->has_failed = true;
     turn_end(runner);
+}
+
+static void batch_failed(struct mg_batch_runner *runner, struct running *running, const struct mg_err *err)
+{
+    mg_log(running->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "a batch stands still",
+           MG_LOG_TEXT("batch_id", running->orders.row.batch_id), MG_LOG_TEXT("reason", err->text));
+    running->is_failing = runner->has_failed = true;
 }
 
 static void why_write(const struct running *running, enum mg_batch_why why, char *ret_text, size_t size)
@@ -218,7 +219,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
     struct mg_batch_runner *runner = arg;
     struct running *running = &runner->batches[runner->turn++];
     if (err != NULL) {
-        fault_tell(runner, running->orders.row.batch_id, err);
+        batch_failed(runner, running, err);
         turn_next(runner); /* the others need not wait for it */
         return;
     }
@@ -228,6 +229,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
         lead_lost(runner, "somebody else leads");
         return;
     }
+    running->is_failing = false;
     runner->has_written = true; /* or an operator was faster: then it is another batch now */
     if (written->is_alerted) {
         mg_log(MG_LOG_WARN, "a batch stopped", MG_LOG_TEXT("batch_id", running->orders.row.batch_id),
@@ -292,6 +294,7 @@ static void looked(void *arg, const struct mg_batches *batches, const struct mg_
         turn_failed(runner, err);
         return;
     }
+    runner->is_failing = false;
     runner->turn = 0;
     batches_take(runner, batches);
     turn_next(runner);

@@ -295,6 +295,7 @@ START_TEST(a_database_that_fails_is_asked_again_and_said_once)
     fake_pass(10000);
     ck_assert_int_eq(fake.warnings, warnings + 1);
     fake.fails_look = false;
+    fake_end_all(MG_ORDER_PROCESSED);
     fake_pass(1000);
     fake.fails_write = true;
     fake_end_all(MG_ORDER_PROCESSED);
@@ -306,7 +307,9 @@ START_TEST(a_database_that_fails_is_asked_again_and_said_once)
     fake_pass(5000);
     fake.is_store_up = true;
     fake.store.on_state(fake.store.arg, true, "");
-    pass_until_sent(60);
+    fake_pass(1000);
+    ck_assert(fake.is_ended);
+    ck_assert_int_eq(fake.sent_count, 60);
     finish();
 }
 END_TEST
