@@ -1,215 +1,15 @@
-/* Batches in the real database: one list an order, one batch a filter, one runner, and no walk through
- * tables. */
-#include "store_fixture.h"
-
+/* Batches in the real database as operators change and a runner drives them: by version, by epoch, and no
+ * walk through tables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store_batch.h"
+#include "batch_fixture.h"
 
-#define A "11111111-1111-5111-8111-111111111111"
-#define B "22222222-2222-5222-8222-222222222222"
-#define C "33333333-3333-5333-8333-333333333333"
-
-static struct rig rig;
-static struct mg_batch_started started;
 static struct mg_batch_row rows[MG_BATCHES_MAX];
 static struct mg_batch_order_row orders[64];
 static int row_count, order_count, asked_count;
 static bool is_leader, is_written, is_alerted;
-
-/* Orders o-1 to o-N in error, each with an open failure, o-1's the oldest; no step rows, none is needed. */
-static void fail_orders(int first, int last, const char *step, const char *service)
-{
-    char sql[1400];
-    snprintf(
-        sql, sizeof sql,
-        "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
-        " locked_by, workflow, workflow_version, revision, is_high, wants_step_status)"
-        " SELECT 'o-' || i, 'error', 'processed', 'step_failed', 7, 1, 0, 1, 'me', 'fulfilment', 1, 1, false, false"
-        " FROM generate_series(%d, %d) AS i;"
-        "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code, signature,"
-        " opened_at) SELECT 'order_error', 'o-' || i, 'o-' || i, 'x', 'fulfilment', '%s', '%s', 'http_422',"
-        " 'http_422: no card', clock_timestamp() - interval '1 hour' + i * interval '1 ms'"
-        " FROM generate_series(%d, %d) AS i",
-        first, last, step, service, first, last);
-    rig_admin(&rig, sql);
-}
-
-static void setup(void)
-{
-    rig_open(&rig);
-    rig_admin(&rig,
-              "TRUNCATE order_process, order_event, operator_alert, operator_action, batch, batch_order");
-    rig_admin(&rig, "UPDATE batch_runner SET epoch = 0, holder = '', seen_at = NULL");
-    rig_start_with(&rig, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BATCHES}, true);
-}
-
-static void teardown(void)
-{
-    rig_finish(&rig);
-}
-
-static void on_started(void *arg, const struct mg_batch_started *answer, const struct mg_err *err)
-{
-    started = answer != NULL ? *answer : (struct mg_batch_started){.is_new = false};
-    rig_done(arg, err);
-}
-
-static struct mg_failure_filter all(void)
-{
-    return (struct mg_failure_filter){"", "", "", "", "", ""};
-}
-
-static void start_with(const char *batch_id, struct mg_failure_filter filter)
-{
-    struct mg_batch_start start = {.batch_id = batch_id,
-                                   .verb = MG_CAUSE_RESUME,
-                                   .filter = filter,
-                                   .reason = "a \"reason\"",
-                                   .by = "anna",
-                                   .canary = 2,
-                                   .stop_percent = 10,
-                                   .rate_per_s = "2.5"};
-    mg_store_start_batch(rig.store, &start, on_started, &rig);
-    rig_wait_answer(&rig);
-    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
-}
-
-static void start(const char *batch_id, const char *step)
-{
-    struct mg_failure_filter filter = all();
-    filter.step = step;
-    start_with(batch_id, filter);
-}
-
-/* Catches a second list of the same orders, and orders that a batch must leave to people. */
-START_TEST(a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first)
-{
-    fail_orders(1, 6, "charge", "payment");
-    fail_orders(7, 8, "ship", "carrier");
-    rig_admin(&rig, "UPDATE order_process SET process_state = 'processing' WHERE order_id = 'o-2';"
-                    "UPDATE order_process SET reason = 'state_lost' WHERE order_id = 'o-3';"
-                    "UPDATE operator_alert SET closed_at = clock_timestamp() WHERE order_id = 'o-4';"
-                    "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step) VALUES"
-                    " ('outcome_unknown', 'o-5.charge', 'o-5', 'x', 'fulfilment', 'charge')");
-    start(A, "charge");
-    ck_assert(started.is_new);
-    ck_assert_str_eq(started.batch_id, A);
-    ck_assert_int_eq(started.state, MG_BATCH_CANARY);
-    ck_assert_int_eq(started.orders, 3);
-    ck_assert_str_eq(rig_value(&rig,
-                               "SELECT string_agg(order_id || ':' || version || result, ' ' ORDER BY n) FROM"
-                               " batch_order"),
-                     "o-1:7waiting o-5:7waiting o-6:7waiting");
-    ck_assert_str_eq(rig_value(&rig, "SELECT filter || waiting || rate_per_s || by_whom FROM batch"),
-                     "{\"step\": \"charge\"}32.5anna");
-    ck_assert_str_eq(rig_value(&rig,
-                               "SELECT verb || ' ' || subject || ' ' || reason || ' ' || (detail->>'orders')"
-                               " FROM operator_action"),
-                     "batch start " A " a \"reason\" 3");
-}
-END_TEST
-
-START_TEST(who_starts_the_same_again_gets_the_one_that_is_under_way)
-{
-    fail_orders(1, 3, "charge", "payment");
-    start(A, "charge");
-    fail_orders(4, 5, "charge", "payment"); /* since then */
-    start(B, "charge");
-    ck_assert(!started.is_new);
-    ck_assert_str_eq(started.batch_id, A);
-    ck_assert_int_eq(started.orders, 3);
-    start(A, "ship"); /* an id is one batch, whatever is asked */
-    ck_assert(!started.is_new);
-    ck_assert_str_eq(started.batch_id, A);
-    start(C, ""); /* another filter: only what is in no open batch */
-    ck_assert(started.is_new);
-    ck_assert_int_eq(started.orders, 2);
-    ck_assert_int_eq(started.open_batches, 2);
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_action"), "2");
-}
-END_TEST
-
-START_TEST(a_batch_of_nothing_is_none)
-{
-    start(A, "charge");
-    ck_assert_str_eq(started.batch_id, "");
-    ck_assert_int_eq(started.open_batches, 0);
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch"), "0");
-}
-END_TEST
-
-START_TEST(batches_that_are_open_are_bounded)
-{
-    fail_orders(1, MG_BATCHES_MAX + 1, "charge", "payment");
-    for (int i = 1; i <= MG_BATCHES_MAX + 1; i++) {
-        char batch_id[MG_UUID_SIZE], moment[32];
-        snprintf(batch_id, sizeof batch_id, "batch-%d", i);
-        /* A filter for each: the oldest that are left, in turn. */
-        snprintf(moment, sizeof moment, "%s",
-                 rig_value(&rig, "SELECT floor(extract(epoch FROM max(opened_at)) * 1000)::bigint - 1000"
-                                 " FROM operator_alert"));
-        struct mg_failure_filter filter = all();
-        char since[32];
-        snprintf(since, sizeof since, "%lld", strtoll(moment, NULL, 10) + i);
-        filter.since = since;
-        rig_admin(&rig, "UPDATE batch_order SET result = 'skipped'");
-        start_with(batch_id, filter);
-        ck_assert(started.is_new == (i <= MG_BATCHES_MAX));
-    }
-    ck_assert_str_eq(started.batch_id, "");
-    ck_assert_int_eq(started.open_batches, MG_BATCHES_MAX);
-}
-END_TEST
-
-/* ---- two who start at once ---- */
-
-static bool is_blocked(const struct rig *at)
-{
-    (void)at;
-    return strcmp(rig_value(&rig, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                                  " AND wait_event_type = 'Lock'"),
-                  "1") == 0;
-}
-
-static void look_again(void *arg)
-{
-    mg_loop_stop(arg);
-}
-
-/* Another, who has listed o-1 to o-3 and not yet committed, is the admin's session. Catches a list that has
- * been numbered before the other's orders were found in it: the runner walks the numbers. */
-START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
-{
-    fail_orders(1, 6, "charge", "payment");
-    rig_admin(&rig,
-              "BEGIN; SELECT pg_advisory_xact_lock(19783, 4);"
-              "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent,"
-              " orders, waiting) VALUES ('" B "', 'resume', '{}', 'r', 'b', 1, 1, 10, 3, 3);"
-              "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
-              " SELECT '" B "', i, 'o-' || i, 7, 'processed' FROM generate_series(1, 3) AS i");
-    struct mg_batch_start wanted = {.batch_id = A,
-                                    .verb = MG_CAUSE_RESUME,
-                                    .filter = {"", "charge", "", "", "", ""},
-                                    .reason = "r",
-                                    .by = "anna",
-                                    .rate_per_s = "1"};
-    struct mg_timer *again = mg_timer_create(rig.loop, look_again, rig.loop);
-    mg_timer_start(again, 1, 10);
-    mg_store_start_batch(rig.store, &wanted, on_started, &rig);
-    rig_wait(&rig, is_blocked);
-    mg_timer_destroy(again);
-    rig_admin(&rig, "COMMIT");
-    rig_wait_answer(&rig);
-    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
-    ck_assert_int_eq(started.orders, 3);
-    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(n || order_id, ' ' ORDER BY n) FROM batch_order"
-                                     " WHERE batch_id = '" A "'"),
-                     "1o-4 2o-5 3o-6");
-}
-END_TEST
 
 /* ---- operators ---- */
 
@@ -239,7 +39,7 @@ START_TEST(operators_change_a_batch_by_its_version)
 {
     fail_orders(1, 3, "charge", "payment");
     ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_NOT_FOUND);
-    start(A, "charge");
+    batch_start(A, "charge");
     ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 1), MG_WISH_CONFLICT);
     ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_WISH_CONFLICT);
     ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_DONE);
@@ -259,7 +59,7 @@ START_TEST(operators_change_a_batch_by_its_version)
     ck_assert_str_eq(
         rig_value(&rig, "SELECT string_agg(verb || by_whom, ' ' ORDER BY action_id) FROM operator_action"),
         "batch startanna batch pausebert batch resumebert batch pausebert batch resumebert batch stopbert");
-    start(B, "charge"); /* what was skipped can be taken again */
+    batch_start(B, "charge"); /* what was skipped can be taken again */
     ck_assert_int_eq(started.orders, 3);
 }
 END_TEST
@@ -315,7 +115,7 @@ static void write_as(enum mg_batch_state state, int64_t ask, const struct mg_bat
 START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
 {
     fail_orders(1, 6, "charge", "payment");
-    start(A, "charge");
+    batch_start(A, "charge");
     rig_lead(&rig, "runner-1");
     ck_assert(rig.lead.is_leader);
     look();
@@ -363,7 +163,7 @@ END_TEST
 START_TEST(a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way)
 {
     fail_orders(1, 6, "charge", "payment");
-    start(A, "charge");
+    batch_start(A, "charge");
     rig_lead(&rig, "runner-1");
     look();
     write_as(MG_BATCH_CANARY, 2, NULL, 0);
@@ -395,7 +195,7 @@ END_TEST
 START_TEST(a_runner_is_fenced_by_operators_and_by_its_successor)
 {
     fail_orders(1, 6, "charge", "payment");
-    start(A, "charge");
+    batch_start(A, "charge");
     look();
     write_as(MG_BATCH_CANARY, 2, NULL, 0);
     ck_assert(!is_leader && !is_written);
@@ -460,7 +260,7 @@ END_TEST
 START_TEST(those_that_ended_last_say_whether_it_stops)
 {
     fail_orders(1, 300, "charge", "payment");
-    start(A, "charge");
+    batch_start(A, "charge");
     rig_admin(
         &rig,
         "UPDATE batch_order SET asked_at = clock_timestamp(), result = CASE WHEN n <= 50 THEN 'failed' ELSE 'done' END,"
@@ -479,7 +279,7 @@ START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
         "resume compensated compensated f", "resume compensated processed f",  "cancel processed cancelled f",
         "cancel processed processed t",     "compensate cancelled cancelled f"};
     fail_orders(1, 1, "charge", "payment");
-    start(A, "charge");
+    batch_start(A, "charge");
     rig_lead(&rig, "runner-1");
     look();
     write_as(MG_BATCH_CANARY, 1, NULL, 0);
@@ -506,7 +306,7 @@ START_TEST(the_runner_reads_by_key)
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
     rig_admin(&rig, "SELECT pg_stat_reset()");
     fail_orders(1, 5000, "charge", "payment");
-    start(A, "charge");
+    batch_start(A, "charge");
     rig_admin(&rig,
               "INSERT INTO batch_order (batch_id, n, order_id, version, goal, result, asked_at, ended_at)"
               " SELECT '" A
@@ -586,7 +386,7 @@ START_TEST(reports_tell_of_batches)
                "orders=5 not_in_error=1 of_lost_state=0 in_other_batches=0");
     assert_has(report(MG_REPORT_BATCH_CHOICE, ship, 6), "orders=2");
     assert_has(report(MG_REPORT_BATCH_CHOICE, none, 6), "orders=0");
-    start(A, "charge");
+    batch_start(A, "charge");
     assert_has(report(MG_REPORT_BATCH_CHOICE, charge, 6),
                "orders=0 not_in_error=1 of_lost_state=0 in_other_batches=5");
     rig_lead(&rig, "runner-1");
@@ -613,12 +413,7 @@ int main(void)
     Suite *suite = suite_create("store: batch");
     TCase *test = tcase_create("batch");
     tcase_set_timeout(test, 60);
-    tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first);
-    tcase_add_test(test, who_starts_the_same_again_gets_the_one_that_is_under_way);
-    tcase_add_test(test, a_batch_of_nothing_is_none);
-    tcase_add_test(test, batches_that_are_open_are_bounded);
-    tcase_add_test(test, of_two_who_start_at_once_each_has_a_list_without_holes);
+    tcase_add_checked_fixture(test, batch_setup, batch_teardown);
     tcase_add_test(test, operators_change_a_batch_by_its_version);
     tcase_add_test(test, a_runner_takes_orders_in_turn_and_notes_what_became_of_them);
     tcase_add_test(test, a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way);

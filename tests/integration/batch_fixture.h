@@ -1,0 +1,25 @@
+/* What the tests of batches in the store share: a store that may lead them, orders that failed, and starting.
+ */
+#ifndef MG_TESTS_BATCH_FIXTURE_H
+#define MG_TESTS_BATCH_FIXTURE_H
+
+#include "io/store_batch.h"
+#include "store_fixture.h"
+
+#define A "11111111-1111-5111-8111-111111111111"
+#define B "22222222-2222-5222-8222-222222222222"
+#define C "33333333-3333-5333-8333-333333333333"
+
+extern struct rig rig;
+extern struct mg_batch_started started; /* the last answer */
+
+void batch_setup(void);
+void batch_teardown(void);
+/* Orders o-1 to o-N in error, each with an open failure, o-1's the oldest; no step rows, none is needed. */
+void fail_orders(int first, int last, const char *step, const char *service);
+struct mg_failure_filter all_failures(void);
+void batch_start(const char *batch_id, const char *step);
+void batch_start_with(const char *batch_id, struct mg_failure_filter filter);
+void batch_on_started(void *arg, const struct mg_batch_started *answer, const struct mg_err *err);
+
+#endif
