@@ -6,7 +6,7 @@ import subprocess
 
 from faults_net import iptables
 from local import processes
-from nemesis import OTHER, SERVER, SILENCE, fault
+from nemesis import OTHER, SERVER, fault
 
 SILENT_S = 30.0
 ALARM_S = 8.0
@@ -174,7 +174,8 @@ def node_killed(stage, dice):
     victim.restart()
 
 
-@fault("cluster: a node stopped for 30 s", rows=(59, 64), measure=SILENCE, touches=("broker",), needs=("cluster",))
+# When the others take over from a node that stands still is RabbitMQ's decision; none of our connections is silent.
+@fault("cluster: a node stopped for 30 s", rows=(59, 64), measure=OTHER, touches=("broker",), needs=("cluster",))
 def node_paused(stage, dice):
     victim = dice.choice(stage.rabbits[1:])
     stage.strike()

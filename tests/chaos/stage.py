@@ -36,6 +36,7 @@ STREAM_ROWS = 5000
 LEADING = 0.7         # how often a scheduler that is to suffer is the one that leads
 OURS_S = 0.5          # how often the leader's row is looked at
 CTL_S = 180.0         # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
+CLUSTER_CONF = "cluster_partition_handling = pause_minority\nnet_ticktime = 10\n"  # as the runbook says
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
 
@@ -181,7 +182,7 @@ class Rabbit(servers.Rabbit):
         if self.number is None:
             return
         with open(self.folder / "rabbitmq.conf", "a", encoding="ascii") as conf:
-            conf.write("cluster_partition_handling = pause_minority\n")
+            conf.write(CLUSTER_CONF)
         if self.first is None:
             self.epmd.argv[-1] = "127.0.0.1,127.0.0.2,127.0.0.3"
         else:
