@@ -21,8 +21,6 @@
 /* A batch at its largest: orders of 16 KiB each and payloads of some KiB; a batch beyond this is taken apart,
  * see batch_size. */
 #define MG_BATCH_MEMORY_MAX (128u * 1024 * 1024)
-/* Requests above this would not fit into a message of the default body limit together with their envelope. */
-#define MG_BATCH_SCRATCH_MAX (1000 * 1024)
 /* Each lost round means that another instance changed the order; so many in a row mean something else. */
 #define MG_CONFLICTS_MAX 64
 /* So often an order that is alone in a batch may lack memory before its message is taken to be at fault. */
@@ -424,7 +422,7 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     if (batch != NULL) {
         batch->scheduler = scheduler;
         batch->arena = mg_arena_create(MG_BATCH_MEMORY_MAX);
-        mg_buf_init(&batch->scratch, MG_BATCH_SCRATCH_MAX);
+        mg_buf_init(&batch->scratch, MG_REQUEST_MAX);
         batch->items =
             batch->arena != NULL ? mg_arena_alloc(batch->arena, (size_t)count * sizeof(*batch->items)) : NULL;
     }

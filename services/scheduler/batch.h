@@ -15,6 +15,9 @@
 #include "wire/status.h"
 #include "wire/submission.h"
 
+/* Requests above this would not fit into a message of the default body limit together with their envelope. */
+#define MG_REQUEST_MAX (1000 * 1024)
+
 struct mg_item {
     struct mg_work *work;
     const char *order_id;
@@ -151,6 +154,13 @@ void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_orde
 /* Tells the spans of what a stored fold or item has ended. */
 void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold);
 void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item);
+
+/* ---- repair.c ---- */
+
+/* The order's payload as an operator's `resume` sets it, in the batch's arena. Absent, with the reason in
+ * `err`: it cannot be so, or it would change the undo of what was done. */
+struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
+                                  const struct mg_command *command, struct mg_err *err);
 
 /* ---- intake.c, settle.c, command.c ---- */
 

@@ -117,36 +117,6 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
 
 /* ---- deciding ---- */
 
-/* The payload as the operator wants it; absent, with the reason in `err`: it cannot be so. */
-static struct mg_slice payload_repair(struct mg_batch *batch, const struct mg_command *command,
-                                      struct mg_slice payload, struct mg_err *err)
-{
-    const struct mg_json_limits *limits = &batch->scheduler->options->limits;
-    const struct mg_slice none = {NULL, 0};
-    struct mg_buf buf;
-    mg_buf_init(&buf, limits->max_bytes);
-    for (int i = 0; i < command->set_count; i++) {
-        const char *pointer = mg_arena_text(batch->arena, command->sets[i].pointer);
-        mg_buf_clear(&buf);
-        enum mg_class class = MG_TRANSIENT;
-        if (pointer == NULL) {
-            (void)mg_err_set(err, MG_TRANSIENT, "no memory");
-        } else {
-            class = mg_json_set(payload, pointer, command->sets[i].value, &buf, err);
-        }
-        payload = class == MG_OK && !buf.failed ? mg_arena_copy(batch->arena, mg_buf_slice(&buf)) : none;
-        if (payload.data == NULL) {
-            if (class == MG_OK) {
-                (void)mg_err_set(err, MG_BAD_INPUT, "the repaired payload is above %zu bytes",
-                                 limits->max_bytes);
-            }
-            break;
-        }
-    }
-    mg_buf_finish(&buf);
-    return payload.data != NULL && mg_json_check(payload, limits, err) != MG_OK ? none : payload;
-}
-
 /* The payload must stand before the decision, since requests are made of it; it falls back if nothing comes
  * of it. */
 static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item, struct mg_cause *cause,
@@ -205,7 +175,7 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
     enum mg_verdict verdict;
     if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
         struct mg_err err;
-        struct mg_slice repaired = payload_repair(batch, command, item->fold->record->payload, &err);
+        struct mg_slice repaired = mg_repair_payload(batch, item->fold, command, &err);
         if (repaired.data == NULL) {
             result_add(batch, item, MG_COMMAND_INVALID, err.text);
             return;

@@ -18,6 +18,17 @@
     "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"body\":{\"items\":\"${/payload/items}\"}},"               \
     "\"undo\":\"none\"}]}"
 
+/* The first step's undo takes of the payload what its do took; the second step's takes nothing. */
+#define REFUNDED                                                                                                    \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"error\","                     \
+    "\"on_expiry\":\"error\",\"steps\":["                                                                           \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","            \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/c\",\"body\":{\"total\":\"${/payload/items/0}\"}},"                    \
+    "\"undo\":{\"method\":\"POST\",\"path\":\"/refunds\",\"body\":{\"total\":\"${/payload/items/0}\"}}},"           \
+    "{\"step\":\"book\",\"service\":\"carrier\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","              \
+    "\"after\":[\"charge\"],\"do\":{\"method\":\"POST\",\"path\":\"/b\",\"body\":{\"all\":\"${/payload/items}\"}}," \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/b/${/do_key}\"}}]}"
+
 /* As if the attempt's request had been made by a program that made other bytes of the same order. */
 static void render_otherwise(const char *order_id)
 {
@@ -217,6 +228,35 @@ START_TEST(a_repair_that_cannot_be_made_changes_nothing)
 }
 END_TEST
 
+/* Would catch: a charge of 14.00 that is refunded as 15.00. */
+START_TEST(a_repair_leaves_the_undo_of_what_was_done)
+{
+    fake_store.definition = REFUNDED;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "done", .executed = "yes"});
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "book", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+    assert_refused(
+        "r-1", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
+        "step charge is done");
+    assert_refused("r-2",
+                   "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[]}]",
+                   "step charge is done");
+    stage_command(
+        "r-3", "o1",
+        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[14.00,1]}]",
+        "amq.gen-tool");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "[14.00,1]"));
+}
+END_TEST
+
 /* Would catch: a submission or reply whose bytes were not taken in, acked as if it had been read. */
 START_TEST(what_is_too_large_stays_with_the_broker)
 {
@@ -306,6 +346,7 @@ int main(void)
     tcase_add_test(refusals, an_order_that_is_lost_each_time_is_set_aside_in_the_end);
     tcase_add_test(refusals, a_command_that_cannot_be_read_is_answered_and_kept);
     tcase_add_test(refusals, a_repair_that_cannot_be_made_changes_nothing);
+    tcase_add_test(refusals, a_repair_leaves_the_undo_of_what_was_done);
     tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
     tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);

@@ -1,0 +1,95 @@
+/*
+ * An operator's repair of an order's payload: what becomes of it, and what it must not change. A step that is
+ * done, or may be, is undone as it was done: had the payload's total risen since the charge, the refund would
+ * rise with it. So a repair that would make such an undo another request is refused as a whole.
+ */
+#include "batch.h"
+
+#include "core/key.h"
+
+/* The undo of a step as the payload has it, in `ret_request`; false: it cannot be rendered. */
+static bool undo_render(const struct mg_fold *fold, int step, struct mg_slice payload,
+                        struct mg_buf *ret_request)
+{
+    const struct mg_order_record *record = fold->record;
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    uint32_t generation = record->order.steps[step].generation;
+    char key[MG_KEY_SIZE], do_key[MG_KEY_SIZE];
+    mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_UNDO, generation, key);
+    mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_DO, generation, do_key);
+    struct mg_slice results[MG_STEPS_MAX];
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        results[i] = record->steps[i].result;
+    }
+    struct mg_render_input input = {workflow, record->order_id, payload, results};
+    struct mg_err err; /* why is told when the undo is due */
+    return mg_workflow_render(&input, step, MG_KIND_UNDO, key, do_key, ret_request, &err) == MG_OK &&
+           !ret_request->failed;
+}
+
+/* In the other states nothing is left to undo, or the undo itself is what is being repaired. */
+static bool is_to_be_undone(const struct mg_step *step)
+{
+    return step->state == MG_STEP_DONE || (step->is_maybe && step->state < MG_STEP_UNDO_PENDING);
+}
+
+static bool is_undo_kept(const struct mg_fold *fold, int step, struct mg_slice repaired)
+{
+    struct mg_buf before, after;
+    mg_buf_init(&before, MG_REQUEST_MAX);
+    mg_buf_init(&after, MG_REQUEST_MAX);
+    bool was_rendered = undo_render(fold, step, fold->record->payload, &before);
+    bool is_kept = !was_rendered || (undo_render(fold, step, repaired, &after) &&
+                                     mg_slice_equal(mg_buf_slice(&before), mg_buf_slice(&after)));
+    mg_buf_finish(&before);
+    mg_buf_finish(&after);
+    return is_kept;
+}
+
+/* The payload with the members set; absent, with the reason in `err`: it cannot be so. */
+static struct mg_slice members_set(struct mg_batch *batch, const struct mg_command *command,
+                                   struct mg_slice payload, struct mg_err *err)
+{
+    const struct mg_json_limits *limits = &batch->scheduler->options->limits;
+    const struct mg_slice none = {NULL, 0};
+    struct mg_buf buf;
+    mg_buf_init(&buf, limits->max_bytes);
+    for (int i = 0; i < command->set_count; i++) {
+        const char *pointer = mg_arena_text(batch->arena, command->sets[i].pointer);
+        mg_buf_clear(&buf);
+        enum mg_class class = MG_TRANSIENT;
+        if (pointer == NULL) {
+            (void)mg_err_set(err, MG_TRANSIENT, "no memory");
+        } else {
+            class = mg_json_set(payload, pointer, command->sets[i].value, &buf, err);
+        }
+        payload = class == MG_OK && !buf.failed ? mg_arena_copy(batch->arena, mg_buf_slice(&buf)) : none;
+        if (payload.data == NULL) {
+            if (class == MG_OK) {
+                (void)mg_err_set(err, MG_BAD_INPUT, "the repaired payload is above %zu bytes",
+                                 limits->max_bytes);
+            }
+            break;
+        }
+    }
+    mg_buf_finish(&buf);
+    return payload.data != NULL && mg_json_check(payload, limits, err) != MG_OK ? none : payload;
+}
+
+struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
+                                  const struct mg_command *command, struct mg_err *err)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_slice repaired = members_set(batch, command, fold->record->payload, err);
+    for (int i = 0; repaired.data != NULL && i < workflow->plan.step_count; i++) {
+        if (workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]) &&
+            !is_undo_kept(fold, i, repaired)) {
+            (void)mg_err_set(err, MG_BAD_INPUT,
+                             "step %s is done or may be, and its undo would no longer be that of what was "
+                             "done: leave what its undo takes of the payload, or compensate the order",
+                             workflow->steps[i].name);
+            repaired = (struct mg_slice){NULL, 0};
+        }
+    }
+    return repaired;
+}
