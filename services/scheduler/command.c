@@ -159,6 +159,23 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
     return verdict;
 }
 
+/* What steps brought before belongs to what has been undone since: a step that is skipped the next time has
+ * no result for others. */
+static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *item,
+                                     const struct mg_cause *cause, struct mg_story story)
+{
+    struct mg_fold *fold = item->fold;
+    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
+    for (int i = 0; verdict == MG_GO && i < fold->record->order.step_count; i++) {
+        struct mg_step_record *record = &fold->record->steps[i];
+        if (record->result.data != NULL && fold->record->order.steps[i].state != MG_STEP_DONE) {
+            record->result = (struct mg_slice){NULL, 0};
+            fold->touched |= UINT64_C(1) << i;
+        }
+    }
+    return verdict;
+}
+
 static void command_apply(struct mg_batch *batch, struct mg_item *item, int step)
 {
     const struct mg_command *command = item->command;
@@ -183,6 +200,8 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         verdict = resume_apply(batch, item, &cause, story, repaired);
     } else if (command->kind == MG_CAUSE_OVERDUE && step >= 0) {
         verdict = overdue_apply(batch, item, &cause, story);
+    } else if (command->kind == MG_CAUSE_RESTART) {
+        verdict = restart_apply(batch, item, &cause, story);
     } else {
         verdict = mg_fold_cause(batch, item, &cause, story);
     }

@@ -221,6 +221,38 @@ START_TEST(an_unanswered_request_goes_out_once_more_and_then_may_have_happened)
 }
 END_TEST
 
+static void assert_command_done(const char *command_id, const char *words)
+{
+    stage_command(command_id, "o1", words, "amq.gen-tool");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+}
+
+/* Would catch: a charge for a reservation that was undone before the order began again. */
+START_TEST(a_restarted_order_knows_no_result_of_before)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+    assert_command_done("c-1", "\"command\":\"restart\",\"by\":\"ann\"");
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 3, .outcome = "transient", .executed = "no"});
+    stage_settle();
+    int requests = fake_broker_count("request");
+    assert_command_done("c-2", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"");
+    ck_assert_int_eq(fake_broker_count("request"), requests);
+    ck_assert_int_eq(stage_step("o1", 1), MG_STEP_FAILED);
+    ck_assert(mg_slice_is(fake_store_order("o1")->steps[1].error_code, "unrenderable"));
+}
+END_TEST
+
 /* Would catch: steps parked, and an alert for each service, because the broker was restarted. */
 START_TEST(what_went_down_with_the_connection_waits_for_the_next_one)
 {
@@ -525,6 +557,7 @@ int main(void)
     tcase_add_test(flow, a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere);
     tcase_add_test(flow, a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on);
     tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
+    tcase_add_test(flow, a_restarted_order_knows_no_result_of_before);
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);
     tcase_add_test(flow, a_refused_copy_of_a_request_does_not_end_the_other);
