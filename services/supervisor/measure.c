@@ -106,7 +106,8 @@ static void own_make(struct supervisor *supervisor)
         mg_metrics_series(metrics, MG_COUNTER, "makegood_invariant_violations_found_total", NULL,
                           "open orders found with nothing that will move them, at each look");
     supervisor->held_back = gauge(supervisor, "makegood_overdue_held_back", NULL,
-                                  "overdue attempts that the brake on mass expiry holds back");
+                                  "overdue attempts that the brake on mass expiry held back, the most of the "
+                                  "last 15 s or more");
     supervisor->count_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
                                                   "how long the database took to count what is open");
     static const enum mg_cause_kind ASKS[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE, MG_CAUSE_EXPIRED,
@@ -290,4 +291,5 @@ void supervisor_measure_stop(struct supervisor *supervisor)
     mg_metric_set(supervisor->sweep_lag, 0);
     supervisor->lag_ms = supervisor->lag_at_boot_ms = 0;
     mg_metric_set(supervisor->held_back, 0);
+    supervisor->held_back_most = supervisor->held_back_at_boot_ms = 0;
 }

@@ -67,8 +67,9 @@ struct supervisor {
     int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
     int64_t commands_ready, commands_consumers;
-    bool is_held;                   /* that asking waits for the schedulers has been said */
-    int64_t lag_ms, lag_at_boot_ms; /* as last told, and since when */
+    bool is_held;                                 /* that asking waits for the schedulers has been said */
+    int64_t lag_ms, lag_at_boot_ms;               /* as last told, and since when */
+    int64_t held_back_most, held_back_at_boot_ms; /* likewise */
 
     /* watch.c */
     bool is_writing_alerts;

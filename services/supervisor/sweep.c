@@ -85,6 +85,19 @@ static bool is_in_grace(const struct supervisor *supervisor, const struct mg_due
            (due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED);
 }
 
+/* The most of the last so many seconds: what is held back is looked at again only after a second, and the
+ * sweeps until then find none of it. */
+static void held_back_note(struct supervisor *supervisor, int64_t held_back)
+{
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    if (held_back >= supervisor->held_back_most ||
+        now_boot_ms - supervisor->held_back_at_boot_ms >= supervisor_gone_ms(supervisor)) {
+        supervisor->held_back_most = held_back;
+        supervisor->held_back_at_boot_ms = now_boot_ms;
+    }
+    mg_metric_set(supervisor->held_back, (double)supervisor->held_back_most);
+}
+
 /* True: the brake holds some back. */
 static bool brake_check(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
@@ -94,7 +107,7 @@ static bool brake_check(struct supervisor *supervisor, const struct mg_sweep_ans
                    "%lld attempts and orders are overdue at once; %lld are judged in a sweep. Has a clock "
                    "jumped?",
                    (long long)answer->overdue_total, (long long)supervisor->options.overdue_limit);
-    mg_metric_set(supervisor->held_back, held_back > 0 ? (double)held_back : 0);
+    held_back_note(supervisor, held_back > 0 ? held_back : 0);
     supervisor_watch_looked(supervisor, WATCHED_MASS_EXPIRY, held_back > 0 ? text : NULL);
     return held_back > 0;
 }

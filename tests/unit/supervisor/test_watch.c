@@ -41,6 +41,21 @@ START_TEST(mass_expiry_is_braked_and_alerted)
     ck_assert_int_eq(fake.told[0].alert, MG_ALERT_MASS_EXPIRY);
     ck_assert(!fake.told[0].is_closed);
     ck_assert_ptr_nonnull(strstr(fake.told[0].text, "450 attempts and orders are overdue at once; 200"));
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 250);
+}
+END_TEST
+
+/* Would catch: a figure that the sweep between two looks at what is held back sets to 0, so that no scrape in
+ * a row sees it and the rule about it never fires. */
+START_TEST(what_is_held_back_is_shown_until_it_is_surely_over)
+{
+    fake_answer_sweep_full(NULL, 0, 450);
+    fake_pass_quietly(500); /* sweeps that find nothing */
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 250);
+    fake_pass(500);
+    fake_answer_sweep_full(NULL, 0, 210); /* less of the same */
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 250);
+    fake_pass_quietly(16000);
     ck_assert_double_eq(mg_metric_value(supervisor->held_back), 0);
 }
 END_TEST
@@ -178,6 +193,7 @@ int main(void)
     TCase *tcase = tcase_create("watch");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, mass_expiry_is_braked_and_alerted);
+    tcase_add_test(tcase, what_is_held_back_is_shown_until_it_is_surely_over);
     tcase_add_test(tcase, exactly_the_limit_is_no_mass_expiry);
     tcase_add_test(tcase, stuck_orders_are_counted_nudged_and_alerted);
     tcase_add_test(tcase, a_plain_nudge_is_no_violation);
