@@ -157,7 +157,11 @@ CASES = {
 
 
 # The same rules, where a series begins with what they are about.
-BORN = {"MakegoodOrdersInError": {f'makegood_orders_total{{{SCHEDULER},workflow="new",state="error"}}': born(1)}}
+NEW_SCHEDULER = 'job="makegood",part="scheduler",instance="10.0.0.9:9100"'
+BORN = {"MakegoodOrdersInError": {f'makegood_orders_total{{{SCHEDULER},workflow="new",state="error"}}': born(1)},
+        "MakegoodPoisoned": {f"makegood_poisoned_total{{{NEW_SCHEDULER}}}": born(1)},
+        "MakegoodImpossible": {f"makegood_impossible_total{{{NEW_SCHEDULER}}}": born(1)},
+        "MakegoodMetricsOverflow": {f"makegood_metrics_overflow_total{{{NEW_SCHEDULER}}}": born(400)}}
 
 
 def expectation(rule, case):
