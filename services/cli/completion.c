@@ -393,6 +393,6 @@ static enum exit_code verb_completion(struct cli *cli)
 }
 
 const struct verb COMPLETION_VERBS[] = {
-    {"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART, verb_completion,
+    {"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART | EXTRA_ALONE, verb_completion,
      "prints what the shell needs to complete these verbs and their options"},
     {0}};

@@ -109,6 +109,10 @@ static size_t common_make(struct cli_options *to, int extras, struct mg_option l
          "DURATION", "how long to wait for an answer"},
     };
     size_t n = 0;
+    if (extras & EXTRA_ALONE) {
+        to->output = "table";
+        return 0;
+    }
     _Static_assert(sizeof(servers) + sizeof(others) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
                        OPTIONS_MAX * sizeof(struct mg_option),
                    "OPTIONS_MAX has room for all options");

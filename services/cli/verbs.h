@@ -34,6 +34,7 @@ enum extra {
     EXTRA_BATCH = 1 << 21,
     EXTRA_RESULT = 1 << 22,
     EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
+    EXTRA_ALONE = 1 << 23, /* nor anybody else, and prints in one form: it has no common option at all */
 };
 
 struct verb {
@@ -65,7 +66,7 @@ void verb_write(const struct verb *verb, char *ret_text, size_t size);
 
 #define OPTIONS_MAX 80 /* room for all that there are, and the end */
 
-#define EXTRA_ANY ~EXTRA_APART /* the options of all verbs */
+#define EXTRA_ANY ~(EXTRA_APART | EXTRA_ALONE) /* the options of all verbs */
 
 /* Such a verb must work where the rest is down, or not even configured. */
 bool extras_are_apart(int extras);

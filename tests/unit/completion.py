@@ -120,6 +120,10 @@ def main():
     wrong = subprocess.run([TOOL, "completion", "csh"], capture_output=True, text=True, timeout=60, check=False)
     if wrong.returncode != 2 or "expected bash, zsh or fish" not in wrong.stderr:
         findings.append(f"completion csh: {wrong}")
+    for option in ("--timeout=1s", "--output=json"):  # it waits for nobody, and a script has one form
+        refused = subprocess.run([TOOL, "completion", "bash", option], capture_output=True, text=True, timeout=60, check=False)
+        if refused.returncode != 2 or refused.stdout or option.split("=")[0] not in refused.stderr:
+            findings.append(f"completion bash {option}: {refused}")
     for finding in findings:
         print(finding)
     print(f"{len(known)} verbs, {len(findings)} findings")
