@@ -317,11 +317,11 @@ enum mg_report {
      * or, below 0, before now. */
     MG_REPORT_ORDERS, /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id,
                          workflow, state, goal, reason, failure_count, created_at, updated_at, complete_by */
-    /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 since, $5 until, $6 behind
-     * this alert, $7 limit: alert_id, order_id, workflow, state, step, service, error, error_code, alert,
-     * opened_at, acked_by, text */
+    /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, parted by blanks,
+     * $5 since, $6 until, $7 behind this alert, $8 limit: alert_id, order_id, workflow, state, step, service,
+     * error, error_code, alert, opened_at, acked_by, text */
     MG_REPORT_FAILURES,
-    /* By cause, most orders first. $1 to $5 as above, $6 limit: workflow, step, service, error, count,
+    /* By cause, most orders first. $1 to $6 as above, $7 limit: workflow, step, service, error, count,
      * oldest, example */
     MG_REPORT_FAILURE_GROUPS,
     /* How far back both look. $1 since, $2 until, $3 behind this alert: looked_at, is_full (there may be

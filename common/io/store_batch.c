@@ -19,8 +19,7 @@
 #define CHOSEN                                                                                               \
     "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
     " JOIN order_process p ON p.order_id = f.order_id"                                                       \
-    " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6")                                                     \
-    " AND ($7::text = '' OR f.service = ANY (string_to_array($7::text, ' ')))"                               \
+    " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6", "$7")                                               \
     " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
     " AND NOT EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id AND o." IS_IN_HAND ")"
 

@@ -22,7 +22,8 @@
     " AND " time " < (SELECT coalesce(" MG_SQL_MOMENT(until) ", 'infinity'))"
 
 /* The newest open failures of orders within a time and behind the alert `after`, with the words that people see. One
- * that an earlier version wrote has no workflow. */
+ * that an earlier version wrote has no workflow. Alerts that no order's transition opens are about a queue, a service,
+ * a message or the whole (store_alert.c, also those of the supervisor): they name no order, and are no failure of one. */
 #define MG_SQL_NOT_KNOWN "'not known'"
 #define MG_SQL_BEHIND(column, after)                                                                         \
     "(SELECT b." column " FROM operator_alert b WHERE b.alert_id = nullif(" after "::text, '')::bigint)"
@@ -37,10 +38,12 @@
     " AND (" after "::text = '' OR f.opened_at < " MG_SQL_BEHIND("opened_at", after)                         \
     "  OR f.alert_id < " MG_SQL_BEHIND("alert_id", after) ")"                                                \
     " ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT " MG_SQL_FAILURES_MAX
-#define MG_SQL_IS_FAILURE_WANTED(workflow, step, error)                                                      \
+/* `services`: names parted by blanks. */
+#define MG_SQL_IS_FAILURE_WANTED(workflow, step, error, services)                                            \
     "(" workflow "::text = '' OR f.workflow = " workflow "::text)"                                           \
     " AND (" step "::text = '' OR f.step = " step "::text)"                                                  \
-    " AND (" error "::text = '' OR strpos(f.error, " error "::text) > 0)"
+    " AND (" error "::text = '' OR strpos(f.error, " error "::text) > 0)"                                    \
+    " AND (" services "::text = '' OR f.service = ANY (string_to_array(" services "::text, ' ')))"
 
 /* clang-format on */
 

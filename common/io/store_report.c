@@ -121,18 +121,19 @@ static const struct {
         "report_failures",
         "SELECT f.alert_id, f.order_id, f.workflow, p.process_state AS state, f.step, f.service, f.error,"
         " a.error_code, a.code AS alert, " ISO("f.opened_at") " AS opened_at, a.acked_by, a.text"
-        " FROM (SELECT f.* FROM (" MG_SQL_FAILURES("$4", "$5", "$6") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3")
-        "  ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT least($7::text::bigint, " ROWS_MAX ")) f"
+        " FROM (SELECT f.* FROM (" MG_SQL_FAILURES("$5", "$6", "$7") ") f"
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
+        "  ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT least($8::text::bigint, " ROWS_MAX ")) f"
         " JOIN operator_alert a ON a.alert_id = f.alert_id LEFT JOIN order_process p ON p.order_id = f.order_id"
-        " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 7},
+        " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 8},
     [MG_REPORT_FAILURE_GROUPS] = {{
         "report_failure_groups",
         "SELECT f.workflow, f.step, f.service, f.error, count(DISTINCT f.order_id) AS count,"
         " " ISO("min(f.opened_at)") " AS oldest, (array_agg(f.order_id ORDER BY f.opened_at DESC, f.alert_id DESC))[1] AS example"
-        " FROM (" MG_SQL_FAILURES("$4", "$5", "''") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3")
+        " FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
         " GROUP BY f.workflow, f.step, f.service, f.error"
         " ORDER BY count(DISTINCT f.order_id) DESC, min(f.opened_at), f.workflow, f.step, f.service, f.error"
-        " LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
+        " LIMIT least($7::text::bigint, " ROWS_MAX ")"}, 7},
     [MG_REPORT_FAILURES_LOOKED_AT] = {{
         "report_failures_looked_at",
         "SELECT count(*) AS looked_at, count(*) = " MG_SQL_FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest,"
@@ -258,8 +259,7 @@ static const struct {
         "   p.reason = 'state_lost' AS is_lost, EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id"
         "    AND o.result IN ('waiting', 'asked')) AS is_taken"
         "  FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f JOIN order_process p ON p.order_id = f.order_id"
-        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3")
-        "   AND ($4::text = '' OR f.service = ANY (string_to_array($4::text, ' ')))"
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
         "  GROUP BY p.order_id) AS chosen"}, 6},
     [MG_REPORT_BATCHES] = {{
         "report_batches",

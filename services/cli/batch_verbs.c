@@ -9,24 +9,14 @@
 
 #include "base/id.h"
 #include "base/log.h"
-#include "core/key.h"
-#include "io/store_batch.h"
+#include "failure_options.h"
 #include "operator/batch_runner.h"
-#include "operator/moment.h"
 #include "verbs.h"
 #include "wire/command.h"
 
-#define RATE_DEFAULT "5"
-#define RATE_MAX     1000
-/* What a person means by a part of an error; several services have names of their own length. */
-#define ERROR_MAX_BYTES    255
-#define SERVICES_MAX_BYTES 512
-#define ORDERS_DIGITS_MAX  18 /* of what the database counts orders by */
-
-static const char *or_empty(const char *text)
-{
-    return text != NULL ? text : "";
-}
+#define RATE_DEFAULT      "5"
+#define RATE_MAX          1000
+#define ORDERS_DIGITS_MAX 18 /* of what the database counts orders by */
 
 /* ---- who drives them ---- */
 
@@ -66,58 +56,12 @@ static enum exit_code runner_miss(struct cli *cli)
 
 /* ---- start ---- */
 
-struct choosing {
-    struct mg_failure_filter filter;
-    char since[MOMENT_SIZE], until[MOMENT_SIZE], services[SERVICES_MAX_BYTES];
-};
-
-static enum exit_code moment_read(const char *option, const char *text, char ret_number[MOMENT_SIZE])
+static enum exit_code failures_read(const struct cli *cli, struct failure_options *ret)
 {
-    if (!moment_parse(or_empty(text), ret_number)) {
-        return cli_fail(EXIT_USAGE, "--%s %.80s: expected " MOMENT_RIGHT, option, text);
-    }
-    return EXIT_DONE;
-}
-
-static enum exit_code services_read(const struct mg_list *list, char ret_text[SERVICES_MAX_BYTES])
-{
-    size_t len = 0;
-    ret_text[0] = '\0';
-    for (int i = 0; i < list->count; i++) {
-        const char *name = list->items[i];
-        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > SERVICES_MAX_BYTES) {
-            return cli_fail(EXIT_USAGE, "--service %.80s: it is no service's name, or there are too many",
-                            name);
-        }
-        len += (size_t)snprintf(ret_text + len, SERVICES_MAX_BYTES - len, "%s%s", i > 0 ? " " : "", name);
-    }
-    return EXIT_DONE;
-}
-
-static enum exit_code choosing_read(const struct cli *cli, struct choosing *ret)
-{
-    const struct cli_options *options = &cli->options;
-    ret->filter = (struct mg_failure_filter){.workflow = or_empty(options->workflow),
-                                             .step = or_empty(options->step),
-                                             .error = or_empty(options->error),
-                                             .services = ret->services,
-                                             .since = ret->since,
-                                             .until = ret->until};
-    if (strlen(ret->filter.error) > ERROR_MAX_BYTES || strlen(ret->filter.workflow) > MG_NAME_MAX ||
-        strlen(ret->filter.step) > MG_NAME_MAX) {
-        return cli_fail(EXIT_USAGE, "--workflow, --step and --error: up to %d, %d and %d bytes", MG_NAME_MAX,
-                        MG_NAME_MAX, ERROR_MAX_BYTES);
-    }
-    enum exit_code code = services_read(&options->services, ret->services);
-    if (code == EXIT_DONE) {
-        code = moment_read("since", options->since, ret->since);
-    }
-    if (code == EXIT_DONE) {
-        code = moment_read("until", options->until, ret->until);
-    }
+    enum exit_code code = failure_options_read(cli, ret);
     const char *const parts[] = {ret->filter.workflow, ret->filter.step, ret->filter.error,
                                  ret->services,        ret->since,       ret->until};
-    bool is_narrowed = options->is_all;
+    bool is_narrowed = cli->options.is_all;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         is_narrowed = is_narrowed || parts[i][0] != '\0';
     }
@@ -130,18 +74,19 @@ static enum exit_code choosing_read(const struct cli *cli, struct choosing *ret)
 }
 
 /* What a batch would hold, and what it would not. */
-static enum exit_code choice_read(struct cli *cli, const struct choosing *choosing, struct table *ret_table)
+static enum exit_code choice_read(struct cli *cli, const struct failure_options *failures,
+                                  struct table *ret_table)
 {
-    const struct mg_failure_filter *filter = &choosing->filter;
+    const struct mg_failure_filter *filter = &failures->filter;
     const char *const params[] = {filter->workflow, filter->step,  filter->error,
                                   filter->services, filter->since, filter->until};
     return table_read(cli, MG_REPORT_BATCH_CHOICE, params, 6, ret_table);
 }
 
-static enum exit_code choice_tell(struct cli *cli, const struct choosing *choosing)
+static enum exit_code choice_tell(struct cli *cli, const struct failure_options *failures)
 {
     struct table choice = {0};
-    enum exit_code code = choice_read(cli, choosing, &choice);
+    enum exit_code code = choice_read(cli, failures, &choice);
     if (code == EXIT_DONE) {
         table_print(cli, &choice, NULL);
     }
@@ -150,14 +95,15 @@ static enum exit_code choice_tell(struct cli *cli, const struct choosing *choosi
 }
 
 /* Why no order can be taken. */
-static enum exit_code nothing_tell(struct cli *cli, const struct choosing *choosing, int64_t open_batches)
+static enum exit_code nothing_tell(struct cli *cli, const struct failure_options *failures,
+                                   int64_t open_batches)
 {
     struct table choice = {0};
     if (open_batches >= MG_BATCHES_MAX) {
         return cli_fail(EXIT_CONFLICT, "%lld batches are open; wait for some of them, or stop them",
                         (long long)open_batches);
     }
-    enum exit_code code = choice_read(cli, choosing, &choice);
+    enum exit_code code = choice_read(cli, failures, &choice);
     if (code == EXIT_DONE) {
         code = cli_fail(EXIT_NOT_FOUND,
                         "no order can be taken: of those with such a failure %s are not in error, %s are in "
@@ -206,11 +152,12 @@ static enum exit_code started_print(struct cli *cli, const struct mg_batch_start
     return runner_miss(cli);
 }
 
-static enum exit_code start_send(struct cli *cli, const struct choosing *choosing, enum mg_cause_kind verb)
+static enum exit_code start_send(struct cli *cli, const struct failure_options *failures,
+                                 enum mg_cause_kind verb)
 {
     struct starting starting = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1], batch_id[MG_UUID_SIZE];
-    const char *rate = or_empty(cli->options.rate)[0] != '\0' ? cli->options.rate : RATE_DEFAULT;
+    const char *rate = option_text(cli->options.rate)[0] != '\0' ? cli->options.rate : RATE_DEFAULT;
     char *end = NULL;
     double number = strtod(rate, &end);
     if (strspn(rate, "0123456789.") != strlen(rate) || *end != '\0' || number < 0.001 || number > RATE_MAX) {
@@ -220,7 +167,7 @@ static enum exit_code start_send(struct cli *cli, const struct choosing *choosin
     cli_by(cli, by, sizeof(by));
     const struct mg_batch_start start = {.batch_id = batch_id,
                                          .verb = verb,
-                                         .filter = choosing->filter,
+                                         .filter = failures->filter,
                                          .reason = cli->options.reason,
                                          .by = by,
                                          .canary = cli->options.canary,
@@ -240,27 +187,27 @@ static enum exit_code start_send(struct cli *cli, const struct choosing *choosin
         return cli_fail_err(&starting.err);
     }
     return starting.started.batch_id[0] != '\0' ? started_print(cli, &start, &starting.started)
-                                                : nothing_tell(cli, choosing, starting.started.open_batches);
+                                                : nothing_tell(cli, failures, starting.started.open_batches);
 }
 
 static enum exit_code verb_batch_start(struct cli *cli)
 {
-    struct choosing choosing;
+    struct failure_options failures;
     const char *word = cli->words.items[0];
     enum mg_cause_kind verb = MG_CAUSE_COUNT;
     (void)mg_cause_parse(word, strlen(word), &verb);
     if (verb != MG_CAUSE_RESUME && verb != MG_CAUSE_COMPENSATE && verb != MG_CAUSE_CANCEL) {
         return cli_fail(EXIT_USAGE, "%.80s: expected resume, compensate or cancel", word);
     }
-    if (strlen(or_empty(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
+    if (strlen(option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
         return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
-    enum exit_code code = choosing_read(cli, &choosing);
+    enum exit_code code = failures_read(cli, &failures);
     if (code == EXIT_DONE && cli->options.is_dry_run) {
         code = cli_open_store(cli, false);
-        return code == EXIT_DONE ? choice_tell(cli, &choosing) : code;
+        return code == EXIT_DONE ? choice_tell(cli, &failures) : code;
     }
-    return code == EXIT_DONE ? start_send(cli, &choosing, verb) : code;
+    return code == EXIT_DONE ? start_send(cli, &failures, verb) : code;
 }
 
 /* ---- list and show ---- */
@@ -344,7 +291,7 @@ static enum exit_code result_check(const char *word)
 static enum exit_code verb_batch_show(struct cli *cli)
 {
     struct table batch = {0}, orders = {0};
-    const char *result = or_empty(cli->options.result), *after = or_empty(cli->options.after);
+    const char *result = option_text(cli->options.result), *after = option_text(cli->options.after);
     char limit[24];
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
     const char *const params[] = {cli->words.items[0], result, after, limit};

@@ -50,7 +50,7 @@ static const struct {
     INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "at most so many"),
     FLAG(EXTRA_ALL, is_all, "all", "all of them"),
     TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected", "which messages"),
-    LIST(EXTRA_SERVICE | EXTRA_BATCH, services, "service", "NAME",
+    LIST(EXTRA_SERVICE | EXTRA_BATCH | EXTRA_FAILURE, services, "service", "NAME",
          "a service that is meant, too: its request queues, or failures of its steps"),
     DURATION(EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
              "when it ends by itself; if not given, when somebody resumes it"),

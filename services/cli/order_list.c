@@ -1,51 +1,34 @@
 /*
- * `order list`: orders by when they came; with --step or --error those that failed so; with --group-by error
- * the failures by their cause. Pages follow each other by --after, and whatever was not looked at is said, on
- * stderr, so that standard output is the list and nothing else.
+ * `order list`: orders by when they came; with --step, --service or --error those that failed so; with
+ * --group-by error the failures by their cause. Pages follow each other by --after, and whatever was not
+ * looked at is said, on stderr, so that standard output is the list and nothing else.
  */
 #include <string.h>
 
-#include "cli.h"
 #include "core/words.h"
-#include "operator/moment.h"
+#include "failure_options.h"
 
 #define NUMBER_SIZE      24
 #define ALERT_DIGITS_MAX 18 /* of what the database counts alerts by */
 
 /* What is asked of the database, as text; "": nothing. */
 struct filter {
-    const char *state, *workflow, *step, *error, *after;
-    char since[MOMENT_SIZE], until[MOMENT_SIZE], limit[NUMBER_SIZE];
+    struct failure_options failures;
+    const char *state, *after;
+    char limit[NUMBER_SIZE];
 };
-
-static const char *or_empty(const char *text)
-{
-    return text != NULL ? text : "";
-}
-
-static enum exit_code moment_read(const char *option, const char *text, char ret_number[MOMENT_SIZE])
-{
-    if (!moment_parse(or_empty(text), ret_number)) {
-        return cli_fail(EXIT_USAGE, "--%s %.80s: expected " MOMENT_RIGHT, option, text);
-    }
-    return EXIT_DONE;
-}
 
 static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
 {
     const struct cli_options *options = &cli->options;
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
-    *ret = (struct filter){.state = or_empty(options->state),
-                           .workflow = or_empty(options->workflow),
-                           .step = or_empty(options->step),
-                           .error = or_empty(options->error),
-                           .after = or_empty(options->after)};
+    ret->state = option_text(options->state);
+    ret->after = option_text(options->after);
+    (void)snprintf(ret->limit, sizeof(ret->limit), "%lld", (long long)options->limit);
     if (ret->state[0] != '\0' && !mg_order_state_parse(ret->state, strlen(ret->state), &state)) {
         return cli_fail(EXIT_USAGE, "--state %s: there is no such state", ret->state);
     }
-    (void)snprintf(ret->limit, sizeof(ret->limit), "%lld", (long long)options->limit);
-    enum exit_code code = moment_read("since", options->since, ret->since);
-    return code == EXIT_DONE ? moment_read("until", options->until, ret->until) : code;
+    return failure_options_read(cli, &ret->failures);
 }
 
 /* A full page may have more behind it: `key` of its last row says where to go on. */
@@ -59,7 +42,7 @@ static void more_tell(const struct cli *cli, const struct table *table, const ch
 /* Failures beyond the bound were not looked at: "none" would be a lie. */
 static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
 {
-    const char *const params[] = {filter->since, filter->until, filter->after};
+    const char *const params[] = {filter->failures.since, filter->failures.until, filter->after};
     struct table looked = {0};
     enum exit_code code = table_read(cli, MG_REPORT_FAILURES_LOOKED_AT, params, 3, &looked);
     if (code == EXIT_DONE && strcmp(table_cell(&looked, 0, "is_known"), "t") != 0) {
@@ -78,15 +61,17 @@ static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
 
 static enum exit_code groups_list(struct cli *cli, const struct filter *filter)
 {
-    const char *const params[] = {filter->workflow, filter->step,  filter->error,
-                                  filter->since,    filter->until, filter->limit};
+    const struct mg_failure_filter *wanted = &filter->failures.filter;
+    const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
+                                  wanted->since,    wanted->until, filter->limit};
     struct table table = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 6, &table);
+    enum exit_code code = table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 7, &table);
     if (code == EXIT_DONE) {
         table_print(cli, &table, NULL);
         if (table.row_count >= cli->options.limit) {
             cli_note(
-                "there may be more groups: raise --limit, or narrow by --workflow, --step, --error or the time");
+                "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error "
+                "or the time");
         }
         code = bound_tell(cli, filter);
     }
@@ -98,10 +83,11 @@ static enum exit_code failures_list(struct cli *cli, const struct filter *filter
 {
     static const char *const columns[] = {"alert_id", "order_id", "workflow",  "state", "step",
                                           "service",  "error",    "opened_at", NULL};
-    const char *const params[] = {filter->workflow, filter->step,  filter->error, filter->since,
-                                  filter->until,    filter->after, filter->limit};
+    const struct mg_failure_filter *wanted = &filter->failures.filter;
+    const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
+                                  wanted->since,    wanted->until, filter->after, filter->limit};
     struct table table = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_FAILURES, params, 7, &table);
+    enum exit_code code = table_read(cli, MG_REPORT_FAILURES, params, 8, &table);
     if (code == EXIT_DONE) {
         table_print(cli, &table, columns);
         more_tell(cli, &table, "alert_id");
@@ -117,8 +103,9 @@ static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
 {
     static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
                                           "reason",   "failure_count", "created_at", NULL};
-    const char *const params[] = {filter->state, filter->workflow, filter->since,
-                                  filter->until, filter->after,    filter->limit};
+    const struct mg_failure_filter *wanted = &filter->failures.filter;
+    const char *const params[] = {filter->state, wanted->workflow, wanted->since,
+                                  wanted->until, filter->after,    filter->limit};
     const char *const after[] = {filter->after};
     struct table table = {0};
     enum exit_code code = EXIT_DONE;
@@ -142,29 +129,35 @@ static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
     return code;
 }
 
+static bool is_of_failures(const struct filter *filter)
+{
+    const struct mg_failure_filter *wanted = &filter->failures.filter;
+    return wanted->step[0] != '\0' || wanted->error[0] != '\0' || wanted->services[0] != '\0';
+}
+
 /* Which list it is, and that its options go together. */
 static enum exit_code usage_check(const struct filter *filter, const char *group_by)
 {
     bool is_grouped = group_by[0] != '\0';
-    bool is_of_failures = filter->step[0] != '\0' || filter->error[0] != '\0';
     if (is_grouped && strcmp(group_by, "error") != 0) {
         return cli_fail(EXIT_USAGE, "--group-by %.80s: expected error", group_by);
     }
-    if ((is_grouped || is_of_failures) && filter->state[0] != '\0') {
+    if ((is_grouped || is_of_failures(filter)) && filter->state[0] != '\0') {
         return cli_fail(EXIT_USAGE,
-                        "--state does not go with --group-by, --step and --error: these look at failures "
-                        "that stand open, whatever state their orders are in");
+                        "--state does not go with --group-by, --step, --service and --error: these look at "
+                        "failures that stand open, whatever state their orders are in");
     }
     if (is_grouped && filter->after[0] != '\0') {
         return cli_fail(EXIT_USAGE,
                         "--after does not go with --group-by: groups are shown at once, the largest first");
     }
     size_t after_len = strlen(filter->after);
-    if (is_of_failures &&
+    if (is_of_failures(filter) &&
         (strspn(filter->after, "0123456789") != after_len || after_len > ALERT_DIGITS_MAX)) {
         return cli_fail(
             EXIT_USAGE,
-            "--after %.80s: with --step or --error expected an alert's number, as the first column shows it",
+            "--after %.80s: with --step, --service or --error expected an alert's number, as the first column "
+            "shows it",
             filter->after);
     }
     return EXIT_DONE;
@@ -173,7 +166,7 @@ static enum exit_code usage_check(const struct filter *filter, const char *group
 enum exit_code verb_order_list(struct cli *cli)
 {
     struct filter filter;
-    const char *group_by = or_empty(cli->options.group_by);
+    const char *group_by = option_text(cli->options.group_by);
     enum exit_code code = filter_read(cli, &filter);
     if (code == EXIT_DONE) {
         code = usage_check(&filter, group_by);
@@ -187,6 +180,5 @@ enum exit_code verb_order_list(struct cli *cli)
     if (group_by[0] != '\0') {
         return groups_list(cli, &filter);
     }
-    return filter.step[0] != '\0' || filter.error[0] != '\0' ? failures_list(cli, &filter)
-                                                             : orders_list(cli, &filter);
+    return is_of_failures(&filter) ? failures_list(cli, &filter) : orders_list(cli, &filter);
 }

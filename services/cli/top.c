@@ -49,7 +49,7 @@ struct top {
 static const struct reading {
     enum mg_report report;
     size_t offset; /* of its table in struct top_view */
-    const char *params[6];
+    const char *params[7];
     int param_count;
     bool is_count;
 } READINGS[] = {
@@ -60,8 +60,8 @@ static const struct reading {
     {MG_REPORT_OLDEST, offsetof(struct top_view, oldest), {ROWS_SHOWN}, 1, true},
     {MG_REPORT_FAILURE_GROUPS,
      offsetof(struct top_view, failures),
-     {"", "", "", "", "", ROWS_SHOWN},
-     6,
+     {"", "", "", "", "", "", ROWS_SHOWN},
+     7,
      true},
 };
 #define READING_COUNT (sizeof(READINGS) / sizeof(READINGS[0]))

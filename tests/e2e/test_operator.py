@@ -88,6 +88,12 @@ def failures_are_counted_by_cause_and_found_by_it(s):
     found = listed("--step", "charge", "--error", error)
     assert {(row["order_id"], row["state"]) for row in found} == {(order.order_id, "error") for order in declined}, found
     assert [row["order_id"] for row in listed("--step", "ship", "--since", "1h")] == [refused.order_id]
+    assert [row["order_id"] for row in listed("--service", "carrier")] == [refused.order_id]
+    assert len(listed("--service", "carrier", "--service", "payment", "--workflow", "stops")) == 4
+    assert listed("--service", "inventory") == []
+    assert [row["service"] for row in listed("--group-by", "error", "--service", "payment")] == ["payment"]
+    wrong = s.cluster.tool("order", "list", "--service", "no such", check=False)
+    assert wrong.returncode == 2 and "no service's name" in wrong.stderr, wrong
     s.cluster.tool("order", "compensate", declined[0].order_id, "--reason", "declined for good")
     s.wait_state(declined[0], "compensated")
     assert [row["count"] for row in listed("--group-by", "error", "--step", "charge")] == ["2"]

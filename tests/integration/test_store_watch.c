@@ -87,7 +87,7 @@ static const struct watched {
 } WATCHED[] = {
     {MG_REPORT_LEADER, "", false},      {MG_REPORT_CONTROLLED, "", false},
     {MG_REPORT_ACCEPTED, "", false},    {MG_REPORT_FIGURES, "", true},
-    {MG_REPORT_OLDEST, "('50')", true}, {MG_REPORT_FAILURE_GROUPS, "('', '', '', '', '', '50')", true},
+    {MG_REPORT_OLDEST, "('50')", true}, {MG_REPORT_FAILURE_GROUPS, "('', '', '', '', '', '', '50')", true},
 };
 
 /* Catches a statement that reads a whole table each second: the database would be busy with its watcher. */
