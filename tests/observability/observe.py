@@ -2,15 +2,17 @@
 """Prometheus with our rules beside a running Makegood.
 
 First orders of all kinds come for some minutes while all is well: no scrape may fail, no sample may be refused, no alert may
-even be pending at the end. Then things are broken, some of them at once, and each alert that stands for one must fire, and
-resolve where that takes no more than minutes. The configuration and the rules are those of deploy/observability, with our
-addresses in place of the containers' names. What fires only after a quarter of an hour or by a defect is left to unit.alerts.
+even be pending at the end. Then things are broken (faults.py), those that do not hide each other at once, and each rule must fire
+by the real thing, and fall silent when that is mended; at the end nothing fires. The configuration and the rules are those of
+deploy/observability, with our addresses in place of the containers' names.
 """
 
 import argparse
 import collections
 import json
 import pathlib
+import re
+import signal
 import sys
 import time
 import urllib.error
@@ -23,12 +25,16 @@ import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy"))
 
+import faults  # noqa: E402
 from local import cluster, orders, processes, servers  # noqa: E402
 
 FOLDER = cluster.REPOSITORY / "deploy" / "observability"
 ORDERS_PER_S = 5
 SCRAPE_S = 5  # as prometheus.yml says
-FIRES_S, RESOLVES_S = 300, 420
+# Beyond a rule's own `for`; to fall silent, the longest look back of a rule, and orders that have waited meanwhile.
+FIRES_S, RESOLVES_S = 480, 900
+HURRIED = "30s"
+ALERTS_PERIOD_S = 1
 # What Prometheus itself counts of scrapes that went wrong though the target answered.
 REFUSED = ("prometheus_target_scrapes_exceeded_sample_limit_total", "prometheus_target_scrapes_sample_duplicate_timestamp_total",
            "prometheus_target_scrapes_sample_out_of_bounds_total", "prometheus_target_scrapes_sample_out_of_order_total",
@@ -37,6 +43,18 @@ REFUSED = ("prometheus_target_scrapes_exceeded_sample_limit_total", "prometheus_
 
 def say(text):
     print(f"{time.strftime('%H:%M:%S', time.gmtime())} {text}", flush=True)
+
+
+def seconds_of(duration):
+    """Of a duration as Prometheus writes it: 30s, 5m."""
+    number, unit = re.fullmatch(r"(\d+)([smh])", duration).groups()
+    return int(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+
+
+def read_rules():
+    """(the file's content, {alert: rule})"""
+    content = yaml.safe_load((FOLDER / "alerts.yml").read_text(encoding="utf-8"))
+    return content, {rule["alert"]: rule for group in content["groups"] for rule in group["rules"]}
 
 
 class Prometheus:
@@ -50,10 +68,15 @@ class Prometheus:
             "/usr/bin/prometheus", "--config.file", self.folder / "prometheus.yml", "--storage.tsdb.path", self.folder / "data",
             "--web.listen-address", f"127.0.0.1:{self.port}", "--log.level", "warn"], scratch / "prometheus.log")
 
-    def configure(self, parts):
-        """parts: {part: [address]}."""
+    def configure(self, parts, is_hurried):
+        """parts: {part: [address]}. Hurried, a rule waits no longer than HURRIED before it fires; else the rules are as shipped."""
         config = yaml.safe_load((FOLDER / "prometheus.yml").read_text(encoding="utf-8"))
-        config["rule_files"] = [str(FOLDER / "alerts.yml")]
+        content, rules = read_rules()
+        for rule in rules.values():
+            if is_hurried and seconds_of(rule.get("for", "0s")) > seconds_of(HURRIED):
+                rule["for"] = HURRIED
+        (self.folder / "alerts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+        config["rule_files"] = [str(self.folder / "alerts.yml")]
         for job in config["scrape_configs"]:
             if job["job_name"] == "makegood":
                 del job["dns_sd_configs"], job["relabel_configs"]  # they make of a container's name what is said here
@@ -62,6 +85,7 @@ class Prometheus:
                 port = self.port if job["job_name"] == "prometheus" else self.rabbit_port
                 job["static_configs"] = [{"targets": [f"127.0.0.1:{port}"]}]
         (self.folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        self.process.signal(signal.SIGHUP)  # reads it anew, if it runs
 
     def start(self):
         self.process.start()
@@ -138,8 +162,12 @@ class Traffic:
 class Show:
     def __init__(self, options):
         self.options, self.scratch = options, cluster.make_scratch("makegood-observe-")
-        self.servers = self.cluster = self.prometheus = self.traffic = None
-        self.fired = []
+        self.servers = self.cluster = self.prometheus = self.traffic = self.batches = None
+        self.rules = read_rules()[1]
+        self.parts = collections.defaultdict(list)
+        self.broken, self.mended = [], []  # faults that stand, and those whose rules have still to fall silent
+        self.fired = {}                    # {rule: seconds from its fault to its firing}
+        self.unexpected = set()
 
     def start(self):
         self.servers = servers.Servers(self.scratch).start()
@@ -148,19 +176,36 @@ class Show:
         with open(self.servers.rabbit.folder / "rabbitmq.conf", "a", encoding="ascii") as conf:
             conf.write(f"prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = {rabbit_port}\n")
         self.servers.rabbit.settle()
-        self.cluster = cluster.Cluster(self.scratch, cluster.build_folder(), self.servers.postgres.dsn, self.servers.rabbit.url).start()
-        stops = self.scratch / "stops.json"
-        stops.write_text(json.dumps({"workflow": "stops", "version": 1, "complete_within": "5m", "on_failure": "error", "steps": [
-            {"step": "reserve", "service": "inventory", "complete_within": "5s", "undo": "none",
-             "do": {"method": "POST", "path": "/reservations", "body": "${/payload}"}}]}), encoding="utf-8")
-        self.cluster.tool("workflow", "load", stops)
-        parts = collections.defaultdict(list)
+        # Few attempts are judged at once, so that hundreds are a mass of them.
+        self.cluster = cluster.Cluster(self.scratch, cluster.build_folder(), self.servers.postgres.dsn, self.servers.rabbit.url,
+                                       options={"supervisor": ("--overdue-limit", str(faults.OVERDUE_LIMIT))}).start()
         for process in self.cluster.all:
-            parts[process.name.rsplit("-", 1)[0]].append(f"127.0.0.1:{process.http_port}")
+            self.parts[process.name.rsplit("-", 1)[0]].append(f"127.0.0.1:{process.http_port}")
         self.prometheus = Prometheus(self.scratch, rabbit_port)
-        self.prometheus.configure(dict(parts))
+        self.prometheus.configure(self.parts, self.options.hurry)
         self.traffic = Traffic(self.servers.rabbit.url)
         self.prometheus.start()
+
+    def watch_too(self, part, process):
+        self.parts[part].append(f"127.0.0.1:{process.http_port}")
+        self.prometheus.configure(self.parts, self.options.hurry)
+
+    def watch_no_more(self, process):
+        for addresses in self.parts.values():
+            if f"127.0.0.1:{process.http_port}" in addresses:
+                addresses.remove(f"127.0.0.1:{process.http_port}")
+        self.prometheus.configure(self.parts, self.options.hurry)
+
+    def start_again(self, *ended):
+        for process in ended:
+            process.start()
+        for process in ended:
+            process.wait_ready(60)
+
+    def drive_batches(self):
+        if self.batches is None:
+            self.batches = processes.Process("batches", [self.cluster.bin / "makegood", "batch", "run"], self.scratch / "batches.log",
+                                             env=self.cluster.tool_env).start()
 
     # --- while all is well -------------------------------------------------------------------------------------------
 
@@ -168,7 +213,7 @@ class Show:
         """Minutes without an error, judged by Prometheus' own record of them."""
         prometheus, minutes = self.prometheus, self.options.minutes
         count = len(self.cluster.all) + 3  # RabbitMQ twice, and Prometheus
-        self.traffic.wait(lambda: [target["health"] for target in prometheus.targets()] == ["up"] * count, "every target was scraped", 60)
+        self.wait(lambda: [target["health"] for target in prometheus.targets()] == ["up"] * count, "every target was scraped", 60)
         until, looked = time.monotonic() + 60 * minutes, 0
         say(f"{count} targets, {len(self.cluster.all)} of them ours; {ORDERS_PER_S} orders a second for {minutes:g} minutes")
         while time.monotonic() < until:
@@ -196,92 +241,165 @@ class Show:
 
     # --- when something is broken ------------------------------------------------------------------------------------
 
-    def await_alerts(self, *names, orders_come=True):
-        """Each is awaited as firing, while orders go on."""
-        began, wait = time.monotonic(), self.traffic.wait if orders_come else processes.wait_until
-        for name in names:
-            wait(lambda name=name: name in self.prometheus.alerts(), f"{name} fires; firing: {self.prometheus.alerts()}", FIRES_S)
-            self.fired.append(name)
-            say(f"  {name} fires, {time.monotonic() - began:.0f} s after")
+    def go_on(self):
+        if all(fault.orders_come for fault in self.broken):
+            self.traffic.go_on()
+        for fault in self.broken:
+            fault.go_on()
 
-    def await_silence(self, *names):
-        for name in names:
-            self.traffic.wait(lambda name=name: name not in self.prometheus.alerts(), f"{name} is over", RESOLVES_S)
-        say(f"  over: {', '.join(names)}")
+    def wait(self, condition, what, timeout_s):
+        """Orders go on coming meanwhile, and what is broken goes on being so."""
+        def look():
+            self.go_on()
+            return condition()
+        return processes.wait_until(look, what, timeout_s)
 
-    def start_again(self, *broken):
-        for process in broken:
-            process.start()
-        for process in broken:
-            process.wait_ready(60)
+    def chosen(self, stage):
+        only = self.options.only
+        return [fault for fault in stage if only is None or set(fault.rules) & only]
 
-    def break_services(self):
-        say("the agents of carrier die over their work, payment's service is away, an order is refused, a message is none of ours")
-        carrier, payment, inventory = (self.cluster.remotes[name] for name in ("carrier", "payment", "inventory"))
-        carrier.switch("slow:3000", on="do")
-        self.traffic.wait(lambda: carrier.load()["now"] >= 4, "calls of carrier are under way", 60)
-        for agent in self.cluster.agents_of("carrier"):
-            agent.kill()
-        payment.process.kill()
-        inventory.switch("decline", count=1)
-        self.traffic.post(json.dumps({"order_id": str(uuid.uuid4()), "workflow": "stops", "payload": {"behaviour": "decline"}}))
-        self.traffic.post("not a reply", "makegood.replies", "scheduler.replies", type="reply")
-        self.await_alerts("MakegoodDeadLetters", "MakegoodOrdersInError", "MakegoodPartDown", "MakegoodBreakerOpen",
-                          "MakegoodServiceUnserved")
-        say("all of it is repaired")
-        carrier.switch("order")
-        payment.start()
-        self.start_again(*self.cluster.agents_of("carrier"))
-        self.cluster.tool("dead", "drop", "--all", "--reason", "nonsense")
-        self.await_silence("MakegoodPartDown", "MakegoodBreakerOpen", "MakegoodServiceUnserved", "MakegoodDeadLetters")
+    def judge(self, fault, began, firing):
+        """Mends a fault whose rules all fire."""
+        for rule in fault.rules:
+            if rule in firing and rule not in self.fired:
+                self.fired[rule] = time.monotonic() - began
+                say(f"  {rule} fires, {self.fired[rule]:.0f} s after")
+        missing = [rule for rule in fault.rules if rule not in self.fired]
+        patience_s = FIRES_S + max(seconds_of(self.rules[rule].get("for", "0s")) for rule in fault.rules)
+        if missing and time.monotonic() > began + patience_s:
+            raise processes.Failure(f"{missing} did not fire within {patience_s} s after this: {fault.about}; firing: {sorted(firing)}")
+        if not missing:
+            self.broken.remove(fault)
+            fault.mend()
+            self.mended.append((fault, time.monotonic()))
+            say(f"  mended: {fault.about}")
 
-    def break_supervisors(self):
-        say("both supervisors die")
-        for supervisor in self.cluster.supervisors:
-            supervisor.kill()
-        self.await_alerts("MakegoodNoLeader")
-        self.start_again(*self.cluster.supervisors)
-        self.await_silence("MakegoodNoLeader")
+    def judge_mended(self, firing):
+        for fault, since in list(self.mended):
+            still = [rule for rule in fault.rules if rule in firing]
+            if still and time.monotonic() > since + RESOLVES_S:
+                raise processes.Failure(f"{still} still fire {RESOLVES_S} s after this was mended: {fault.about}; {self.alerts_open()}")
+            if not still:
+                self.mended.remove((fault, since))
+                say(f"  silent again: {', '.join(fault.rules)}")
 
-    def break_schedulers(self):
-        say("both schedulers die, and orders go on coming")
-        for scheduler in self.cluster.schedulers:
-            scheduler.kill()
-        self.await_alerts("MakegoodNoScheduler", "MakegoodQueueOld")
-        self.start_again(*self.cluster.schedulers)
-        self.await_silence("MakegoodNoScheduler", "MakegoodQueueOld")
+    def alerts_open(self):
+        return self.cluster.tool("alert", "list", check=False).stdout
 
-    def break_servers(self):
-        say("RabbitMQ and PostgreSQL die")
-        self.servers.rabbit.kill()
-        self.servers.postgres.kill()
-        self.await_alerts("MakegoodBrokerAway", "MakegoodStoreAway", orders_come=False)
-        self.servers.postgres.restart()
-        self.servers.rabbit.restart()
-        self.await_silence("MakegoodBrokerAway", "MakegoodStoreAway")
+    def look(self):
+        """What fires now; what nothing that was broken accounts for is kept."""
+        firing = self.prometheus.alerts()
+        expected = {rule for fault in self.broken for rule in fault.rules} | {rule for fault, _ in self.mended for rule in fault.rules}
+        self.unexpected |= set(firing) - expected
+        return firing
+
+    def run_stage(self, stage):
+        began = {}
+        self.unexpected = set()
+        for kind in stage:
+            fault = kind(self)
+            say(f"{fault.about}: {', '.join(fault.rules)}")
+            fault.begin()
+            self.broken.append(fault)
+            began[fault] = time.monotonic()
+
+        def look():
+            firing = self.look()
+            for fault in list(self.broken):
+                self.judge(fault, began[fault], firing)
+            self.judge_mended(firing)
+            return not self.broken and all(fault.is_lasting for fault, _ in self.mended)
+        self.look_until(look, "a stage is over")
+        if self.unexpected:
+            say(f"  besides, as a consequence: {', '.join(sorted(self.unexpected))}")
+
+    def look_until(self, look, what):
+        """`look` bounds itself, fault by fault; this bound is only that of a defect here."""
+        next_at = 0.0
+
+        def now_and_then():
+            nonlocal next_at
+            if time.monotonic() < next_at:
+                return False
+            is_over = look()
+            next_at = time.monotonic() + ALERTS_PERIOD_S
+            return is_over
+        self.wait(now_and_then, what, 4 * RESOLVES_S)
+
+    def await_silence(self):
+        say("until nothing fires any more")
+
+        def look():
+            firing = self.look()
+            self.judge_mended(firing)
+            return not firing
+        self.look_until(look, f"nothing fires; {self.alerts_open()}")
 
     def run(self):
+        findings = list(faults.check(self.rules))
+        if findings:
+            raise processes.Failure("\n".join(findings))
         self.start()
-        self.watch()
-        if not self.options.well:
-            self.break_services()
-            self.break_supervisors()
-            self.break_schedulers()
-            self.break_servers()
-            say(f"{len(self.fired)} alerts fired when they should: {', '.join(self.fired)}")
-        say("all is as it should be")
+        if self.options.minutes > 0:
+            self.watch()
+        if self.options.well:
+            return
+        for stage in faults.STAGES:
+            if self.chosen(stage):
+                self.run_stage(self.chosen(stage))
+        self.await_silence()
+        self.tell()
+
+    def tell(self):
+        meant = self.options.only or set(self.rules)
+        print(f"\n{'rule':30}{'for':>6}{'fired after':>13}")
+        for rule in sorted(meant):
+            wait = HURRIED if self.options.hurry and "for" in self.rules[rule] else self.rules[rule].get("for", "")
+            told = f"{self.fired[rule]:.0f} s" if rule in self.fired else faults.UNFIRED.get(rule, "NEVER")
+            print(f"{rule:30}{wait:>6}{told:>13}")
+        never = meant - set(self.fired) - set(faults.UNFIRED)
+        if never:
+            raise processes.Failure(f"these never fired: {sorted(never)}")
+        say(f"{len(self.fired)} of {len(self.rules)} rules fired by the real thing, and fell silent when it was mended")
+
+
+def list_faults():
+    """What is broken for which rule; exit code 1 if a rule has neither a fault nor a reason."""
+    rules = read_rules()[1]
+    for stage in faults.STAGES:
+        for fault in stage:
+            print(f"{', '.join(fault.rules)}: {fault.about}")
+    for rule, reason in faults.UNFIRED.items():
+        print(f"{rule}: does not fire here: {reason}")
+    findings = list(faults.check(rules))
+    for finding in findings:
+        print(f"FAILED: {finding}")
+    return 1 if findings else 0
 
 
 def main(words):
     parser = argparse.ArgumentParser(prog="tests/observability/run", description=__doc__.splitlines()[0],
-                                     epilog="It takes ten minutes more than --minutes.")
-    parser.add_argument("--minutes", type=float, default=10, metavar="N", help="how long all is well (10)")
+                                     epilog="With the rules as they are it takes three quarters of an hour more than --minutes; a rule "
+                                     "alone (--only) takes as long as it waits.")
+    parser.add_argument("--minutes", type=float, metavar="N", help="how long all is well (10; with --only 0)")
     parser.add_argument("--well", action="store_true", help="break nothing")
+    parser.add_argument("--only", action="append", metavar="RULE", help="break only what makes this rule fire; may be given again")
+    parser.add_argument("--hurry", action="store_true", help=f"no rule waits for longer than {HURRIED}: for who changes this test")
+    parser.add_argument("--list", action="store_true", help="say what is broken for which rule, and end")
     options = parser.parse_args(words)
+    if options.list:
+        return list_faults()
+    unknown = set(options.only or ()) - set(read_rules()[1])
+    if unknown:
+        parser.error(f"there is no rule {', '.join(sorted(unknown))}; see --list")
+    if options.minutes is None:
+        options.minutes = 0 if options.only else 10
+    options.only = set(options.only) if options.only else None
     processes.end_on_signals()
     show = Show(options)
     try:
         show.run()
+        say("all is as it should be")
         return 0
     except processes.Failure as failure:
         say(f"FAILED: {failure}")

@@ -4,7 +4,8 @@
 A system that is well is written down once, as series. For each rule there is what is different when it should fire; then
 this rule fires, with the words that people will read, and no other. It would catch a rule that can never fire (a label that
 does not match), one that always does, a text that cannot be expanded, and a rule without a test or without a place in the
-runbook. promtool (Debian's package prometheus) does the reckoning.
+runbook. promtool (Debian's package prometheus) does the reckoning. That the real thing brings these series about is shown by
+tests/observability/run; here only that it forgets no rule.
 """
 
 import pathlib
@@ -194,10 +195,18 @@ def runbook_findings(rules):
             yield f"{name}: its runbook_url is not {RUNBOOK}#{name.lower()}"
 
 
+def real_findings():
+    """Whether tests/observability/run makes each rule fire by the real thing, or says why it cannot."""
+    done = subprocess.run(["/usr/bin/python3", SOURCE / "tests" / "observability" / "observe.py", "--list"], capture_output=True, text=True,
+                          timeout=60, check=False)
+    return [] if done.returncode == 0 else [f"tests/observability/run --list:\n{done.stdout}{done.stderr}"]
+
+
 def main():
     rules = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]}
     findings = list(runbook_findings(rules)) + promtool("check", "rules", RULES)
     findings += [f"there is no test of the rule {name}" for name in sorted(set(rules) ^ set(CASES))]
+    findings += real_findings()
     if not findings:
         groups = [group_of("all is well", WELL, rules)]
         groups += [group_of(name, {**WELL, **CASES[name][0]}, rules, firing=name) for name in rules]

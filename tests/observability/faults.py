@@ -1,0 +1,506 @@
+"""What is broken so that the rules of Prometheus fire: each fault by the real thing, on a Makegood that runs.
+
+A fault names its rules. It is begun, kept up while it lasts (`go_on`), and mended as soon as all its rules fire; then they have
+to fall silent. Faults of one stage stand side by side and do not hide each other; stages follow each other. UNFIRED has the rules
+that no fault here makes fire, with the reason and with what shows them instead; every rule of the file is in the one or the other.
+"""
+
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+import time
+import uuid
+
+from local import cluster, processes
+
+# rule: why nothing here makes it fire, and what shows it instead.
+UNFIRED = {}
+
+STOPPED_S, RUNNING_S = 2.0, 2.0  # of what stutters; shorter than any heartbeat and any gap in sweeping
+
+
+def step(name, service, after=(), **fields):
+    """A step whose request is the order's payload, at the sample's inventory or whoever else stands behind `service`."""
+    return {"step": name, "service": service, "after": list(after), "complete_within": "5s", "undo": "none",
+            "do": {"method": "POST", "path": "/reservations", "body": "${/payload}"}, **fields}
+
+
+class Stutter:
+    """Processes that stand still and run by turns, as on a disk or a machine that has too much to do."""
+
+    def __init__(self, *roots):
+        self.roots, self.is_stopped, self.turn_at, self.stopped = roots, False, 0.0, []
+
+    def go_on(self):
+        if time.monotonic() < self.turn_at:
+            return
+        if self.is_stopped:
+            self.resume()
+            self.turn_at = time.monotonic() + RUNNING_S
+            return
+        for root in self.roots:
+            if root.is_running():
+                self.stopped += [root.pid] + processes.descendants(root.pid)
+        self.send(signal.SIGSTOP)
+        self.is_stopped, self.turn_at = True, time.monotonic() + STOPPED_S
+
+    def send(self, number):
+        for pid in self.stopped:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass  # one of its children has ended meanwhile
+
+    def resume(self):
+        self.send(signal.SIGCONT)
+        self.stopped, self.is_stopped = [], False
+
+
+class Fault:
+    """One thing that goes wrong. `show` is what runs (observe.py)."""
+
+    rules = ()
+    about = ""         # what is done, for people
+    is_lasting = False  # its rules look back over minutes: others go on while they run out
+    orders_come = True  # False: nobody can post meanwhile
+
+    def __init__(self, show):
+        self.show, self.cluster, self.servers, self.traffic = show, show.cluster, show.servers, show.traffic
+
+    def begin(self):
+        raise NotImplementedError
+
+    def go_on(self):
+        """Called all the time until it is mended."""
+
+    def mend(self):
+        raise NotImplementedError
+
+    # --- what several do ---------------------------------------------------------------------------------------------
+
+    def load(self, name, *steps, **fields):
+        path = self.show.scratch / f"{name}.json"
+        path.write_text(json.dumps({"workflow": name, "version": 1, "complete_within": "1h", "on_failure": "error", "steps": steps,
+                                    **fields}), encoding="utf-8")
+        self.cluster.tool("workflow", "load", path)
+
+    def post(self, workflow, payload=None, count=1, **properties):
+        """The ids of new orders."""
+        ids = [str(uuid.uuid4()) for _ in range(count)]
+        for order_id in ids:
+            text = json.dumps({"order_id": order_id, "workflow": workflow, "payload": payload or {"n": 1}})
+            if not self.traffic.post(text, **properties):
+                raise processes.Failure(f"could not post an order of {workflow}")
+        return ids
+
+    def sql(self, text):
+        return self.servers.postgres.psql(text)
+
+    def wait(self, condition, what, timeout_s=60):
+        return self.show.wait(condition, what, timeout_s)
+
+    def wait_row(self, sql):
+        return self.wait(lambda: self.sql(sql), f"there is a row: {sql}", 300)
+
+    def agent(self, service, *words, concurrency=64):
+        """A further agent, started: of a service of its own, behind which the sample's inventory stands."""
+        path = self.show.scratch / f"service-{service}.json"
+        path.write_text(json.dumps({"service": service, "url": self.cluster.remotes["inventory"].url, "tries": 1,
+                                    "concurrency": concurrency}), encoding="utf-8")
+        self.cluster.tool("broker", "apply", "--service", service)
+        agent = self.cluster.make("agent", f"agent-{service}-1", "--service", path, *words)
+        agent.start()
+        return agent.wait_ready()
+
+    def ack(self, code):
+        for row in self.sql(f"SELECT alert_id FROM operator_alert WHERE code = '{code}' AND closed_at IS NULL"):
+            self.cluster.tool("alert", "ack", row[0], "--reason", "seen")
+
+
+# --- services, orders, figures: side by side ---------------------------------------------------------------------------
+
+
+class AgentsDie(Fault):
+    rules = ("MakegoodPartDown", "MakegoodServiceUnserved")
+    about = "the agents of carrier die over their work"
+
+    def begin(self):
+        carrier = self.cluster.remotes["carrier"]
+        carrier.switch("slow:3000", on="do")
+        self.wait(lambda: carrier.load()["now"] >= 4, "calls of carrier are under way")
+        for agent in self.cluster.agents_of("carrier"):
+            agent.kill()
+
+    def mend(self):
+        self.cluster.remotes["carrier"].switch("order")
+        self.show.start_again(*self.cluster.agents_of("carrier"))
+
+
+class RemoteIsAway(Fault):
+    rules = ("MakegoodBreakerOpen",)
+    about = "payment's service is away"
+
+    def begin(self):
+        self.cluster.remotes["payment"].process.kill()
+
+    def mend(self):
+        self.cluster.remotes["payment"].start()
+
+
+class OrdersFail(Fault):
+    """One that is declined stays until the rule about alerts that stay has fired, too."""
+    rules = ("MakegoodOrdersInError", "MakegoodAlertOpen")
+    about = "orders are declined, and nobody sees to them"
+    is_lasting = True
+
+    def begin(self):
+        self.load("stops", step("reserve", "inventory"))
+        self.post("stops", {"behaviour": "decline"}, 3)
+
+    def mend(self):
+        self.cluster.tool("batch", "start", "compensate", "--workflow", "stops", "--canary", 0, "--rate", 50, "--reason", "not worth it")
+        self.show.drive_batches()
+
+
+class BatchFails(Fault):
+    rules = ("MakegoodBatchStopped",)
+    about = "orders that were declined are sent again, and are declined again"
+
+    def begin(self):
+        self.load("again", step("reserve", "inventory"))
+        ids = self.post("again", {"behaviour": "decline"}, 8)
+        self.wait_row(f"SELECT 1 FROM order_process WHERE workflow = 'again' AND process_state = 'error' HAVING count(*) = {len(ids)}")
+        self.cluster.tool("batch", "start", "resume", "--workflow", "again", "--canary", 3, "--rate", 50, "--reason", "it is mended")
+        self.show.drive_batches()
+
+    def mend(self):
+        self.ack("batch_stopped")
+        self.cluster.tool("batch", "start", "compensate", "--workflow", "again", "--canary", 0, "--rate", 50, "--reason", "it is not")
+
+
+class NonsenseComes(Fault):
+    rules = ("MakegoodDeadLetters",)
+    about = "a message is none of ours"
+
+    def begin(self):
+        self.traffic.post("not a reply", "makegood.replies", "scheduler.replies", type="reply")
+
+    def mend(self):
+        self.cluster.tool("dead", "drop", "--all", "--reason", "nonsense")
+
+
+class DatabaseRefuses(Fault):
+    """By a constraint that somebody added: what PostgreSQL refuses of itself is turned away before it gets there."""
+    rules = ("MakegoodPoisoned",)
+    about = "the database refuses an order"
+    is_lasting = True
+
+    def begin(self):
+        self.load("refused", step("reserve", "inventory"))
+        self.sql("ALTER TABLE order_process ADD CONSTRAINT observe CHECK (workflow <> 'refused') NOT VALID")
+        self.order = self.post("refused")[0]
+
+    def mend(self):
+        self.sql("ALTER TABLE order_process DROP CONSTRAINT observe")
+        self.cluster.tool("dead", "requeue", "--all", "--reason", "the constraint is gone")
+        self.wait_row(f"SELECT 1 FROM order_process WHERE order_id = '{self.order}' AND process_state = 'processed'")
+        self.ack("poisoned")
+
+
+class RowsLie(Fault):
+    """The row of an attempt under way says that it is an undo; nothing answers the attempt, so it is judged, again and again."""
+    rules = ("MakegoodImpossible",)
+    about = "somebody changes a row by hand: an attempt is an undo now"
+    is_lasting = True
+
+    def begin(self):
+        self.load("lies", step("reserve", "inventory", retry={"attempts": 50, "backoff": "200ms", "max_backoff": "1s"}))
+        self.order = self.post("lies", {"behaviour": "silent:8"})[0]
+        self.wait_row(f"SELECT 1 FROM order_step WHERE order_id = '{self.order}' AND state = 'running'")
+        self.falsify("undo_running")
+
+    def falsify(self, state):
+        """With a version of its own, so that whoever remembers the order reads it anew."""
+        self.sql(f"WITH process AS (UPDATE order_process SET version = version + 1 WHERE order_id = '{self.order}' RETURNING order_id)"
+                 f" UPDATE order_step s SET state = '{state}' FROM process WHERE s.order_id = process.order_id")
+
+    def mend(self):
+        self.falsify("running")
+
+
+class RowsForget(Fault):
+    """The supervisor asks for such an order, and the scheduler has it wait anew: so it is done again at each look."""
+    rules = ("MakegoodInvariantViolation",)
+    about = "somebody changes a row by hand: what a step waited for is gone"
+
+    def begin(self):
+        self.cluster.tool("broker", "apply", "--service", "nobody")
+        self.load("forgets", step("first", "inventory"), step("second", "nobody", ["first"]))
+        self.order = self.post("forgets")[0]
+        self.wait_row(f"SELECT 1 FROM order_step WHERE order_id = '{self.order}' AND step = 'second' AND state = 'waiting'")
+        self.sql(f"WITH process AS (UPDATE order_process SET version = version + 1, wake_at = clock_timestamp()"
+                 f" WHERE order_id = '{self.order}' RETURNING order_id)"
+                 " UPDATE order_step s SET due_at = NULL FROM process WHERE s.order_id = process.order_id AND s.step = 'second'")
+
+    def mend(self):
+        self.agent("nobody")
+
+
+class AttemptsExpire(Fault):
+    """Supervisors judge few at once here (OVERDUE_LIMIT), so that hundreds are many. The agent is stopped before it has them."""
+    rules = ("MakegoodMassExpiry", "MakegoodSweepLate", "MakegoodExpirations")
+    about = "an agent that has hundreds of requests stands still"
+    is_lasting = True
+    ORDERS = 600
+
+    def begin(self):
+        self.load("hurries", step("reserve", "desk", retry={"attempts": 50, "backoff": "200ms", "max_backoff": "1s"}))
+        self.desk = self.agent("desk")
+        self.desk.pause()
+        self.post("hurries", count=self.ORDERS)
+
+    def mend(self):
+        self.desk.resume()
+
+
+class ServiceIsSlow(Fault):
+    rules = ("MakegoodServiceBehind",)
+    about = "a service takes three seconds for each call, one at a time"
+    ORDERS = 250
+
+    def begin(self):
+        self.load("queues", step("reserve", "till", complete_within="20m"))
+        self.till = self.agent("till", concurrency=1)
+        self.post("queues", {"behaviour": "slow:3000"}, self.ORDERS)
+
+    def mend(self):
+        self.cluster.remotes["inventory"].switch("normal")
+        self.wait_row("SELECT 1 FROM order_process WHERE workflow = 'queues' AND process_state <> 'processed' HAVING count(*) = 0")
+        self.cluster.remotes["inventory"].switch("order")
+
+
+class ClientIsGone(Fault):
+    rules = ("MakegoodStatusesOwed",)
+    about = "the queue that a client wants its statuses in is not there"
+    QUEUE = "observe.statuses"
+
+    def begin(self):
+        self.load("tells", step("reserve", "inventory"))
+        self.post("tells", reply_to=self.QUEUE)
+
+    def mend(self):
+        self.traffic.channel.queue_declare(self.QUEUE, auto_delete=True)
+
+
+class ClockIsWrong(Fault):
+    rules = ("MakegoodClockSkew",)
+    about = "the clock of an agent's machine is a second and a half ahead"
+    AHEAD_MS = 1500
+
+    def begin(self):
+        library, self.clock = self.show.scratch / "clock.so", self.show.scratch / "clock"
+        source = cluster.REPOSITORY / "tests" / "chaos" / "skew.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source, "-ldl"], check=True)
+        self.set(self.AHEAD_MS)
+        agent = self.cluster.make_agent("inventory", 3)
+        agent.env.update(LD_PRELOAD=str(library), CHAOS_CLOCK=str(self.clock))
+        agent.start()
+        self.show.watch_too("agent-inventory", agent.wait_ready())
+
+    def set(self, ahead_ms):
+        """In place: the process has the file mapped."""
+        with open(self.clock, "r+b" if self.clock.exists() else "wb") as file:
+            file.write(struct.pack("=q", ahead_ms))
+
+    def mend(self):
+        self.set(0)
+
+
+class AnotherDatabase(Fault):
+    """Of one database only one leads: two do if one has stood still or was cut off, for some seconds, or if there are two."""
+    rules = ("MakegoodTwoLeaders",)
+    about = "a supervisor is started with another database"
+
+    def begin(self):
+        self.servers.postgres.create_database("other")
+        env = {"MAKEGOOD_AMQP_URL": self.servers.rabbit.url, "MAKEGOOD_PG_DSN": self.servers.postgres.dsn_of("other")}
+        self.cluster.tool("db", "migrate", "--migrations", self.cluster.migrations, env=env)
+        self.supervisor = self.cluster.make("supervisor", "supervisor-other")
+        self.supervisor.env.update(env)
+        self.supervisor.start()
+        self.show.watch_too("supervisor", self.supervisor.wait_ready())
+
+    def mend(self):
+        self.supervisor.terminate()
+        self.show.watch_no_more(self.supervisor)
+
+
+class LoopStandsStill(Fault):
+    rules = ("MakegoodLoopLate",)
+    about = "an agent stands still for two seconds in four"
+
+    def begin(self):
+        self.stutter = Stutter(self.cluster.agents_of("inventory")[1])
+
+    def go_on(self):
+        self.stutter.go_on()
+
+    def mend(self):
+        self.stutter.resume()
+
+
+class DescriptorsRunOut(Fault):
+    rules = ("MakegoodDescriptorsShort",)
+    about = "a supervisor may open few files more than it has open"
+
+    def begin(self):
+        self.victim = self.cluster.supervisors[-1]
+        self.limits = resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE)
+        seen = int(self.victim.metric("process_open_fds")) - 1  # by Prometheus, which has a connection beside ours
+        resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE, ((seen * 10 - 1) // 8, self.limits[1]))
+
+    def mend(self):
+        resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE, self.limits)
+
+
+# --- servers that are slow ---------------------------------------------------------------------------------------------
+
+
+class ServersStutter(Fault):
+    rules = ("MakegoodSlowStore", "MakegoodSlowBroker")
+    about = "PostgreSQL and RabbitMQ stand still for two seconds in four"
+    is_lasting = True
+
+    def begin(self):
+        self.stutter = Stutter(self.servers.postgres.process, self.servers.rabbit.process)
+
+    def go_on(self):
+        self.stutter.go_on()
+
+    def mend(self):
+        self.stutter.resume()
+
+
+class WorkflowsAreMany(Fault):
+    """They have no room until the process is started again."""
+    rules = ("MakegoodMetricsOverflow",)
+    about = "orders of more workflows come than a process has series for"
+    WORKFLOWS = 150
+
+    def begin(self):
+        paths = []
+        for n in range(self.WORKFLOWS):
+            paths.append(self.show.scratch / f"many-{n}.json")
+            paths[-1].write_text(json.dumps({"workflow": f"many-{n}", "version": 1, "complete_within": "1h", "on_failure": "error",
+                                             "steps": [step("reserve", "inventory")]}), encoding="utf-8")
+        self.cluster.tool("workflow", "load", *paths)
+        for n in range(self.WORKFLOWS):
+            self.post(f"many-{n}")
+
+    def mend(self):
+        self.wait_row("SELECT 1 FROM order_process WHERE workflow LIKE 'many-%' AND process_state <> 'processed' HAVING count(*) = 0")
+        full = [process for process in self.cluster.schedulers + self.cluster.supervisors
+                if process.metric("makegood_metrics_overflow_total") > 0]
+        for process in full:
+            process.terminate()
+        self.show.start_again(*full)
+
+
+# --- nobody takes what comes -------------------------------------------------------------------------------------------
+
+
+class SchedulersDie(Fault):
+    rules = ("MakegoodNoScheduler", "MakegoodQueueOld", "MakegoodBacklog")
+    about = "both schedulers die, and more than ten thousand orders come"
+    MESSAGES = 10500
+
+    def begin(self):
+        for scheduler in self.cluster.schedulers:
+            scheduler.kill()
+        text = json.dumps({"order_id": str(uuid.uuid4()), "workflow": "fulfilment", "payload": {"items": [], "total": 1, "currency": "EUR",
+                                                                                            "carrier": "", "ship_to": {}}})
+        for _ in range(self.MESSAGES):  # one order, by a client that does not believe that it was taken
+            self.traffic.post(text)
+
+    def mend(self):
+        self.show.start_again(*self.cluster.schedulers)
+
+
+class CountingFails(Fault):
+    rules = ("MakegoodFiguresMissing",)
+    about = "somebody locks a table that is counted, for minutes"
+
+    def begin(self):
+        psql = self.servers.postgres.bin / "psql"
+        self.locker = processes.Process("locker", [
+            psql, "-X", "-d", self.servers.postgres.dsn, "-c",
+            "BEGIN; LOCK TABLE operator_alert IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3600)"], self.show.scratch / "locker.log",
+            env={"PGAPPNAME": "locker"}).start()
+
+    def mend(self):
+        self.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'locker'")
+        self.locker.wait_end()
+
+
+class SupervisorsDie(Fault):
+    rules = ("MakegoodNoLeader",)
+    about = "both supervisors die"
+
+    def begin(self):
+        for supervisor in self.cluster.supervisors:
+            supervisor.kill()
+
+    def mend(self):
+        self.show.start_again(*self.cluster.supervisors)
+
+
+class RabbitIsShort(Fault):
+    rules = ("RabbitMQAlarm",)
+    about = "RabbitMQ has too little memory left"
+    orders_come = False
+
+    def begin(self):
+        self.servers.rabbit.ctl("set_vm_memory_high_watermark", "0.00001")
+
+    def mend(self):
+        self.servers.rabbit.ctl("set_vm_memory_high_watermark", "0.4")
+
+
+class ServersDie(Fault):
+    rules = ("MakegoodBrokerAway", "MakegoodStoreAway")
+    about = "RabbitMQ and PostgreSQL die"
+    orders_come = False
+
+    def begin(self):
+        self.servers.rabbit.kill()
+        self.servers.postgres.kill()
+
+    def mend(self):
+        self.servers.postgres.restart()
+        self.servers.rabbit.restart()
+
+
+OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
+STAGES = (
+    (OrdersFail, AgentsDie, RemoteIsAway, BatchFails, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+     ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
+    (DatabaseRefuses,),  # what is set aside is put back: so no nonsense lies beside it
+    (ServersStutter,),
+    (WorkflowsAreMany,),
+    (SchedulersDie, CountingFails),
+    (SupervisorsDie,),
+    (RabbitIsShort,),
+    (ServersDie,),
+)
+
+
+def check(rules):
+    """What is wrong with the table above, given the names of all rules."""
+    fired = [rule for stage in STAGES for fault in stage for rule in fault.rules]
+    yield from (f"no fault makes {rule} fire, and no reason is given" for rule in sorted(set(rules) - set(fired) - set(UNFIRED)))
+    yield from (f"there is no rule {rule}" for rule in sorted((set(fired) | set(UNFIRED)) - set(rules)))
+    yield from (f"{rule} fires, and has a reason why it does not" for rule in sorted(set(fired) & set(UNFIRED)))
+    yield from (f"{rule} is of several faults" for rule in sorted(set(fired)) if fired.count(rule) > 1)
