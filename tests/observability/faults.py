@@ -92,8 +92,7 @@ class Fault:
         ids = [str(uuid.uuid4()) for _ in range(count)]
         for order_id in ids:
             text = json.dumps({"order_id": order_id, "workflow": workflow, "payload": payload or {"n": 1}})
-            if not self.traffic.post(text, **properties):
-                raise processes.Failure(f"could not post an order of {workflow}")
+            self.wait(lambda text=text: self.traffic.post(text, **properties), f"an order of {workflow} is posted")
         return ids
 
     def sql(self, text):
@@ -292,7 +291,8 @@ class ClientIsGone(Fault):
         self.post("tells", reply_to=self.QUEUE)
 
     def mend(self):
-        self.traffic.channel.queue_declare(self.QUEUE, auto_delete=True)
+        self.traffic.connect()
+        self.traffic.channel.queue_declare(self.QUEUE)
 
 
 class ClockIsWrong(Fault):

@@ -185,6 +185,11 @@ class Show:
         self.prometheus.configure(self.parts, self.options.hurry)
         self.traffic = Traffic(self.servers.rabbit.url)
         self.prometheus.start()
+        self.wait(lambda: [target["health"] for target in self.prometheus.targets()] == ["up"] * self.target_count(),
+                  "every target was scraped", 60)
+
+    def target_count(self):
+        return len(self.cluster.all) + 3  # RabbitMQ twice, and Prometheus
 
     def watch_too(self, part, process):
         self.parts[part].append(f"127.0.0.1:{process.http_port}")
@@ -212,8 +217,7 @@ class Show:
     def watch(self):
         """Minutes without an error, judged by Prometheus' own record of them."""
         prometheus, minutes = self.prometheus, self.options.minutes
-        count = len(self.cluster.all) + 3  # RabbitMQ twice, and Prometheus
-        self.wait(lambda: [target["health"] for target in prometheus.targets()] == ["up"] * count, "every target was scraped", 60)
+        count = self.target_count()
         until, looked = time.monotonic() + 60 * minutes, 0
         say(f"{count} targets, {len(self.cluster.all)} of them ours; {ORDERS_PER_S} orders a second for {minutes:g} minutes")
         while time.monotonic() < until:
@@ -254,18 +258,19 @@ class Show:
             return condition()
         return processes.wait_until(look, what, timeout_s)
 
-    def chosen(self, stage):
-        only = self.options.only
-        return [fault for fault in stage if only is None or set(fault.rules) & only]
+    def meant(self, fault):
+        """Those of its rules that are asked for."""
+        return [rule for rule in fault.rules if self.options.only is None or rule in self.options.only]
 
     def judge(self, fault, began, firing):
         """Mends a fault whose rules all fire."""
-        for rule in fault.rules:
+        rules = self.meant(fault)
+        for rule in rules:
             if rule in firing and rule not in self.fired:
                 self.fired[rule] = time.monotonic() - began
                 say(f"  {rule} fires, {self.fired[rule]:.0f} s after")
-        missing = [rule for rule in fault.rules if rule not in self.fired]
-        patience_s = FIRES_S + max(seconds_of(self.rules[rule].get("for", "0s")) for rule in fault.rules)
+        missing = [rule for rule in rules if rule not in self.fired]
+        patience_s = FIRES_S + max(seconds_of(self.rules[rule].get("for", "0s")) for rule in rules)
         if missing and time.monotonic() > began + patience_s:
             raise processes.Failure(f"{missing} did not fire within {patience_s} s after this: {fault.about}; firing: {sorted(firing)}")
         if not missing:
@@ -295,6 +300,8 @@ class Show:
 
     def run_stage(self, stage):
         began = {}
+        rules = {rule for fault in stage for rule in self.meant(fault)}
+        self.look_until(lambda: not rules & set(self.look()), f"{sorted(rules)} are silent before anything is broken", RESOLVES_S)
         self.unexpected = set()
         for kind in stage:
             fault = kind(self)
@@ -309,12 +316,11 @@ class Show:
                 self.judge(fault, began[fault], firing)
             self.judge_mended(firing)
             return not self.broken and all(fault.is_lasting for fault, _ in self.mended)
-        self.look_until(look, "a stage is over")
+        self.look_until(look, "a stage is over", 4 * RESOLVES_S)
         if self.unexpected:
             say(f"  besides, as a consequence: {', '.join(sorted(self.unexpected))}")
 
-    def look_until(self, look, what):
-        """`look` bounds itself, fault by fault; this bound is only that of a defect here."""
+    def look_until(self, look, what, timeout_s):
         next_at = 0.0
 
         def now_and_then():
@@ -324,7 +330,7 @@ class Show:
             is_over = look()
             next_at = time.monotonic() + ALERTS_PERIOD_S
             return is_over
-        self.wait(now_and_then, what, 4 * RESOLVES_S)
+        self.wait(now_and_then, what, timeout_s)
 
     def await_silence(self):
         say("until nothing fires any more")
@@ -333,7 +339,10 @@ class Show:
             firing = self.look()
             self.judge_mended(firing)
             return not firing
-        self.look_until(look, f"nothing fires; {self.alerts_open()}")
+        try:
+            self.look_until(look, "nothing fires", RESOLVES_S)
+        except processes.Failure as failure:
+            raise processes.Failure(f"{failure}: {sorted(self.look())}\n{self.alerts_open()}") from None
 
     def run(self):
         findings = list(faults.check(self.rules))
@@ -345,8 +354,9 @@ class Show:
         if self.options.well:
             return
         for stage in faults.STAGES:
-            if self.chosen(stage):
-                self.run_stage(self.chosen(stage))
+            chosen = [fault for fault in stage if self.meant(fault)]
+            if chosen:
+                self.run_stage(chosen)
         self.await_silence()
         self.tell()
 
