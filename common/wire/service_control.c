@@ -8,8 +8,18 @@
 
 #define RATE_MAX 1000000 /* as in a service file */
 
-static const char *const NAMES[] = {"v", "service", "epoch", "version", "paused", "shares", NULL};
+static const char *const NAMES[] = {"v", "service", "epoch", "version", "paused", "shares", "down", NULL};
 static const char *const SHARE_NAMES[] = {"instance", "concurrency", "rate", NULL};
+static const char *const DOWN_NAMES[] = {"prober", NULL};
+
+static void down_write(const char *prober, struct mg_buf *ret_body)
+{
+    struct mg_json_out out;
+
+    mg_json_begin(&out, ret_body);
+    mg_json_put_text(&out, "prober", prober);
+    mg_json_end(&out);
+}
 
 static void share_write(const struct mg_share *share, struct mg_buf *ret_body)
 {
@@ -43,6 +53,10 @@ void mg_service_control_write(const struct mg_service_control *control, struct m
             share_write(&control->shares[i], ret_body);
         }
         mg_buf_append(ret_body, control->share_count == 0 ? "[]" : "]", control->share_count == 0 ? 2 : 1);
+    }
+    if (control->is_down) {
+        mg_json_put_name(&out, "down");
+        down_write(control->prober, ret_body);
     }
     mg_json_end(&out);
 }
@@ -84,6 +98,20 @@ static void shares_read(const struct mg_json_object *object, struct mg_service_c
     }
 }
 
+static void down_read(const struct mg_json_object *object, struct mg_service_control *ret_control)
+{
+    struct mg_slice value = mg_json_get_typed(object, "down", MG_OPTIONAL, MG_JSON_OBJECT);
+    struct mg_json_object down;
+
+    if (value.data == NULL ||
+        !mg_json_object_open(&down, object->faults, value, "/down", DOWN_NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+        return;
+    }
+    ret_control->is_down = true;
+    mg_json_get_checked(&down, "prober", MG_REQUIRED, is_instance, "1 to 127 bytes", ret_control->prober,
+                        sizeof ret_control->prober);
+}
+
 enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_control *ret_control,
                                        struct mg_err *err)
 {
@@ -98,9 +126,10 @@ enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_c
     mg_json_version_check(&object);
     mg_json_get_name(&object, "service", MG_REQUIRED, control.service);
     control.epoch = (uint64_t)mg_json_get_integer(&object, "epoch", MG_REQUIRED, 0, INT64_MAX, 0);
-    control.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 1);
+    control.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 0, INT64_MAX, 0);
     control.is_paused = mg_json_get_bool(&object, "paused", MG_REQUIRED, false);
     shares_read(&object, &control);
+    down_read(&object, &control);
     if (faults.class != MG_OK) return faults.class;
     *ret_control = control;
     return MG_OK;

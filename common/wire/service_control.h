@@ -1,6 +1,7 @@
 /*
- * Supervisor → all agents of a service: what operators want of it (proto/service_control.schema.json). Said
- * at each change and once a second, kept by nobody: who missed one hears the next.
+ * Supervisor → all agents of a service: what operators want of it, and whether it is down for most of its
+ * agents (proto/service_control.schema.json). Said at each change and once a second, kept by nobody: who
+ * missed one hears the next.
  */
 #ifndef MG_WIRE_SERVICE_CONTROL_H
 #define MG_WIRE_SERVICE_CONTROL_H
@@ -11,6 +12,8 @@
 #define MG_SERVICE_CONTROL_PERIOD_MS 1000
 /* A supervisor that has been silent for so many periods leads no more. */
 #define MG_SERVICE_CONTROL_SILENT_MS (5 * MG_SERVICE_CONTROL_PERIOD_MS)
+/* So long the word that a service is down outlives its speaker; another supervisor leads well before. */
+#define MG_SERVICE_DOWN_VALID_MS (10 * MG_SERVICE_CONTROL_PERIOD_MS)
 /* Agent processes of one service that have a share; those beyond take what a newcomer takes. With names of
  * some fifty bytes that is a message of 12 KiB. */
 #define MG_SHARES_MAX         128
@@ -26,9 +29,10 @@ struct mg_share {
 struct mg_service_control {
     char service[MG_NAME_MAX + 1];
     uint64_t epoch;   /* of the supervisor that says it: an earlier leader's word is outdated */
-    uint64_t version; /* of what operators want */
-    bool is_paused, is_limited;
-    struct mg_share shares[MG_SHARES_MAX]; /* of a limited service */
+    uint64_t version; /* of what operators want; 0: nothing */
+    bool is_paused, is_limited, is_down;
+    char prober[MG_SHARE_INSTANCE_MAX + 1]; /* of a service that is down: who alone may try it */
+    struct mg_share shares[MG_SHARES_MAX];  /* of a limited service */
     int share_count;
 };
 

@@ -92,7 +92,8 @@ static void try_control(struct mg_slice body)
         FUZZ_REQUIRE_REFUSAL(class, err, control);
         return;
     }
-    FUZZ_REQUIRE(mg_name_is_valid(control.service, strlen(control.service)) && control.version > 0);
+    FUZZ_REQUIRE(mg_name_is_valid(control.service, strlen(control.service)));
+    FUZZ_REQUIRE(control.is_down == (control.prober[0] != '\0'));
     FUZZ_REQUIRE(control.share_count >= 0 && control.share_count <= MG_SHARES_MAX);
     FUZZ_REQUIRE(control.is_limited || control.share_count == 0);
     mg_buf_init(&first, FUZZ_TEXT_MAX);
@@ -101,6 +102,7 @@ static void try_control(struct mg_slice body)
     FUZZ_REQUIRE(mg_service_control_parse(mg_buf_slice(&first), &again, &err) == MG_OK);
     FUZZ_REQUIRE(control.epoch == again.epoch && control.version == again.version);
     FUZZ_REQUIRE(control.is_paused == again.is_paused && control.is_limited == again.is_limited);
+    FUZZ_REQUIRE(control.is_down == again.is_down && strcmp(control.prober, again.prober) == 0);
     FUZZ_REQUIRE(control.share_count == again.share_count);
     for (int i = 0; i < control.share_count; i++) {
         const struct mg_share *a = &control.shares[i], *b = &again.shares[i];

@@ -274,7 +274,15 @@ START_TEST(what_is_wanted_of_a_service_comes_back)
     mg_buf_clear(&body);
     mg_service_control_write(&control, &body);
     ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
-    ck_assert(!back.is_limited);
+    ck_assert(!back.is_limited && !back.is_down);
+    control.version = 0;
+    control.is_down = true;
+    memcpy(control.prober, "h:\"2\"", sizeof "h:\"2\"");
+    mg_buf_clear(&body);
+    mg_service_control_write(&control, &body);
+    ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert(back.is_down && back.version == 0);
+    ck_assert_str_eq(back.prober, "h:\"2\"");
 }
 END_TEST
 
