@@ -7,7 +7,8 @@
  *   call.c      one try: one HTTP call, judged by the clock before and after
  *   trace.c     what is told of a try, if somebody wants to know
  *   answer.c    the reply is published, and confirmed, before the request is acked
- *   control.c   what operators want of the service, as the leading supervisor tells it
+ *   control.c   what operators want of the service, and whether it is down for most, as the leading
+ *               supervisor tells it
  *   report.c    what schedulers, /readyz and /metrics are told
  *   drain.c     the way out
  *   deadline.c limiter.c breaker.c classify.c   the arithmetic of it, pure
@@ -113,17 +114,19 @@ struct mg_line {
 struct mg_lane_metrics {
     struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
     struct mg_metric *call_seconds, *replies[MG_OUTCOME_COUNT];
-    struct mg_metric *late, *malformed, *reply_again, *breaker, *paused, *in_flight, *concurrency, *waiting;
+    struct mg_metric *late, *malformed, *reply_again, *breaker, *down, *paused, *in_flight, *concurrency,
+        *waiting;
 };
 
-/* What an agent was last told that operators want of its service. It holds until it hears otherwise, for ever
- * if nobody says more: no word is no reason to do what somebody forbade. */
+/* What an agent was last told of its service. What operators want holds until it hears otherwise, for ever if
+ * nobody says more: no word is no reason to do what somebody forbade. That the service is down does not. */
 struct mg_control {
     uint64_t epoch, version; /* 0: it has heard nothing */
     int64_t heard_boot_ms;
     bool is_paused;
-    bool is_unreadable; /* that the last word could not be read has been said */
-    bool is_named;      /* of a limited service: it has a share */
+    bool is_unreadable;               /* that the last word could not be read has been said */
+    bool is_named;                    /* of a limited service: it has a share */
+    char prober[MG_INSTANCE_MAX + 1]; /* while the service is down for most: who probes it */
 };
 
 /* One service with all that belongs to it. */
@@ -134,6 +137,7 @@ struct mg_lane {
     char reply_exchange[MG_QUEUE_NAME_SIZE];
     struct mg_limiter limiter;
     struct mg_breaker breaker;
+    enum mg_breaker_state reported; /* of it, last */
     struct mg_control control;
     struct mg_line lines[MG_LINE_COUNT];
     struct mg_jobs begun; /* every job that is not WAITING */
@@ -198,6 +202,8 @@ void mg_lane_answer_unserved(struct mg_lane *lane);
 
 /* control.c */
 enum mg_class mg_lane_listen(struct mg_lane *lane, struct mg_err *err) MG_MUSTCHECK;
+/* At each tick: who said that the service is down may be dead. */
+void mg_lane_doubt_word(struct mg_lane *lane);
 
 /* call.c */
 void mg_job_call(struct mg_job *job); /* a slot, a token and the breaker's leave have been taken */

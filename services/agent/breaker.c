@@ -25,11 +25,56 @@ static void enter(struct mg_breaker *breaker, enum mg_breaker_state state, int64
 
 bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms)
 {
-    if (breaker->state != MG_BREAKER_OPEN || now_ms < breaker->open_until_ms) {
+    if (mg_breaker_rest_ms(breaker, now_ms) != 0) {
         return false;
     }
     enter(breaker, MG_BREAKER_HALF_OPEN, now_ms);
     return true;
+}
+
+int64_t mg_breaker_rest_ms(const struct mg_breaker *breaker, int64_t now_ms)
+{
+    if (breaker->state != MG_BREAKER_OPEN || breaker->word == MG_WORD_DOWN) {
+        return -1;
+    }
+    return now_ms < breaker->open_until_ms ? breaker->open_until_ms - now_ms : 0;
+}
+
+bool mg_breaker_obey(struct mg_breaker *breaker, enum mg_breaker_word word, int64_t now_ms)
+{
+    enum mg_breaker_word before = breaker->word;
+    if (word == before) {
+        return false;
+    }
+    breaker->word = word;
+    bool was_down = before == MG_WORD_DOWN || before == MG_WORD_PROBE;
+    bool is_open = breaker->state == MG_BREAKER_OPEN, is_closed = breaker->state == MG_BREAKER_CLOSED;
+    switch (word) {
+    case MG_WORD_NONE:
+        return was_down;
+    case MG_WORD_UP:
+        if (was_down && !is_closed) {
+            enter(breaker, MG_BREAKER_CLOSED, now_ms);
+        }
+        return was_down;
+    case MG_WORD_DOWN:
+        if (!is_open) {
+            enter(breaker, MG_BREAKER_OPEN, now_ms);
+        }
+        break;
+    case MG_WORD_PROBE:
+        if (is_closed || before == MG_WORD_DOWN) {
+            enter(breaker, MG_BREAKER_OPEN, now_ms);
+        }
+        break;
+    }
+    return true;
+}
+
+enum mg_breaker_state mg_breaker_told(const struct mg_breaker *breaker)
+{
+    bool is_busy = breaker->state == MG_BREAKER_HALF_OPEN && breaker->probes_out >= breaker->plan.probes;
+    return is_busy ? MG_BREAKER_OPEN : breaker->state;
 }
 
 bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket)

@@ -6,6 +6,10 @@
  * ratio (with at least min_calls in the window), or after so many calls in a row that never reached the
  * service: those cost the remote nothing and prove enough. Open: no call for open_ms. Half-open: at most
  * `probes` calls under way; as many successes close it, one failure opens it again.
+ *
+ * What most agents of a service see, all obey (mg_breaker_obey): then one of them probes for all, and the
+ * others stay open for as long as the word holds, whatever their own calls said. When that one probes is its
+ * own service file's to say: no agent's clock is compared with another's.
  */
 #ifndef MG_AGENT_BREAKER_H
 #define MG_AGENT_BREAKER_H
@@ -22,6 +26,13 @@ enum mg_call_health {
     MG_CALL_VOID,        /* says nothing about the service: cancelled, or this process lacked the means */
 };
 
+enum mg_breaker_word {
+    MG_WORD_NONE,  /* nobody says anything: its own calls count */
+    MG_WORD_UP,    /* the service is not down for most: likewise */
+    MG_WORD_DOWN,  /* it is, and another agent probes */
+    MG_WORD_PROBE, /* it is, and this agent probes for all */
+};
+
 struct mg_breaker_plan {
     double failure_ratio;
     int min_calls;
@@ -36,6 +47,7 @@ struct mg_breaker_plan {
 struct mg_breaker {
     struct mg_breaker_plan plan;
     enum mg_breaker_state state;
+    enum mg_breaker_word word;
     uint32_t epoch; /* rises with every change of state: results of calls from before it do not count */
     int64_t open_until_ms;
     int unreachable_count;
@@ -50,6 +62,17 @@ void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *p
 
 /* Lets an open breaker become half-open when its time is over. True if the state changed. */
 bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms);
+
+/* Takes the word about the service. The end of an outage closes a breaker that obeyed; the end of all words
+ * leaves it open, until its own probe. Who is named in another's stead first waits for a whole open time: the
+ * other's last probe may just be out. True if state or word changed. */
+bool mg_breaker_obey(struct mg_breaker *breaker, enum mg_breaker_word word, int64_t now_ms);
+
+/* The state as others need it: half-open only while a request for a probe is wanted. */
+enum mg_breaker_state mg_breaker_told(const struct mg_breaker *breaker);
+
+/* Until it becomes half-open by itself; -1: it does not. */
+int64_t mg_breaker_rest_ms(const struct mg_breaker *breaker, int64_t now_ms);
 
 /* True if a call may begin; then `ret_ticket` must come back with its result, exactly once. */
 bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket);

@@ -1,9 +1,11 @@
 /*
- * What operators want of a service: the leading supervisor says it to all of its agents, at each change and
- * once a second. A paused service is not called; what waits is answered so that its steps are parked and no
- * attempt is burnt. Of a limited one each agent process has a share, which can only lower what its service
- * file says; who is not yet known to the supervisor makes one call at a time.
+ * What operators want of a service, and whether it is down: the leading supervisor says it to all of its
+ * agents, at each change and once a second. A paused service is not called; what waits is answered so that
+ * its steps are parked and no attempt is burnt. Of a limited one each agent process has a share, which can
+ * only lower what its service file says; who is not yet known to the supervisor makes one call at a time. One
+ * that is down for most is probed by one agent and called by nobody else.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent.h"
@@ -73,6 +75,27 @@ static void pause_obey(struct mg_lane *lane, bool is_paused)
     }
 }
 
+static void word_obey(struct mg_lane *lane, enum mg_breaker_word word)
+{
+    if (mg_breaker_obey(&lane->breaker, word, mg_clock_boot_ms())) {
+        mg_lane_breaker_changed(lane);
+    }
+}
+
+static void down_obey(struct mg_lane *lane, const struct mg_service_control *control)
+{
+    bool is_prober = strcmp(control->prober, lane->agent->instance) == 0;
+    snprintf(lane->control.prober, sizeof lane->control.prober, "%s", control->prober);
+    word_obey(lane, !control->is_down ? MG_WORD_UP : is_prober ? MG_WORD_PROBE : MG_WORD_DOWN);
+}
+
+void mg_lane_doubt_word(struct mg_lane *lane)
+{
+    if (mg_clock_boot_ms() - lane->control.heard_boot_ms >= MG_SERVICE_DOWN_VALID_MS) {
+        word_obey(lane, MG_WORD_NONE);
+    }
+}
+
 static bool control_read(struct mg_lane *lane, struct mg_slice body, struct mg_service_control *ret_control)
 {
     struct mg_err err;
@@ -106,6 +129,7 @@ static void on_heard(void *arg, struct mg_slice body)
     known->heard_boot_ms = now_ms;
     limits_obey(lane, &control);
     pause_obey(lane, control.is_paused);
+    down_obey(lane, &control);
     if (is_new) {
         mg_agent_report(lane->agent);
     }

@@ -53,7 +53,7 @@ static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
 {
     struct mg_agent *agent = lane->agent;
     struct mg_service_report report = {
-        .breaker = lane->breaker.state,
+        .breaker = mg_breaker_told(&lane->breaker),
         .is_ready = is_ready,
         .in_flight = lane->limiter.in_flight,
         .concurrency = lane->limiter.concurrency,
@@ -61,7 +61,15 @@ static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
     };
     memcpy(report.service, lane->service->name, sizeof report.service);
     snprintf(report.instance, sizeof report.instance, "%s", agent->instance);
-    snprintf(report.reason, sizeof report.reason, "%s", reason);
+    if (reason[0] == '\0' && lane->breaker.word == MG_WORD_DOWN) {
+        snprintf(report.reason, sizeof report.reason, "down for most agents; %s probes",
+                 lane->control.prober);
+    } else if (reason[0] == '\0' && lane->breaker.word == MG_WORD_PROBE) {
+        snprintf(report.reason, sizeof report.reason, "down for most agents; this one probes");
+    } else {
+        snprintf(report.reason, sizeof report.reason, "%s", reason);
+    }
+    lane->reported = report.breaker;
     struct mg_buf body;
     struct mg_err err;
     mg_buf_init(&body, sizeof report * 6 + 512); /* every character escaped, and the names of the members */
@@ -111,6 +119,7 @@ void mg_agent_on_tick(void *arg)
         mg_agent_report(agent);
     }
     for (int i = 0; i < agent->lane_count; i++) {
+        mg_lane_doubt_word(&agent->lanes[i]);
         mg_lane_measure(&agent->lanes[i]);
     }
     mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());
@@ -126,6 +135,7 @@ void mg_lane_measure(struct mg_lane *lane)
     mg_metric_set(lane->metrics.in_flight, lane->limiter.in_flight);
     mg_metric_set(lane->metrics.concurrency, lane->limiter.concurrency);
     mg_metric_set(lane->metrics.breaker, lane->breaker.state);
+    mg_metric_set(lane->metrics.down, lane->breaker.word > MG_WORD_UP ? lane->breaker.word - MG_WORD_UP : 0);
     mg_metric_set(lane->metrics.paused, lane->control.is_paused);
 }
 
@@ -162,6 +172,8 @@ void mg_lane_register_metrics(struct mg_lane *lane)
                                   "replies that the broker did not take and that were offered again");
     metrics->breaker = series(lane, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
                               "circuit breaker: 0 closed, 1 open, 2 half-open");
+    metrics->down = series(lane, MG_GAUGE, "makegood_agent_service_down", NULL, NULL,
+                           "the service is down for most agents: 1 another one probes it, 2 this one does");
     metrics->paused = series(lane, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
                              "1 while an operator has paused the service");
     metrics->in_flight =

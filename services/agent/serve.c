@@ -3,7 +3,8 @@
  * tokens, and with the breaker's leave. When the breaker opens, consuming stops, and what waits here is
  * answered as not made, so that the schedulers park its steps and no attempt is burnt. Half-open lets the
  * schedulers' requests in again, a few. While an operator has the service paused consuming goes on, and all
- * is answered so: what lies in the queue becomes parked steps before its deadline passes.
+ * is answered so: what lies in the queue becomes parked steps before its deadline passes. While it is down
+ * for most of its agents, the one that probes it does so for all.
  */
 #include "agent.h"
 #include "base/clock.h"
@@ -58,16 +59,11 @@ void mg_lane_answer_unserved(struct mg_lane *lane)
 
 void mg_lane_consume(struct mg_lane *lane)
 {
-    uint16_t prefetch = 0;
-    switch (lane->breaker.state) {
-    case MG_BREAKER_OPEN:
-        break;
-    case MG_BREAKER_HALF_OPEN:
+    uint16_t prefetch = mg_limiter_prefetch(&lane->limiter);
+    if (lane->breaker.word != MG_WORD_PROBE && lane->breaker.state == MG_BREAKER_OPEN) {
+        prefetch = 0;
+    } else if (lane->breaker.word != MG_WORD_PROBE && lane->breaker.state == MG_BREAKER_HALF_OPEN) {
         prefetch = (uint16_t)lane->breaker.plan.probes;
-        break;
-    case MG_BREAKER_CLOSED:
-        prefetch = mg_limiter_prefetch(&lane->limiter);
-        break;
     }
     if (!lane->agent->is_draining) {
         for (int i = 0; i < MG_LINE_COUNT; i++) {
@@ -78,13 +74,17 @@ void mg_lane_consume(struct mg_lane *lane)
 
 void mg_lane_breaker_changed(struct mg_lane *lane)
 {
+    static const char *const WORDS[] = {[MG_WORD_NONE] = "unknown",
+                                        [MG_WORD_UP] = "not down for most agents",
+                                        [MG_WORD_DOWN] = "down for most agents",
+                                        [MG_WORD_PROBE] = "down for most agents; this one probes it"};
     bool is_open = lane->breaker.state == MG_BREAKER_OPEN;
     mg_log(is_open ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
            MG_LOG_TEXT("service", lane->service->name),
-           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)));
+           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)),
+           MG_LOG_TEXT("service_is", WORDS[lane->breaker.word]));
     mg_lane_consume(lane);
     if (is_open) {
-        mg_timer_start(lane->timer, lane->breaker.plan.open_ms, 0);
         mg_lane_answer_unserved(lane);
     }
     mg_agent_report(lane->agent);
@@ -124,14 +124,21 @@ void mg_lane_pump(void *arg)
     if (mg_breaker_tick(&lane->breaker, now_ms)) {
         mg_lane_breaker_changed(lane);
     }
-    if (lane->breaker.state == MG_BREAKER_OPEN) {
-        mg_lane_answer_unserved(lane); /* deliveries that were on their way when consuming stopped */
-        mg_timer_start(lane->timer, lane->breaker.open_until_ms - now_ms, 0);
-    } else if (lane->control.is_paused) {
-        mg_lane_answer_unserved(lane);
+    int64_t rest_ms = mg_breaker_rest_ms(&lane->breaker, now_ms);
+    if (rest_ms > 0) {
+        mg_timer_start(lane->timer, rest_ms, 0);
+    }
+    if (lane->breaker.state == MG_BREAKER_OPEN || lane->control.is_paused) {
+        mg_lane_answer_unserved(lane); /* deliveries that were on their way when consuming stopped, too */
     } else {
         while (serve_one(lane, now_ms)) {
         }
+    }
+    if (lane->breaker.word == MG_WORD_PROBE && mg_breaker_told(&lane->breaker) == MG_BREAKER_OPEN) {
+        mg_lane_answer_unserved(lane); /* the probe is out: what came beside it would wait for nothing */
+    }
+    if (mg_breaker_told(&lane->breaker) != lane->reported) {
+        mg_agent_report(lane->agent);
     }
     mg_lane_measure(lane);
 }

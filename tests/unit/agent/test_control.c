@@ -1,6 +1,6 @@
 /*
- * What the agent does with the word of an operator: pause, share of a limit, and which of several words
- * counts.
+ * What the agent does with the word of an operator: pause, share of a limit; with the word that its service
+ * is down for most; and which of several words counts.
  */
 #include <check.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "../suite.h"
 #include "flow.h"
+#include "wire/service_control.h"
 
 static void setup(void)
 {
@@ -143,6 +144,121 @@ START_TEST(who_is_not_named_makes_one_call_or_keeps_its_share)
 }
 END_TEST
 
+/* ---- down for most ---- */
+
+#define OPEN_FOR  ",\"tries\":1,\"breaker\":{\"open_for\":\"50ms\"}"
+#define DOWN(who) "\"paused\":false,\"down\":{\"prober\":\"" who "\"}"
+
+static void expect_not_made(int number)
+{
+    const struct mg_reply *reply = flow_reply(number);
+    ck_assert_int_eq(reply->outcome, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
+    ck_assert_str_eq(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN);
+}
+
+/* Would catch: attempts burnt to find out what others know; an agent that probes beside the one that is
+ * named; one that stays closed when it is over. */
+START_TEST(what_others_see_it_obeys_until_they_say_otherwise)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1" OPEN_FOR);
+    flow_deliver(&(struct flow_request){.order_id = "running"});
+    flow_deliver(&(struct flow_request){.order_id = "waiting"});
+    flow_wait_calls(1);
+    say(1, 0, DOWN("other"));
+    flow_wait_replies(1);
+    expect_not_made(0);
+    ck_assert_int_eq(fakes.prefetch[0], 0);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"open\""));
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "other probes"));
+    flow_answer_status(0, 200, "{}"); /* of before: it ends nothing */
+    flow_wait_replies(2);
+    flow_linger(120);
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    int reports = fakes.report_count;
+    say(1, 0, DOWN("other"));
+    ck_assert_int_eq(fakes.report_count, reports);
+    say(1, 0, "\"paused\":false");
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_gt(fakes.prefetch[0], 0);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
+    flow_deliver(&(struct flow_request){.order_id = "after"});
+    flow_wait_calls(2);
+}
+END_TEST
+
+/* Would catch: requests that lie in the queue until their deadline, since nobody consumes; more than one
+ * probe at a time; schedulers that are asked for more while it is out. */
+START_TEST(who_is_named_probes_and_answers_for_all)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":8" OPEN_FOR);
+    say(1, 0, DOWN("test"));
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(fakes.prefetch[0], 8);
+    flow_deliver(&(struct flow_request){.order_id = "too-early"});
+    flow_wait_replies(1);
+    expect_not_made(0);
+    for (int probe = 0; probe < 2; probe++) {
+        flow_linger(70);
+        ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"half_open\""));
+        ck_assert_ptr_nonnull(strstr(fakes.last_report, "this one probes"));
+        flow_deliver(&(struct flow_request){.order_id = "probe"});
+        flow_deliver(&(struct flow_request){.order_id = "beside"});
+        flow_wait_calls(1 + probe);
+        flow_wait_replies(2 + 2 * probe);
+        expect_not_made(1 + 2 * probe);
+        ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"open\""));
+        flow_answer_status(probe, probe == 0 ? 503 : 200, "{}");
+        flow_wait_replies(3 + 2 * probe);
+    }
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    say(1, 0, DOWN("test")); /* the supervisor has not heard yet */
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
+    say(1, 0, "\"paused\":false");
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+}
+END_TEST
+
+/* Would catch: agents that stay down for ever because nobody leads any more, or nobody knows the word. */
+START_TEST(a_word_that_is_not_repeated_runs_out)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":8" OPEN_FOR);
+    say(1, 0, DOWN("other"));
+    flow_linger(120);
+    mg_lane_doubt_word(&flow_agent.lanes[0]);
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    flow_agent.lanes[0].control.heard_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
+    mg_lane_doubt_word(&flow_agent.lanes[0]);
+    flow_linger(20);
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_HALF_OPEN);
+    flow_deliver(&(struct flow_request){.order_id = "own-probe"});
+    flow_wait_calls(1);
+    flow_answer_status(0, 200, "{}");
+    flow_wait_replies(1);
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+}
+END_TEST
+
+/* Would catch: a late word of a leader before this one, which stops a service that is back, or calls one that
+ * is not. */
+START_TEST(an_earlier_leader_says_nothing_of_the_service)
+{
+    say(7, 0, "\"paused\":false");
+    say(6, 0, DOWN("other"));
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    say(8, 0, DOWN("other"));
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    say(7, 0, "\"paused\":false");
+    say(7, 0, DOWN("test"));
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(lane()->breaker.word, MG_WORD_DOWN);
+}
+END_TEST
+
 /* Would catch: an outdated leader whose word ends a pause; and one who has gone for good and still outdoes
  * the living. */
 START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
@@ -167,7 +283,8 @@ START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
         "[]",
         "{\"v\":2,\"service\":\"payment\",\"epoch\":9,\"version\":9,\"paused\":false}",
         "{\"v\":1,\"service\":\"carrier\",\"epoch\":9,\"version\":9,\"paused\":false}",
-        "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9}"};
+        "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9}",
+        "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9,\"paused\":false,\"down\":{}}"};
     say(1, 3, "\"paused\":true");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         fakes_say(others[i]);
@@ -201,6 +318,10 @@ int main(void)
         what_came_again_in_a_pause_stays_in_doubt,
         a_share_bounds_the_calls_and_never_raises_them,
         who_is_not_named_makes_one_call_or_keeps_its_share,
+        what_others_see_it_obeys_until_they_say_otherwise,
+        who_is_named_probes_and_answers_for_all,
+        a_word_that_is_not_repeated_runs_out,
+        an_earlier_leader_says_nothing_of_the_service,
         a_later_leader_outdoes_an_earlier_one_that_still_speaks,
         without_a_word_that_it_understands_it_goes_on_as_before,
         the_same_word_again_changes_nothing,
