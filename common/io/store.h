@@ -335,7 +335,8 @@ enum mg_report {
     MG_REPORT_WORKFLOWS,    /* name, version, loaded_at, open orders */
     MG_REPORT_SERVICES,     /* service_state */
     MG_REPORT_CONTROL,    /* what operators want of each service, as a row for each agent of it that reports:
-                             service, version, is_paused, concurrency, rate_per_s, instance; ordered so */
+                             service, version, is_paused, concurrency, rate_per_s, instance, breaker, is_ready;
+                             ordered so. Without a wish version is 0, without an agent instance is '' */
     MG_REPORT_CONTROLLED, /* each service with its agents as one row: what is wanted, how many obey, what
                              calls they may make together (capacity), how many breakers are not closed */
     MG_REPORT_LEADER,     /* supervisor_leader with age in ms */

@@ -186,14 +186,16 @@ static const struct {
         " FROM service_state ORDER BY service, instance LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_CONTROL] = {{
         "report_control",
-        "SELECT c.service, c.version, " IS_PAUSED " AS is_paused, coalesce(c.concurrency, 0) AS concurrency,"
-        " coalesce(c.rate_per_s, 0) AS rate_per_s, coalesce(s.instance, '') AS instance"
-        " FROM service_control c LEFT JOIN service_state s ON s.service = c.service"
-        "  AND s.reported_at > " MG_SQL_NOW " - " REPLICA_FRESH
-        " ORDER BY c.service, s.instance LIMIT " ROWS_MAX}, 0},
+        "SELECT service, coalesce(c.version, 0) AS version, coalesce(" IS_PAUSED ", false) AS is_paused,"
+        " coalesce(c.concurrency, 0) AS concurrency, coalesce(c.rate_per_s, 0) AS rate_per_s,"
+        " coalesce(s.instance, '') AS instance, coalesce(s.breaker, '') AS breaker,"
+        " coalesce(s.is_ready, false) AS is_ready"
+        " FROM service_control c FULL JOIN (SELECT service, instance, breaker, is_ready FROM service_state"
+        "  WHERE reported_at > " MG_SQL_NOW " - " REPLICA_FRESH ") s USING (service)"
+        " ORDER BY service, s.instance COLLATE \"C\" LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_CONTROLLED] = {{
         "report_controlled",
-        "WITH seen AS (SELECT service, count(*) AS agents, bool_and(breaker = 'open') AS is_open,"
+        "WITH seen AS (SELECT service, count(*) AS agents, bool_and(breaker <> 'closed') AS is_open,"
         "  bool_or(is_ready) AS is_ready, sum(in_flight) AS in_flight,"
         "  sum(concurrency) AS capacity, count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open,"
         "  array_agg(control_version) AS versions"

@@ -46,7 +46,7 @@ BEGIN
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
             ' version)'),
-        ('makegood_supervisor', 'service_state', 'SELECT (service, instance, reported_at)'),
+        ('makegood_supervisor', 'service_state', 'SELECT (service, instance, breaker, is_ready, reported_at)'),
 
         -- sees everything; orders change by commands to the schedulers
         ('makegood_operator', '*', 'SELECT'),

@@ -1,10 +1,11 @@
 /*
- * What operators want of services, from the table service_control to the agents, who see no database: the
- * leader looks a few times a second and tells all agents of such a service, when anything has changed and
- * once a second. A limit is of the service as a whole, so the leader divides it among the agent processes
- * that have reported of late; each gets one call at least, or it would hold requests that it never makes.
+ * What operators want of services, from the table service_control to the agents, who see no database, and
+ * what the agents of a service see together (health.h): the leader looks a few times a second and tells all
+ * agents of each service, when anything has changed and once a second. A limit is of the service as a whole,
+ * so the leader divides it among the agent processes that have reported of late; each gets one call at least,
+ * or it would hold requests that it never makes.
  *
- * Nothing is kept here: who leads next says the same, under a higher epoch.
+ * Nothing is kept here that who leads next does not find out: it says the same, under a higher epoch.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,11 +18,20 @@
 
 /* With a hop and an agent's turn still well below a second from an operator's word to the last agent. */
 #define RELAY_LOOK_MS 250
-/* The table has a row for each service that was ever paused or limited, and each of its agents. */
+/* A row for each service that was ever paused or limited, and for each agent of each service. */
 #define RELAY_ROWS_BYTES (4 * 1024 * 1024)
 
-enum { COLUMN_SERVICE, COLUMN_VERSION, COLUMN_IS_PAUSED, COLUMN_CONCURRENCY, COLUMN_RATE, COLUMN_INSTANCE };
-#define COLUMN_COUNT (COLUMN_INSTANCE + 1)
+enum {
+    COLUMN_SERVICE,
+    COLUMN_VERSION,
+    COLUMN_IS_PAUSED,
+    COLUMN_CONCURRENCY,
+    COLUMN_RATE,
+    COLUMN_INSTANCE,
+    COLUMN_BREAKER,
+    COLUMN_IS_READY
+};
+#define COLUMN_COUNT (COLUMN_IS_READY + 1)
 
 static bool is_same_service(const struct mg_rows *rows, int a, int b)
 {
@@ -54,9 +64,58 @@ static void shares_make(const struct mg_rows *rows, int first, int end, struct m
     }
 }
 
+/* ---- health ---- */
+
+static struct supervisor_service *service_find(struct supervisor *supervisor, const char *name)
+{
+    for (int i = 0; i < supervisor->service_count; i++) {
+        if (strcmp(supervisor->services[i].name, name) == 0) {
+            return &supervisor->services[i];
+        }
+    }
+    if (supervisor->service_count == SUPERVISOR_SERVICES_MAX) {
+        return NULL;
+    }
+    struct supervisor_service *service = &supervisor->services[supervisor->service_count++];
+    memset(service, 0, sizeof(*service));
+    (void)snprintf(service->name, sizeof(service->name), "%s", name);
+    return service;
+}
+
+/* Those beyond SUPERVISOR_REPLICAS_MAX obey like all others, and are not asked. */
+static int replicas_read(const struct mg_rows *rows, int first, int end, struct supervisor_replica *ret)
+{
+    int count = 0;
+    for (int row = first; row < end && count < SUPERVISOR_REPLICAS_MAX; row++) {
+        struct supervisor_replica *replica = &ret[count];
+        struct mg_slice breaker = mg_rows_value(rows, row, COLUMN_BREAKER);
+        supervisor_row_text(rows, row, COLUMN_INSTANCE, replica->instance, sizeof(replica->instance));
+        replica->is_ready = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_READY), "t");
+        count += breaker.len > 0 && mg_breaker_state_parse(breaker.data, breaker.len, &replica->breaker);
+    }
+    return count;
+}
+
+/* True if the word about it changed. */
+static bool service_judge(struct supervisor_service *service, const struct mg_rows *rows, int first, int end)
+{
+    static struct supervisor_replica replicas[SUPERVISOR_REPLICAS_MAX]; /* 17 KiB, of one call at a time */
+    int count = replicas_read(rows, first, end, replicas);
+    if (!supervisor_health_judge(&service->health, replicas, count, mg_clock_boot_ms())) {
+        return false;
+    }
+    mg_log(service->health.is_down ? MG_LOG_WARN : MG_LOG_INFO,
+           service->health.is_down ? "a service is down for most of its agents; one probes it"
+                                   : "a service is no longer down for its agents",
+           MG_LOG_TEXT("service", service->name), MG_LOG_NUMBER("agents", count),
+           MG_LOG_TEXT("prober", service->health.prober));
+    return true;
+}
+
 /* ---- telling ---- */
 
-static void control_tell(struct supervisor *supervisor, const struct mg_rows *rows, int first, int end)
+static void control_tell(struct supervisor *supervisor, const struct supervisor_health *health,
+                         const struct mg_rows *rows, int first, int end)
 {
     static struct mg_service_control control; /* 18 KiB, of one call at a time */
     struct mg_buf body;
@@ -66,13 +125,15 @@ static void control_tell(struct supervisor *supervisor, const struct mg_rows *ro
     control.version = (uint64_t)supervisor_row_number(rows, first, COLUMN_VERSION);
     control.is_paused = mg_slice_is(mg_rows_value(rows, first, COLUMN_IS_PAUSED), "t");
     shares_make(rows, first, end, &control);
+    control.is_down = health != NULL && health->is_down;
+    (void)snprintf(control.prober, sizeof(control.prober), "%s", control.is_down ? health->prober : "");
     mg_buf_init(&body, MG_CAST_BYTES_MAX);
     mg_service_control_write(&control, &body);
     if (!body.failed) {
         mg_broker_cast(supervisor->broker, MG_EXCHANGE_CONTROL, control.service, "service_control",
                        mg_buf_slice(&body));
     } else {
-        mg_log(MG_LOG_ERROR, "cannot tell agents what operators want: it is too long, or there is no memory",
+        mg_log(MG_LOG_ERROR, "cannot tell agents how their service is: it is too long, or there is no memory",
                MG_LOG_TEXT("service", control.service));
     }
     mg_buf_finish(&body);
@@ -90,7 +151,8 @@ static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
     }
 }
 
-static void rows_tell(struct supervisor *supervisor, const struct mg_rows *rows)
+/* Something is new in the rows, or was told long ago: all are told. */
+static bool is_time_to_tell(struct supervisor *supervisor, const struct mg_rows *rows)
 {
     struct mg_buf seen;
     int64_t now_boot_ms = mg_clock_boot_ms();
@@ -98,15 +160,27 @@ static void rows_tell(struct supervisor *supervisor, const struct mg_rows *rows)
     bool is_same = !seen.failed && mg_slice_equal(mg_buf_slice(&seen), mg_buf_slice(&supervisor->relayed));
     if (is_same && now_boot_ms - supervisor->relayed_boot_ms < MG_SERVICE_CONTROL_PERIOD_MS) {
         mg_buf_finish(&seen);
-        return;
+        return false;
     }
     mg_buf_finish(&supervisor->relayed);
     supervisor->relayed = seen;
     supervisor->relayed_boot_ms = now_boot_ms;
+    return true;
+}
+
+static void rows_tell(struct supervisor *supervisor, const struct mg_rows *rows)
+{
+    bool is_time = is_time_to_tell(supervisor, rows);
     int first = 0;
     for (int row = 1; row <= mg_rows_count(rows); row++) {
         if (row == mg_rows_count(rows) || !is_same_service(rows, first, row)) {
-            control_tell(supervisor, rows, first, row);
+            char name[MG_NAME_MAX + 1];
+            supervisor_row_text(rows, first, COLUMN_SERVICE, name, sizeof(name));
+            struct supervisor_service *service = service_find(supervisor, name);
+            bool is_turned = service != NULL && service_judge(service, rows, first, row);
+            if (is_time || is_turned) {
+                control_tell(supervisor, service != NULL ? &service->health : NULL, rows, first, row);
+            }
             first = row;
         }
     }
@@ -123,7 +197,7 @@ static void relay_answered(void *arg, const struct mg_rows *rows, const struct m
     }
     if (err != NULL) {
         mg_log(supervisor->is_relay_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
-               "could not read what operators want of services; agents go on as they last heard",
+               "could not read how services are and what is wanted of them; agents go on by themselves",
                MG_LOG_TEXT("reason", err->text));
     } else {
         rows_tell(supervisor, rows);
@@ -146,6 +220,7 @@ static void relay_look(void *arg)
 bool supervisor_relay_start(struct supervisor *supervisor)
 {
     supervisor->relayed_boot_ms = 0;
+    supervisor->service_count = 0;
     if (supervisor->counting == NULL) {
         return true;
     }

@@ -3,8 +3,8 @@
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
  * (sweep.c), publishes what it found as commands (ask.c), keeps the alerts that belong to no order
- * (watch.c), counts what is open (measure.c) and tells agents what operators want of their services
- * (relay.c). Who cannot ask, because the broker is away, does not lead.
+ * (watch.c), counts what is open (measure.c) and tells agents what operators want of their services and which
+ * are down (relay.c, health.c). Who cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -13,6 +13,8 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/queue_metrics.h"
+#include "core/key.h"
+#include "health.h"
 #include "io/broker.h"
 #include "io/store.h"
 
@@ -20,6 +22,10 @@
 #define SUPERVISOR_QUEUES 7
 /* Series of what is counted: three states of each workflow, and some fifty others. */
 #define SUPERVISOR_COUNTED_MAX MG_METRICS_MAX
+/* Services whose agents are judged together; as many as a scheduler watches. Of others each agent's own
+ * breaker counts. */
+#define SUPERVISOR_SERVICES_MAX 256
+#define SUPERVISOR_REPLICAS_MAX 128 /* of one service; as many as have shares in a limit */
 
 struct supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
@@ -37,6 +43,11 @@ struct watched_state {
     bool is_unsaid;            /* the table knows of the change, the queue does not */
     bool is_failing;           /* that it cannot be published has been said */
     char text[256];
+};
+
+struct supervisor_service {
+    char name[MG_NAME_MAX + 1];
+    struct supervisor_health health;
 };
 
 struct supervisor {
@@ -94,9 +105,11 @@ struct supervisor {
     /* relay.c */
     struct mg_timer *relay_timer;
     bool is_relay_asking;
-    bool is_relay_failing;   /* that the last look failed has been said */
-    struct mg_buf relayed;   /* the rows as they were last told */
-    int64_t relayed_boot_ms; /* and when; 0: not yet */
+    bool is_relay_failing;                                       /* that the last look failed has been said */
+    struct mg_buf relayed;                                       /* the rows as they were last told */
+    int64_t relayed_boot_ms;                                     /* and when; 0: not yet */
+    struct supervisor_service services[SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
+    int service_count;
 
     struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_lag, *asked[MG_CAUSE_COUNT],
         *unasked, *violations, *violations_found, *held_back;

@@ -325,9 +325,12 @@ START_TEST(each_report_answers)
     assert_has(report(MG_REPORT_ALERTS, "all", "10", NULL), "closed_at=-");
     assert_has(report(MG_REPORT_WORKFLOWS, NULL, NULL, NULL), "open_orders=0");
     assert_has(report(MG_REPORT_SERVICES, NULL, NULL, NULL), "breaker=open");
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
     assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL),
-               "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a");
+               "service=payment version=0 is_paused=f concurrency=0 rate_per_s=0 instance=a breaker=open");
+    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
+    assert_has(
+        report(MG_REPORT_CONTROL, NULL, NULL, NULL),
+        "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a breaker=open is_ready=t");
     assert_has(
         report(MG_REPORT_CONTROLLED, NULL, NULL, NULL),
         "service=payment state=breaker open agents=1 obeying=1 in_flight=3 capacity=8 breakers_open=1 concurrency=6");

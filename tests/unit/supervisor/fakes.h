@@ -13,7 +13,7 @@
 
 #define FAKE_CASTS_MAX     8
 #define FAKE_PUBLISHED_MAX 64
-#define FAKE_COLUMNS       6                      /* of the widest report */
+#define FAKE_COLUMNS       8                      /* of the widest report */
 #define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
 struct fake_world {
@@ -31,7 +31,7 @@ struct fake_world {
     int alert_count;
     bool is_open[WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum watched */
 
-    /* What operators want, as rows of that report; answered at once. */
+    /* What operators want and agents say, as rows of that report; answered at once. */
     const char *const (*wanted)[FAKE_COLUMNS];
     int wanted_count;
     bool is_wanted_unreadable;

@@ -1,5 +1,7 @@
-/* What the leader tells agents of what operators want: when, to whom, and how a limit is divided. */
+/* What the leader tells agents of what operators want and of what they see together: when, to whom, and how a
+ * limit is divided. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../suite.h"
@@ -18,6 +20,17 @@ static const char *const LIMITED[][FAKE_COLUMNS] = {
     {"inventory", "9", "f", "2", "0", "y"}, {"inventory", "9", "f", "2", "0", "z"},
     {"payment", "5", "f", "7", "30", "a"},  {"payment", "5", "f", "7", "30", "b"},
     {"payment", "5", "f", "7", "30", "c"}};
+
+/* Of what nobody wants anything, while its agents see it fail, one after the other. */
+static const char *const WELL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "closed", "t"},
+                                                 {"payment", "0", "f", "0", "0", "b", "closed", "t"}};
+static const char *const DOUBTFUL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "closed", "t"},
+                                                     {"payment", "0", "f", "0", "0", "b", "open", "t"}};
+static const char *const DOWN[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "open", "t"},
+                                                 {"payment", "0", "f", "0", "0", "b", "open", "t"}};
+static const char *const LEAVING[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "open", "f"},
+                                                    {"payment", "0", "f", "0", "0", "b", "open", "t"}};
+static const char *const BACK[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "b", "closed", "t"}};
 
 static void wanted(const char *const (*cells)[FAKE_COLUMNS], int count)
 {
@@ -84,6 +97,72 @@ START_TEST(a_limit_is_divided_among_those_that_report)
 }
 END_TEST
 
+static const struct mg_service_control *last_cast(void)
+{
+    return &fake.casts[fake.cast_count - 1];
+}
+
+/* Would catch: an outage that each agent finds out for itself, at its orders' expense, or that nobody tells
+ * them the end of. */
+START_TEST(what_most_agents_see_all_are_told_within_a_look)
+{
+    wanted(WELL, 2);
+    fake_lead(100);
+    ck_assert(!last_cast()->is_down);
+    ck_assert_uint_eq(last_cast()->version, 0);
+    wanted(DOUBTFUL, 2);
+    fake_pass_quietly(250);
+    ck_assert(!last_cast()->is_down);
+    wanted(DOWN, 2);
+    fake_pass_quietly(250);
+    ck_assert(last_cast()->is_down);
+    ck_assert_str_eq(last_cast()->prober, "a");
+    wanted(LEAVING, 2);
+    fake_pass_quietly(250);
+    ck_assert_str_eq(last_cast()->prober, "b");
+    wanted(BACK, 1);
+    int before = fake.cast_count;
+    fake_pass_quietly(250);
+    ck_assert_int_eq(fake.cast_count, before + 1);
+    ck_assert(!last_cast()->is_down && last_cast()->prober[0] == '\0');
+}
+END_TEST
+
+/* Would catch: a leader that still believes what it found out when it led before. */
+START_TEST(who_leads_again_asks_anew)
+{
+    wanted(DOWN, 2);
+    fake_lead(100);
+    ck_assert(last_cast()->is_down);
+    fake_answer_sweep(NULL, 0);
+    supervisor_lead_session(fake_supervisor(), false, "gone");
+    wanted(WELL, 2);
+    supervisor_lead_session(fake_supervisor(), true, "");
+    fake_lead(100);
+    ck_assert(!last_cast()->is_down);
+}
+END_TEST
+
+/* Would catch: a word about the wrong service, when there are more than can be watched. */
+START_TEST(of_too_many_services_the_first_are_watched)
+{
+    static char names[SUPERVISOR_SERVICES_MAX + 1][8];
+    for (int i = 0; i <= SUPERVISOR_SERVICES_MAX; i++) {
+        const char *const row[1][FAKE_COLUMNS] = {{names[i], "0", "f", "0", "0", "a", "open", "t"}};
+        snprintf(names[i], sizeof names[i], "s%d", i);
+        wanted(row, 1);
+        if (i == 0) {
+            fake_lead(100);
+        } else {
+            fake_pass_quietly(250);
+        }
+        ck_assert_str_eq(last_cast()->service, names[i]);
+        ck_assert(last_cast()->is_down == (i < SUPERVISOR_SERVICES_MAX));
+        fake.cast_count = 0;
+    }
+}
+END_TEST
+
 /* Would catch: a leader that goes on to speak, or one that goes silent, after its session with the database
  * was away for a while. */
 START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
@@ -114,6 +193,9 @@ int main(void)
     tcase_add_test(tests, only_the_leader_speaks);
     tcase_add_test(tests, a_change_is_told_within_a_look_and_what_stays_once_a_second);
     tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
+    tcase_add_test(tests, what_most_agents_see_all_are_told_within_a_look);
+    tcase_add_test(tests, who_leads_again_asks_anew);
+    tcase_add_test(tests, of_too_many_services_the_first_are_watched);
     tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -1,0 +1,51 @@
+/*
+ * Whether a remote service is down for most of its agents, as arithmetic: what they report and the time in,
+ * the leader's word out. It reads no clock and keeps nothing but the word.
+ *
+ * Down is what more than half of the ready agents say that they cannot call: the only one, both of two, two
+ * of three. One of two is not enough: it may be its own network, and a word that is wrong stops the agent
+ * that works for as long as the other cannot, while none costs the orders no more than that agent's own
+ * breaker needs to open.
+ *
+ * Then one of those that cannot is named, to probe for all; its success ends the word, whatever the others
+ * say: they say only what they were told. Another is named when it is gone or no longer ready, and when its
+ * probes have failed for long: that may be its network, too. With nobody left to name the word ends, and each
+ * agent's own breaker counts.
+ *
+ * A new leader knows nothing of the word before its own: those that obey still report an open breaker, so it
+ * says the same.
+ */
+#ifndef MG_SUPERVISOR_HEALTH_H
+#define MG_SUPERVISOR_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/reply.h"
+#include "wire/service_control.h"
+
+/* From the end of the word on: reports that were under way speak of before. */
+#define SUPERVISOR_SETTLE_MS 2000
+/* A prober whose probes have failed for so long gives way to the next, which costs an open time: seldom. */
+#define SUPERVISOR_TURN_MS 60000
+
+/* An agent process of the service that has reported of late. */
+struct supervisor_replica {
+    char instance[MG_SHARE_INSTANCE_MAX + 1];
+    enum mg_breaker_state breaker;
+    bool is_ready;
+};
+
+/* All zero: not down. */
+struct supervisor_health {
+    bool is_down;
+    char prober[MG_SHARE_INSTANCE_MAX + 1];
+    bool has_probed;  /* it wanted a probe since it was named */
+    int64_t since_ms; /* it was named, or the word ended; 0: never */
+};
+
+/* True if the word changed. `replicas` in an order that stays. */
+bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
+                             int count, int64_t now_ms);
+
+#endif

@@ -1,0 +1,168 @@
+/* When a service is down for all of its agents, and who of them probes it. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "health.h"
+
+#define NOW_MS       INT64_C(1000000)
+#define REPLICAS_MAX 4
+
+/* A letter for each agent, named a, b, c, d: closed, open, half-open; a capital one is not ready. */
+static int replicas_make(const char *letters, struct supervisor_replica ret[REPLICAS_MAX])
+{
+    int count = 0;
+    for (; letters[count] != '\0'; count++) {
+        char letter = letters[count];
+        bool is_ready = letter >= 'a';
+        letter = is_ready ? letter : (char)(letter - 'A' + 'a');
+        ret[count] = (struct supervisor_replica){.is_ready = is_ready,
+                                                 .breaker = letter == 'c'   ? MG_BREAKER_CLOSED
+                                                            : letter == 'o' ? MG_BREAKER_OPEN
+                                                                            : MG_BREAKER_HALF_OPEN};
+        snprintf(ret[count].instance, sizeof ret[count].instance, "%c", 'a' + count);
+    }
+    return count;
+}
+
+static struct supervisor_health health_make(const char *prober, bool has_probed, int64_t age_ms)
+{
+    struct supervisor_health health = {0};
+    if (prober == NULL && age_ms < 0) {
+        return health;
+    }
+    health = (struct supervisor_health){
+        .is_down = prober != NULL, .has_probed = has_probed, .since_ms = NOW_MS - age_ms};
+    snprintf(health.prober, sizeof health.prober, "%s", prober != NULL ? prober : "");
+    return health;
+}
+
+static const struct {
+    const char *why;
+    const char *prober; /* before; NULL: not down */
+    bool has_probed;
+    int64_t age_ms; /* -1: never was */
+    const char *replicas;
+    const char *expected; /* the prober; NULL: not down */
+} CASES[] = {
+    {"nobody is there", NULL, false, -1, "", NULL},
+    {"the only one is well", NULL, false, -1, "c", NULL},
+    {"the only one", NULL, false, -1, "o", "a"},
+    {"the only one probes already", NULL, false, -1, "h", "a"},
+    {"one of two may be its own network", NULL, false, -1, "oc", NULL},
+    {"both of two", NULL, false, -1, "oo", "a"},
+    {"one of three", NULL, false, -1, "coc", NULL},
+    {"two of three", NULL, false, -1, "coo", "b"},
+    {"two of four", NULL, false, -1, "occo", NULL},
+    {"three of four", NULL, false, -1, "cooo", "b"},
+    {"who probes already goes on", NULL, false, -1, "oho", "b"},
+    {"who is not ready says nothing", NULL, false, -1, "Ooc", NULL},
+    {"nor hides what the others say", NULL, false, -1, "oCC", "a"},
+    {"nor probes", NULL, false, -1, "OHo", "c"},
+    {"nobody is ready", NULL, false, -1, "OO", NULL},
+
+    {"it lasts", "a", false, 1, "ooo", "a"},
+    {"its probe is under way", "a", false, 1, "hoo", "a"},
+    {"others have not heard yet", "a", false, 1, "occ", "a"},
+    {"newcomers have not either", "b", true, 30000, "cocc", "b"},
+    {"its success ends it for all", "b", true, 1, "ocoo", NULL},
+    {"it is not ready: the next one", "a", false, 1, "Ooo", "b"},
+    {"nor is its success any", "a", true, 1, "Coo", "b"},
+    {"it is gone: the next one", "bb", false, 1, "ooo", "c"},
+    {"behind the last one comes the first", "d", false, 1, "ooo", "a"},
+    {"who is well is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
+    {"nobody is left to probe", "d", true, 1, "ccO", NULL},
+    {"nobody is left at all", "d", true, 1, "", NULL},
+
+    {"a turn ends after a probe that failed", "a", true, SUPERVISOR_TURN_MS, "ooo", "b"},
+    {"not before", "a", true, SUPERVISOR_TURN_MS - 1, "ooo", "a"},
+    {"not without one: its open time may be long", "a", false, 10 * SUPERVISOR_TURN_MS, "ooo", "a"},
+    {"not while it probes", "a", true, 10 * SUPERVISOR_TURN_MS, "hoo", "a"},
+    {"the last one is followed by the first", "c", true, SUPERVISOR_TURN_MS, "ooo", "a"},
+    {"the only one goes on", "a", true, SUPERVISOR_TURN_MS, "oc", "a"},
+
+    {"reports on their way speak of before", NULL, false, 0, "ooo", NULL},
+    {"nearly all the time", NULL, false, SUPERVISOR_SETTLE_MS - 1, "ooo", NULL},
+    {"then they speak of now", NULL, false, SUPERVISOR_SETTLE_MS, "ooo", "a"},
+};
+
+/* Would catch: a word too early or too late, one that never ends, a prober that cannot probe. */
+START_TEST(each_combination_has_its_word)
+{
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct supervisor_replica replicas[REPLICAS_MAX];
+        struct supervisor_health health = health_make(CASES[i].prober, CASES[i].has_probed, CASES[i].age_ms);
+        bool was_down = health.is_down;
+        bool is_changed =
+            supervisor_health_judge(&health, replicas, replicas_make(CASES[i].replicas, replicas), NOW_MS);
+        const char *expected = CASES[i].expected != NULL ? CASES[i].expected : "";
+        ck_assert_msg(health.is_down == (CASES[i].expected != NULL) && strcmp(health.prober, expected) == 0,
+                      "%s: %s of \"%s\" instead of \"%s\"", CASES[i].why, health.prober, CASES[i].replicas,
+                      expected);
+        bool is_other =
+            was_down != health.is_down || (was_down && strcmp(CASES[i].prober, health.prober) != 0);
+        ck_assert_msg(is_changed == is_other, "%s: whether it changed", CASES[i].why);
+    }
+}
+END_TEST
+
+/* All that four agents can say, with each of them or nobody having probed: the rules once more, the short
+ * way. Would catch what no row of the table above shows. */
+static void combination_judge(const char *letters, const char *prober, int64_t age_ms)
+{
+    struct supervisor_replica replicas[REPLICAS_MAX];
+    struct supervisor_health health = health_make(prober, false, age_ms);
+    int count = replicas_make(letters, replicas), ready = 0, down = 0;
+    const struct supervisor_replica *before = NULL, *after = NULL;
+    supervisor_health_judge(&health, replicas, count, NOW_MS);
+    for (int i = 0; i < count; i++) {
+        ready += replicas[i].is_ready;
+        down += replicas[i].is_ready && replicas[i].breaker != MG_BREAKER_CLOSED;
+        before = prober != NULL && strcmp(replicas[i].instance, prober) == 0 ? &replicas[i] : before;
+        after = strcmp(replicas[i].instance, health.prober) == 0 ? &replicas[i] : after;
+    }
+    bool is_back = before != NULL && before->is_ready && before->breaker == MG_BREAKER_CLOSED;
+    bool is_down = prober == NULL ? 2 * down > ready : !is_back && down > 0;
+    ck_assert_msg(health.is_down == is_down, "\"%s\", prober %s", letters, prober != NULL ? prober : "-");
+    if (is_down) {
+        ck_assert_msg(after != NULL && after->is_ready && after->breaker != MG_BREAKER_CLOSED, "\"%s\": %s",
+                      letters, health.prober);
+    }
+    if (is_down && before != NULL && before->is_ready) {
+        ck_assert_str_eq(health.prober, prober);
+    }
+}
+
+START_TEST(whatever_they_say_who_probes_can)
+{
+    static const char LETTERS[] = "cohCOH";
+    static const char *const PROBERS[] = {NULL, "a", "b", "c", "d", "e"};
+    const int base = (int)sizeof LETTERS - 1;
+    for (int count = 0; count <= REPLICAS_MAX; count++) {
+        int combinations = 1;
+        for (int i = 0; i < count; i++) {
+            combinations *= base;
+        }
+        for (int number = 0; number < combinations; number++) {
+            char letters[REPLICAS_MAX + 1] = {0};
+            for (int i = 0, rest = number; i < count; i++, rest /= base) {
+                letters[i] = LETTERS[rest % base];
+            }
+            for (size_t i = 0; i < sizeof PROBERS / sizeof PROBERS[0]; i++) {
+                combination_judge(letters, PROBERS[i], PROBERS[i] != NULL ? 1 : -1);
+            }
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor health");
+    TCase *tests = tcase_create("health");
+    tcase_add_test(tests, each_combination_has_its_word);
+    tcase_add_test(tests, whatever_they_say_who_probes_can);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
