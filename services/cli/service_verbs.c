@@ -1,7 +1,7 @@
 /*
- * `service list|pause|resume|limit`: what operators want of a remote service, as a row that schedulers read
- * and the leading supervisor tells to the agents. The row carries a version, so that of two operators who act
- * at once the second hears of the first.
+ * `service list|pause|resume|limit`: how remote services are, and what operators want of one, as a row that
+ * schedulers read and the leading supervisor tells to the agents. The row carries a version, so that of two
+ * operators who act at once the second hears of the first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 static enum exit_code verb_service_list(struct cli *cli)
 {
-    static const char *const columns[] = {"service",   "state",       "agents",     "obeying",
-                                          "in_flight", "concurrency", "rate_per_s", "paused_until",
-                                          "version",   "by_whom",     "reason",     NULL};
+    static const char *const columns[] = {
+        "service",    "state",        "agents",  "obeying", "breakers_open", "in_flight", "concurrency",
+        "rate_per_s", "paused_until", "version", "by_whom", "reason",        NULL};
     struct table table = {0};
     enum exit_code code = cli_open_store(cli, false);
     if (code == EXIT_DONE) {
