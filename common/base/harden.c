@@ -54,13 +54,18 @@ static void note(char what[MG_HARDENING_SIZE], const char *part)
     (void)snprintf(what + len, MG_HARDENING_SIZE - len, "%s%s", len > 0 ? ", " : "", part);
 }
 
-void mg_harden(char ret_what[MG_HARDENING_SIZE])
+void mg_harden_but_files(char ret_what[MG_HARDENING_SIZE])
 {
     const struct rlimit none = {0, 0};
     ret_what[0] = '\0';
     if (setrlimit(RLIMIT_CORE, &none) == 0) note(ret_what, "no core files");
     if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) note(ret_what, "not dumpable");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) note(ret_what, "no new privileges");
+}
+
+void mg_harden(char ret_what[MG_HARDENING_SIZE])
+{
+    mg_harden_but_files(ret_what);
     long version = landlock_close_files();
     if (version > 0) {
         char landlock[32];

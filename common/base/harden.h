@@ -20,5 +20,7 @@
  * made later. Nothing here can fail in a way that should keep a process from running; `ret_what` names what
  * is in force, for the log. */
 void mg_harden(char ret_what[MG_HARDENING_SIZE]);
+/* The same without the last, for what is there to run a program: Landlock would bind that, too. */
+void mg_harden_but_files(char ret_what[MG_HARDENING_SIZE]);
 
 #endif

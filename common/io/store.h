@@ -24,7 +24,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 5 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 6 /* the newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
  * to do; true: it says how they fit. `version` 0: there is none. */
@@ -331,12 +331,20 @@ enum mg_report {
     MG_REPORT_ORDER_STEPS,  /* $1 order_id: step rows in the workflow's order */
     MG_REPORT_ORDER_EVENTS, /* $1 order_id: event rows by version */
     MG_REPORT_DOSSIER,      /* $1 order_id: all of it as one JSON text (proto/dossier.schema.json) */
-    MG_REPORT_ALERTS,       /* $1 'open' or 'all', $2 limit */
-    MG_REPORT_WORKFLOWS,    /* name, version, loaded_at, open orders */
-    MG_REPORT_SERVICES,     /* service_state */
-    MG_REPORT_CONTROL,    /* what operators want of each service, as a row for each agent of it that reports:
-                             service, version, is_paused, concurrency, rate_per_s, instance, breaker, is_ready;
-                             ordered so. Without a wish version is 0, without an agent instance is '' */
+    /* The same of an order that has left these tables, from its dossier; of several under one id the last.
+     * All have archived_on beside. */
+    MG_REPORT_ARCHIVED_ORDER,
+    MG_REPORT_ARCHIVED_STEPS,
+    MG_REPORT_ARCHIVED_EVENTS,
+    MG_REPORT_ARCHIVED_DOSSIER,
+    MG_REPORT_RETENTION, /* hot, keep (NULL: for ever), by_whom, reason, set_at, how many partitions there are
+                            from today on, the oldest day that is kept */
+    MG_REPORT_ALERTS,    /* $1 'open' or 'all', $2 limit */
+    MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders */
+    MG_REPORT_SERVICES,  /* service_state */
+    MG_REPORT_CONTROL,   /* what operators want of each service, as a row for each agent of it that reports:
+                            service, version, is_paused, concurrency, rate_per_s, instance, breaker, is_ready;
+                            ordered so. Without a wish version is 0, without an agent instance is '' */
     MG_REPORT_CONTROLLED, /* each service with its agents as one row: what is wanted, how many obey, what
                              calls they may make together (capacity), how many breakers are not closed */
     MG_REPORT_LEADER,     /* supervisor_leader with age in ms */

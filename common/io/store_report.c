@@ -6,6 +6,7 @@
 
 #include "io/store_failures.h"
 #include "io/store_private.h"
+#include "io/store_retention.h"
 
 /* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
 #define ROWS_MAX "10000"
@@ -43,59 +44,12 @@
     "  AND (s.state IN ('running', 'undo_running', 'unknown') OR (s.due_at IS NOT NULL"                      \
     "   AND s.state IN ('pending', 'waiting', 'undo_pending', 'undo_waiting'))))))"
 
-/* Most of what a dossier holds (proto/dossier.schema.json); what is older is counted, and left out. An order
- * that people repair and repeat for months stays below. */
-#define REVISIONS_MAX "100"
-#define ALERTS_MAX    "1000"
-
 /* clang-format off */
 
-/* The newest `max` rows of `table` about the order p, by `key`, each as `object`. */
-#define NEWEST(object, table, key, max)                                                                      \
-    "(SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (SELECT t." key " AS k, " object " AS o"         \
-    " FROM " table " t WHERE t.order_id = p.order_id ORDER BY t." key " DESC LIMIT " max ") n)"
-#define LEFT_OUT(table, max)                                                                                 \
-    "(SELECT greatest(count(*) - " max ", 0) FROM " table " t WHERE t.order_id = p.order_id)"
-
-/* One statement, so one moment. Payloads, results and statuses stand in it as they came: type json keeps bytes. */
-#define DOSSIER                                                                                              \
-    "json_build_object('v', 1, 'order_id', p.order_id, 'exported_at', " ISO(MG_SQL_NOW) ","                  \
-    " 'order', json_build_object('state', p.process_state, 'goal', p.goal, 'reason', p.reason,"              \
-    "  'version', p.version, 'seq', p.seq, 'generation', p.generation, 'failure_count', p.failure_count,"    \
-    "  'locked_by', p.locked_by, 'complete_by', " ISO("p.complete_by") ", 'wake_at', " ISO("p.wake_at") ","  \
-    "  'workflow', p.workflow, 'workflow_version', p.workflow_version, 'revision', p.revision,"              \
-    "  'reply_to', p.reply_to, 'correlation_id', p.correlation_id, 'traceparent', p.traceparent,"            \
-    "  'is_high', p.is_high, 'wants_step_status', p.wants_step_status,"                                      \
-    "  'created_at', " ISO("p.created_at") ", 'updated_at', " ISO("p.updated_at") "),"                       \
-    " 'workflow', (SELECT json_build_object('name', w.name, 'version', w.version,"                           \
-    "   'loaded_at', " ISO("w.loaded_at") ", 'definition', w.definition::json)"                              \
-    "  FROM workflow w WHERE w.name = p.workflow AND w.version = p.workflow_version),"                       \
-    " 'revisions', " NEWEST("json_build_object('revision', t.revision,"                                      \
-    "   'received_at', " ISO("t.received_at") ", 'workflow', t.workflow,"                                    \
-    "   'workflow_version', t.workflow_version, 'is_high', t.is_high,"                                       \
-    "   'digest', encode(t.digest, 'hex'), 'payload', t.payload::json)",                                     \
-    "orders", "revision", REVISIONS_MAX) ","                                                                 \
-    " 'steps', " NEWEST("json_build_object('position', t.position, 'step', t.step, 'service', t.service,"    \
-    "   'state', t.state, 'kind', t.kind, 'reason', t.reason, 'maybe', t.maybe,"                             \
-    "   'is_undo_dispatched', t.is_undo_dispatched, 'is_refused', t.is_refused,"                             \
-    "   'is_accepted', t.is_accepted, 'attempt', t.attempt, 'failure_count', t.failure_count,"               \
-    "   'cool_down_count', t.cool_down_count, 'generation', t.generation,"                                   \
-    "   'complete_by', " ISO("t.complete_by") ", 'due_at', " ISO("t.due_at") ","                             \
-    "   'quiet_at', " ISO("t.quiet_at") ", 'finish_by', " ISO("t.finish_by") ","                             \
-    "   'cause', t.cause, 'result', t.result::json, 'do_digest', encode(t.do_digest, 'hex'),"                \
-    "   'undo_digest', encode(t.undo_digest, 'hex'), 'error_code', t.error_code,"                            \
-    "   'error_text', t.error_text)", "order_step", "position", ROWS_MAX) ","                                \
-    " 'events', " NEWEST("json_build_object('version', t.version, 'at', " ISO("t.at") ","                    \
-    "   'cause_kind', t.cause_kind, 'cause', t.cause, 'by_whom', t.by_whom, 'step', t.step,"                 \
-    "   'attempt', t.attempt, 'reason', t.reason, 'transitions', t.transitions, 'statuses', t.statuses,"     \
-    "   'owed', t.owed)", "order_event", "version", ROWS_MAX) ","                                            \
-    " 'alerts', " NEWEST("json_build_object('alert_id', t.alert_id, 'code', t.code, 'subject', t.subject,"   \
-    "   'text', t.text, 'opened_at', " ISO("t.opened_at") ", 'acked_at', " ISO("t.acked_at") ","             \
-    "   'acked_by', t.acked_by, 'closed_at', " ISO("t.closed_at") ", 'workflow', t.workflow,"                \
-    "   'step', t.step, 'service', t.service, 'error_code', t.error_code, 'signature', t.signature)",                                       \
-    "operator_alert", "alert_id", ALERTS_MAX) ","                                                            \
-    " 'left_out', json_build_object('revisions', " LEFT_OUT("orders", REVISIONS_MAX) ","                     \
-    "  'events', " LEFT_OUT("order_event", ROWS_MAX) ", 'alerts', " LEFT_OUT("operator_alert", ALERTS_MAX) "))"
+/* One that has left, as it was then: type json keeps bytes, so what is taken out of it is as it was put in. */
+#define ARCHIVED                                                                                             \
+    "(SELECT archived_on, dossier FROM order_archive WHERE order_id = $1::text"                              \
+    " ORDER BY archived_on DESC LIMIT 1) a"
 
 #define BATCH_COLUMNS                                                                                        \
     "b.batch_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
@@ -165,7 +119,38 @@ static const struct {
         " ) AS newest ORDER BY version"}, 1},
     [MG_REPORT_DOSSIER] = {{
         "report_dossier",
-        "SELECT " DOSSIER " AS dossier FROM order_process p WHERE p.order_id = $1::text"}, 1},
+        "SELECT d AS dossier FROM makegood_dossier($1::text) d WHERE d IS NOT NULL"}, 1},
+    [MG_REPORT_ARCHIVED_ORDER] = {{
+        "report_archived_order",
+        "SELECT $1::text AS order_id, p.*, r.*, a.archived_on FROM " ARCHIVED ","
+        " json_to_record(a.dossier->'order') AS p (state text, goal text, reason text, version bigint, seq bigint,"
+        "  generation bigint, failure_count bigint, locked_by text, complete_by text, wake_at text, workflow text,"
+        "  workflow_version bigint, revision bigint, reply_to text, correlation_id text, traceparent text,"
+        "  is_high boolean, wants_step_status boolean, created_at text, updated_at text)"
+        " LEFT JOIN LATERAL (SELECT received_at, digest, payload FROM json_to_recordset(a.dossier->'revisions')"
+        "   AS r (revision bigint, received_at text, digest text, payload json)"
+        "  WHERE r.revision = p.revision) r ON true"}, 1},
+    [MG_REPORT_ARCHIVED_STEPS] = {{
+        "report_archived_steps",
+        "SELECT s.*, a.archived_on FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint,"
+        "  step text, service text, state text, kind text, reason text, maybe boolean, is_undo_dispatched boolean,"
+        "  is_refused boolean, is_accepted boolean, attempt bigint, failure_count bigint, cool_down_count bigint,"
+        "  generation bigint, complete_by text, due_at text, quiet_at text, finish_by text, cause text, result json,"
+        "  error_code text, error_text text) ORDER BY s.position"}, 1},
+    [MG_REPORT_ARCHIVED_EVENTS] = {{
+        "report_archived_events",
+        "SELECT e.*, a.archived_on FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
+        "  at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
+        "  transitions json, statuses json, owed boolean) ORDER BY e.version"}, 1},
+    [MG_REPORT_ARCHIVED_DOSSIER] = {{
+        "report_archived_dossier",
+        "SELECT dossier, archived_on FROM " ARCHIVED}, 1},
+    [MG_REPORT_RETENTION] = {{
+        "report_retention",
+        "SELECT justify_hours(r.hot) AS hot, justify_hours(r.keep) AS keep, r.by_whom, r.reason,"
+        " " ISO("r.set_at") " AS set_at, d.ahead, d.oldest_day FROM retention r,"
+        " (SELECT count(*) FILTER (WHERE day >= (" MG_SQL_NOW " AT TIME ZONE 'UTC')::date) AS ahead,"
+        "   min(day) AS oldest_day FROM (" MG_SQL_ARCHIVE_DAYS ") days) d WHERE r.name = 'orders'"}, 0},
     [MG_REPORT_ALERTS] = {{
         "report_alerts",
         "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at,"

@@ -17,6 +17,7 @@ BEGIN
     FOREACH holder IN ARRAY ARRAY['makegood_scheduler', 'makegood_supervisor', 'makegood_operator', 'makegood_reader'] LOOP
         CONTINUE WHEN to_regrole(holder) IS NULL;
         EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM %I', current_schema(), holder);
+        EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %I FROM %I', current_schema(), holder);
         EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), holder);
     END LOOP;
 
@@ -47,6 +48,8 @@ BEGIN
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
             ' version)'),
         ('makegood_supervisor', 'service_state', 'SELECT (service, instance, breaker, is_ready, reported_at)'),
+        -- moves ended orders to the archive, and sees how many
+        ('makegood_supervisor', 'makegood_retire(bigint, text, integer)', 'EXECUTE'),
 
         -- sees everything; orders change by commands to the schedulers
         ('makegood_operator', '*', 'SELECT'),
@@ -55,6 +58,7 @@ BEGIN
         ('makegood_operator', 'service_control', 'INSERT (service, is_paused, paused_until, concurrency, rate_per_s, version,'
             ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at)'),
         ('makegood_operator', 'operator_action', 'INSERT (by_whom, verb, subject, reason, detail)'),
+        ('makegood_operator', 'retention', 'UPDATE (hot, keep, by_whom, reason, set_at)'),
         -- starts and drives batches; the alert of one that stopped is raised by a trigger
         ('makegood_operator', 'batch', 'INSERT (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent),'
             ' UPDATE (state, is_tried, version, orders, waiting, asked, done, failed, skipped, asked_to, next_ask_at, why,'
@@ -74,6 +78,9 @@ BEGIN
         CONTINUE WHEN to_regrole(wanted.holder) IS NULL;
         target := CASE wanted.target WHEN '*' THEN format('ALL TABLES IN SCHEMA %I', current_schema())
                                      ELSE format('TABLE %I.%I', current_schema(), wanted.target) END;
+        IF wanted.rights = 'EXECUTE' THEN
+            target := format('FUNCTION %I.%s', current_schema(), wanted.target);
+        END IF;
         EXECUTE format('GRANT %s ON %s TO %I', wanted.rights, target, wanted.holder);
     END LOOP;
 END $$;

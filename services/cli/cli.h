@@ -34,6 +34,7 @@ struct cli_options {
     const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
     const char *error, *group_by, *since, *until, *after;
     const char *concurrency, *rate, *result;
+    const char *hot, *keep, *export_command;
     struct mg_list sets, services, clients;
     int64_t version, limit, pause_ms, canary, stop_percent;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run;
@@ -68,6 +69,8 @@ void cli_close(struct cli *cli);
 enum exit_code cli_fail(enum exit_code code, const char *format, ...) MG_PRINTF(2, 3);
 /* The same about what stands on standard output, which comes first. */
 void cli_note(const char *format, ...) MG_PRINTF(1, 2);
+/* One line on standard output of what is being done; `arg` is the struct cli. */
+void cli_tell(void *arg, const char *line);
 /* Who acts: --by, or the user's name; cut after `size` - 1 bytes, never within a character. */
 void cli_by(const struct cli *cli, char *ret_text, size_t size);
 enum exit_code cli_fail_err(const struct mg_err *err);
@@ -108,6 +111,9 @@ cli_verb_fn verb_order_submit, verb_order_list, verb_order_show, verb_order_watc
     verb_order_export;
 cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order_skip, verb_order_compensate,
     verb_order_cancel;
+
+/* retention.c: two of the verbs of `db`. */
+cli_verb_fn verb_db_vacuum_policy, verb_db_retain;
 
 /* A supervisor that leads sweeps several times a second, and who drives batches says so every two: one that
  * has not for so long does not. */

@@ -149,7 +149,11 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
         (void)fprintf(out, "; a person must resume, settle, skip, compensate or restart it");
     } else if (is_word(state, "processed") || is_word(state, "compensated") || is_word(state, "cancelled")) {
         const char *reason = reason_text(table_cell(order, 0, "reason"));
+        const char *archived_on = table_cell(order, 0, "archived_on");
         (void)fprintf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
+        if (archived_on[0] != '\0') {
+            (void)fprintf(out, ", and was archived on %s: it can be read, and not be changed", archived_on);
+        }
     } else if (row >= 0) {
         (void)fprintf(out, ": ");
         step_print(cli, out, order, steps, row, services);

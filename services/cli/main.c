@@ -88,7 +88,9 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
 int main(int argc, char **argv)
 {
     char hardening[MG_HARDENING_SIZE];
-    mg_harden(hardening);
+    const struct verb *verb = argc > 1 ? verb_find(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
+    bool runs_programs = verb != NULL && (verb->extras & EXTRA_EXPORT) != 0;
+    (runs_programs ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
@@ -103,7 +105,6 @@ int main(int argc, char **argv)
         (void)printf("makegood %s\n", MG_VERSION);
         return EXIT_DONE;
     }
-    const struct verb *verb = verb_find(argv[1], argc > 2 ? argv[2] : NULL);
     bool asks_help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
     if (verb == NULL && asks_help && noun_help_print(stdout, argv[1])) {
         return EXIT_DONE;

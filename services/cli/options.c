@@ -28,8 +28,8 @@ static const struct {
     size_t offset;
     struct mg_option option;
 } OPTIONS[] = {
-    TEXT(EXTRA_REASON, reason, "reason", NULL, "TEXT", "why; it is kept"),
-    TEXT(EXTRA_REASON, by, "by", NULL, "NAME", "who; default: the user's name"),
+    TEXT(EXTRA_REASON | EXTRA_POLICY, reason, "reason", NULL, "TEXT", "why; it is kept"),
+    TEXT(EXTRA_REASON | EXTRA_POLICY, by, "by", NULL, "NAME", "who; default: the user's name"),
     INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only if it is still at this version; 0: at the one it has now"),
     TEXT(EXTRA_STEP, step, "step", NULL, "STEP", "which step; of a list: only failures of this step"),
@@ -68,6 +68,14 @@ static const struct {
     TEXT(EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",
          "only orders of which this became"),
     LIST(EXTRA_CLIENT, clients, "client", "NAME", "a client whose queue client.NAME.statuses is meant, too"),
+    TEXT(EXTRA_POLICY, hot, "hot", NULL, "DURATION|none",
+         "an ended order leaves for the archive so long after its last change, 1d at least; none: it stays"),
+    TEXT(EXTRA_POLICY, keep, "keep", NULL, "DURATION|none",
+         "a day of the archive is dropped so long after it, 1d at least; none: it stays"),
+    TEXT(
+        EXTRA_EXPORT, export_command, "export", NULL, "COMMAND",
+        "what gets each day before it is dropped, on standard input, an order's dossier a line; a shell runs it "
+        "with MAKEGOOD_DAY set, and if it fails the day is kept"),
     TEXT(EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
          "where the numbered SQL files lie; those installed with this program if not given, or "
          "deploy/postgres, from here, for a program that is not installed"),

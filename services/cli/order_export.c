@@ -10,12 +10,20 @@ enum exit_code verb_order_export(struct cli *cli)
     if (code == EXIT_DONE) {
         code = table_read(cli, MG_REPORT_DOSSIER, params, 1, &dossier);
     }
+    if (code == EXIT_DONE && dossier.row_count == 0) { /* it may have left the tables */
+        table_free(&dossier);
+        code = table_read(cli, MG_REPORT_ARCHIVED_DOSSIER, params, 1, &dossier);
+    }
     if (code == EXIT_DONE && dossier.row_count == 0) {
         code = cli_fail(EXIT_NOT_FOUND,
                         "there is no order %s; an id is written whole, as order list shows it", params[0]);
     }
     if (code == EXIT_DONE) {
+        const char *archived_on = table_cell(&dossier, 0, "archived_on");
         (void)puts(table_cell(&dossier, 0, "dossier"));
+        if (archived_on[0] != '\0') {
+            cli_note("order %s is archived: this is what was kept of it on %s", params[0], archived_on);
+        }
     }
     table_free(&dossier);
     return code;

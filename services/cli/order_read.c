@@ -12,6 +12,14 @@ struct order_tables {
     struct table order, steps, events, services;
 };
 
+/* An order is in the tables or, after it left them, in the archive. */
+struct order_place {
+    enum mg_report order, steps, events;
+};
+static const struct order_place HOT = {MG_REPORT_ORDER, MG_REPORT_ORDER_STEPS, MG_REPORT_ORDER_EVENTS};
+static const struct order_place ARCHIVE = {MG_REPORT_ARCHIVED_ORDER, MG_REPORT_ARCHIVED_STEPS,
+                                           MG_REPORT_ARCHIVED_EVENTS};
+
 static void order_free(struct order_tables *tables)
 {
     table_free(&tables->order);
@@ -23,16 +31,22 @@ static void order_free(struct order_tables *tables)
 static enum exit_code order_load(struct cli *cli, struct order_tables *ret)
 {
     const char *params[] = {cli->words.items[0]};
+    const struct order_place *place = &HOT;
     memset(ret, 0, sizeof(*ret));
-    enum exit_code code = table_read(cli, MG_REPORT_ORDER, params, 1, &ret->order);
+    enum exit_code code = table_read(cli, place->order, params, 1, &ret->order);
+    if (code == EXIT_DONE && ret->order.row_count == 0) {
+        place = &ARCHIVE;
+        table_free(&ret->order);
+        code = table_read(cli, place->order, params, 1, &ret->order);
+    }
     if (code == EXIT_DONE && ret->order.row_count == 0) {
         code = cli_fail(EXIT_NOT_FOUND, "there is no order %s", params[0]);
     }
     if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_ORDER_STEPS, params, 1, &ret->steps);
+        code = table_read(cli, place->steps, params, 1, &ret->steps);
     }
     if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_ORDER_EVENTS, params, 1, &ret->events);
+        code = table_read(cli, place->events, params, 1, &ret->events);
     }
     if (code == EXIT_DONE) {
         code = table_read(cli, MG_REPORT_SERVICES, NULL, 0, &ret->services);

@@ -72,6 +72,19 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
+void cli_tell(void *arg, const char *line)
+{
+    const struct cli *cli = arg;
+    if (cli->is_json) {
+        (void)fputs("{\"line\": ", stdout);
+        json_print_text(stdout, line);
+        (void)fputs("}\n", stdout);
+    } else {
+        (void)printf("%s\n", line);
+    }
+    (void)fflush(stdout); /* before what is done next says something itself */
+}
+
 void cli_by(const struct cli *cli, char *ret_text, size_t size)
 {
     const char *name =

@@ -1,4 +1,4 @@
-/* `broker apply|check`, `db migrate|status`. */
+/* `broker apply|check`, `db migrate|status`; the other verbs of `db` are in retention.c. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +7,6 @@
 #include "core/key.h"
 #include "io/topology.h"
 #include "verbs.h"
-
-static void line_print(void *arg, const char *line)
-{
-    const struct cli *cli = arg;
-    if (cli->is_json) {
-        (void)fputs("{\"line\": ", stdout);
-        json_print_text(stdout, line);
-        (void)fputs("}\n", stdout);
-    } else {
-        (void)printf("%s\n", line);
-    }
-}
 
 /* A name that is none would become a queue that nobody serves, and that a person has to delete. */
 static enum mg_class list_check(const struct mg_list *list, const char *option, struct mg_err *err)
@@ -47,7 +35,7 @@ static enum exit_code verb_broker_apply(struct cli *cli)
     struct mg_err err;
     struct mg_topology_names names;
     if (names_read(cli, &names, &err) != MG_OK ||
-        mg_topology_apply(&cli->options.broker, &names, line_print, cli, &err) != MG_OK) {
+        mg_topology_apply(&cli->options.broker, &names, cli_tell, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;
@@ -59,7 +47,7 @@ static enum exit_code verb_broker_check(struct cli *cli)
     bool is_compared;
     struct mg_topology_names names;
     if (names_read(cli, &names, &err) != MG_OK ||
-        mg_topology_check(&cli->options.broker, &names, line_print, cli, &is_compared, &err) != MG_OK) {
+        mg_topology_check(&cli->options.broker, &names, cli_tell, cli, &is_compared, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     if (!is_compared) {
@@ -95,7 +83,7 @@ static enum exit_code verb_db_migrate(struct cli *cli)
         folder = migrations_folder(installed, sizeof(installed));
     }
     if (cli_check_dsn(cli, &err) != MG_OK ||
-        mg_store_migrate(cli->options.pg_dsn, folder, line_print, cli, &err) != MG_OK) {
+        mg_store_migrate(cli->options.pg_dsn, folder, cli_tell, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;
@@ -131,4 +119,8 @@ const struct verb BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, EXTRA_SERVICE 
 const struct verb DB_VERBS[] = {
     {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "brings the schema to this version"},
     {"db", "status", "", 0, 0, 0, verb_db_status, "the server, its settings and the schema's version"},
+    {"db", "vacuum-policy", "", 0, 0, EXTRA_POLICY, verb_db_vacuum_policy,
+     "when ended orders leave for the archive, and days the archive; shows it if nothing is said"},
+    {"db", "retain", "", 0, 0, EXTRA_EXPORT, verb_db_retain,
+     "makes the archive's days ahead, exports and drops those that are over; once a day"},
     {0}};

@@ -33,6 +33,8 @@ enum extra {
     EXTRA_LIMITS = 1 << 19,
     EXTRA_BATCH = 1 << 21,
     EXTRA_RESULT = 1 << 22,
+    EXTRA_POLICY = 1 << 23,
+    EXTRA_EXPORT = 1 << 24,
     EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
     EXTRA_ALONE = 1 << 23, /* nor anybody else, and prints in one form: it has no common option at all */
 };

@@ -127,6 +127,7 @@ static void supervisor_destroy(struct mg_process *process)
     mg_timer_destroy(supervisor.sweep_timer);
     mg_timer_destroy(supervisor.watch_timer);
     mg_timer_destroy(supervisor.count_timer);
+    mg_timer_destroy(supervisor.retire_timer);
     supervisor_relay_finish(&supervisor);
     if (supervisor.broker != NULL) {
         mg_broker_destroy(supervisor.broker);

@@ -124,6 +124,7 @@ void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *m
 {
     supervisor->metrics = metrics;
     own_make(supervisor);
+    supervisor_retire_metrics_make(supervisor);
     for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_init(&supervisor->queues[i], metrics, QUEUES[i]);
     }

@@ -3,8 +3,9 @@
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
  * (sweep.c), publishes what it found as commands (ask.c), keeps the alerts that belong to no order
- * (watch.c), counts what is open (measure.c) and tells agents what operators want of their services and which
- * are down (relay.c, health.c). Who cannot ask, because the broker is away, does not lead.
+ * (watch.c), counts what is open (measure.c), tells agents what operators want of their services and which
+ * are down (relay.c, health.c) and has ended orders moved to the archive (retire.c). Who cannot ask, because
+ * the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -17,6 +18,7 @@
 #include "health.h"
 #include "io/broker.h"
 #include "io/store.h"
+#include "io/store_retention.h"
 
 /* Queues that belong to no service. */
 #define SUPERVISOR_QUEUES 7
@@ -33,7 +35,13 @@ struct supervisor_options {
 };
 
 /* The conditions that the leader watches; each is one alert, open while the condition holds. */
-enum watched { WATCHED_DEAD_LETTERS, WATCHED_MASS_EXPIRY, WATCHED_STUCK_ORDERS, WATCHED_COUNT };
+enum watched {
+    WATCHED_DEAD_LETTERS,
+    WATCHED_MASS_EXPIRY,
+    WATCHED_STUCK_ORDERS,
+    WATCHED_RETENTION,
+    WATCHED_COUNT
+};
 
 struct watched_state {
     enum watched watched;
@@ -111,6 +119,15 @@ struct supervisor {
     struct supervisor_service services[SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
     int service_count;
 
+    /* retire.c */
+    struct mg_timer *retire_timer;
+    bool is_retiring;
+    int retire_bite;               /* orders asked for in one; shrinks when it takes long */
+    int64_t retiring_boot_ms;      /* since when the bite under way is */
+    int64_t retire_failed_boot_ms; /* since when none has gone well; 0: the last has */
+    int64_t finished_oldest_ms;    /* of the round under way, as far as it has come */
+    struct mg_metric *retired, *retire_seconds, *finished_oldest;
+
     struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_lag, *asked[MG_CAUSE_COUNT],
         *unasked, *violations, *violations_found, *held_back;
 };
@@ -141,6 +158,10 @@ void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched
 bool supervisor_relay_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 void supervisor_relay_stop(struct supervisor *supervisor);
 void supervisor_relay_finish(struct supervisor *supervisor);
+
+bool supervisor_retire_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+void supervisor_retire_stop(struct supervisor *supervisor);
+void supervisor_retire_metrics_make(struct supervisor *supervisor);
 
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
 bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */

@@ -1,6 +1,6 @@
 /*
- * Alerts that belong to no order: dead letters, mass expiry, orders that nothing moves. Each is open as long
- * as its condition holds; the table decides whether a change is new, so a leader that follows another repeats
+ * Alerts that belong to no order: dead letters, mass expiry, orders that nothing moves or that do not leave
+ * when they have ended. Each is open as long as its condition holds; the table decides whether a change is new, so a leader that follows another repeats
  * nothing. What cannot be looked at is left as it is.
  */
 #include <stdio.h>
@@ -23,11 +23,13 @@ static const enum mg_alert alert_of[WATCHED_COUNT] = {
     [WATCHED_DEAD_LETTERS] = MG_ALERT_DEAD_LETTER,
     [WATCHED_MASS_EXPIRY] = MG_ALERT_MASS_EXPIRY,
     [WATCHED_STUCK_ORDERS] = MG_ALERT_INVARIANT_VIOLATION,
+    [WATCHED_RETENTION] = MG_ALERT_RETENTION_STANDS,
 };
 static const char *const subject_of[WATCHED_COUNT] = {
     [WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD,
     [WATCHED_MASS_EXPIRY] = "attempts",
     [WATCHED_STUCK_ORDERS] = "orders",
+    [WATCHED_RETENTION] = "archive",
 };
 
 int64_t supervisor_gone_ms(const struct supervisor *supervisor)

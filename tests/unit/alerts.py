@@ -74,6 +74,7 @@ WELL = {
     f"makegood_overdue_held_back{{{LEADER}}}": always(0),
     f'makegood_alerts{{{LEADER},alert="order_error"}}': always(0),
     f'makegood_alerts{{{LEADER},alert="batch_stopped"}}': always(0),
+    f'makegood_alerts{{{LEADER},alert="retention_stands"}}': always(0),
     f"makegood_statuses_owed{{{LEADER}}}": always(0),
     f"makegood_status_owed_oldest_age_seconds{{{LEADER}}}": always(0),
     f'makegood_orders_total{{{SCHEDULER},workflow="w",state="error"}}': always(3),  # of yesterday
@@ -113,6 +114,7 @@ CASES = {
     "MakegoodAlertOpen": ({f'makegood_alerts{{{LEADER},alert="order_error"}}': always(7)}, {"alert": "order_error"},
                           "7 alerts order_error are open, and have been for 15 minutes"),
     "MakegoodBatchStopped": ({f'makegood_alerts{{{LEADER},alert="batch_stopped"}}': lately(1)}, {}, "1 batches stopped by themselves"),
+    "MakegoodRetentionStands": ({f'makegood_alerts{{{LEADER},alert="retention_stands"}}': lately(1)}, {}, "ended orders do not leave the tables"),
     "MakegoodDeadLetters": ({f'makegood_queue_messages{{{LEADER},queue="dead.letters"}}': always(2)}, {},
                             "2 messages were set aside"),
     "MakegoodPoisoned": ({f"makegood_poisoned_total{{{SCHEDULER}}}": rising(1)}, {},

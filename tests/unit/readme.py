@@ -56,7 +56,7 @@ class Programs:
     def verbs(self):
         found = set()
         for line in self.run("makegood", "--help").stdout.splitlines():
-            match = re.match(r"  ([a-z]+) ([a-z]+(?!\S))?", line)
+            match = re.match(r"  ([a-z]+) ([a-z-]+(?!\S))?", line)
             if match:
                 found.add(" ".join(filter(None, match.groups())))
         return found

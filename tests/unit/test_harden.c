@@ -76,6 +76,18 @@ START_TEST(no_file_is_written_made_removed_or_run)
 }
 END_TEST
 
+/* Catches: an export of the archive that can never run its command. */
+START_TEST(what_runs_programs_can)
+{
+    mg_harden_but_files(what);
+    ck_assert_ptr_null(strstr(what, "Landlock"));
+    ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+    char *const words[] = {kept, NULL};
+    execve("/bin/true", words, words + 1);
+    ck_abort_msg("%s", strerror(errno));
+}
+END_TEST
+
 /* Catches: a service that can no longer read its secrets, or write to the log it was given. */
 START_TEST(reading_and_what_is_open_go_on)
 {
@@ -97,6 +109,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, nothing_is_dumped);
     tcase_add_test(tests, no_file_is_written_made_removed_or_run);
+    tcase_add_test(tests, what_runs_programs_can);
     tcase_add_test(tests, reading_and_what_is_open_go_on);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

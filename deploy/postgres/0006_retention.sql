@@ -1,0 +1,204 @@
+-- serves programs from schema 1
+--
+-- Retention: an order that has ended, and that nothing has touched for a while, leaves the tables that schedulers work on.
+-- What is kept of it is one row, its dossier, in a table that is divided by day, so that a day can be dropped whole.
+-- Without a policy nothing leaves.
+--
+-- Programs of schema 5 and below do not look there: to their tool an order that has left is one that there is not.
+
+ALTER DOMAIN makegood_alert DROP CONSTRAINT makegood_alert_word;
+-- All that is there was checked against fewer words: the tables need not be read.
+ALTER DOMAIN makegood_alert ADD CONSTRAINT makegood_alert_word CHECK (VALUE IN (
+        'order_error', 'outcome_unknown', 'undo_failed', 'state_lost', 'unpublishable', 'poisoned',
+        'dead_letter', 'mass_expiry', 'invariant_violation', 'batch_stopped', 'retention_stands')) NOT VALID;
+
+-- One row: what operators want, and how far the walk through order_process has come.
+CREATE TABLE retention (
+    name     text PRIMARY KEY,
+    -- An ended order leaves so long after its last change; NULL: none does. The same id is recognised as the same order
+    -- until then, so it must be longer than any client or message comes again.
+    hot      interval CONSTRAINT retention_hot CHECK (hot >= interval '1 day'),
+    keep     interval CONSTRAINT retention_keep CHECK (keep >= interval '1 day'), -- in the archive; NULL: for ever
+    page     bigint NOT NULL DEFAULT 0, -- of order_process, that is looked at next
+    by_whom  text,
+    reason   text,
+    set_at   timestamptz
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 500);
+
+INSERT INTO retention (name) VALUES ('orders');
+
+-- Divided by the day (UTC) on which orders came, not by that of their end: so a day that is over grows no more, however
+-- long an order was held back, and is exported once and dropped whole. Its partitions are made days ahead, by
+-- `makegood db retain`, as order_archive_YYYYMMDD.
+CREATE TABLE order_archive (
+    archived_on   date NOT NULL,
+    order_id      text NOT NULL,
+    workflow      text NOT NULL,
+    process_state makegood_order_state NOT NULL,
+    ended_at      timestamptz NOT NULL, -- its last change
+    dossier       json NOT NULL,        -- proto/dossier.schema.json; type json keeps bytes
+    PRIMARY KEY (archived_on, order_id)
+) PARTITION BY RANGE (archived_on);
+
+DO $$ BEGIN -- a fifth of the time of the other way; not every server is built with it
+    IF EXISTS (SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)) THEN
+        ALTER TABLE order_archive ALTER COLUMN dossier SET COMPRESSION lz4;
+    END IF;
+END $$;
+
+CREATE FUNCTION makegood_time(moment timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+
+-- All that is kept of an order, as `makegood order export` prints it; NULL: there is no such order. One statement, so one
+-- moment. Payloads, results and statuses stand in it as they came. Of what can grow without end the newest are in it,
+-- and how many older ones are not: an order that people repair and repeat for months stays below.
+CREATE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('v', 1, 'order_id', p.order_id, 'exported_at', makegood_time(clock_timestamp()),
+        'order', json_build_object('state', p.process_state, 'goal', p.goal, 'reason', p.reason,
+            'version', p.version, 'seq', p.seq, 'generation', p.generation, 'failure_count', p.failure_count,
+            'locked_by', p.locked_by, 'complete_by', makegood_time(p.complete_by), 'wake_at', makegood_time(p.wake_at),
+            'workflow', p.workflow, 'workflow_version', p.workflow_version, 'revision', p.revision,
+            'reply_to', p.reply_to, 'correlation_id', p.correlation_id, 'traceparent', p.traceparent,
+            'is_high', p.is_high, 'wants_step_status', p.wants_step_status,
+            'created_at', makegood_time(p.created_at), 'updated_at', makegood_time(p.updated_at)),
+        'workflow', (SELECT json_build_object('name', w.name, 'version', w.version,
+                'loaded_at', makegood_time(w.loaded_at), 'definition', w.definition::json)
+            FROM workflow w WHERE w.name = p.workflow AND w.version = p.workflow_version),
+        'revisions', (SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (
+            SELECT t.revision AS k, json_build_object('revision', t.revision, 'received_at', makegood_time(t.received_at),
+                'workflow', t.workflow, 'workflow_version', t.workflow_version, 'is_high', t.is_high,
+                'digest', encode(t.digest, 'hex'), 'payload', t.payload::json) AS o
+            FROM orders t WHERE t.order_id = p.order_id ORDER BY t.revision DESC LIMIT 100) n),
+        'steps', (SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (
+            SELECT t.position AS k, json_build_object('position', t.position, 'step', t.step, 'service', t.service,
+                'state', t.state, 'kind', t.kind, 'reason', t.reason, 'maybe', t.maybe,
+                'is_undo_dispatched', t.is_undo_dispatched, 'is_refused', t.is_refused, 'is_accepted', t.is_accepted,
+                'attempt', t.attempt, 'failure_count', t.failure_count, 'cool_down_count', t.cool_down_count,
+                'generation', t.generation, 'complete_by', makegood_time(t.complete_by), 'due_at', makegood_time(t.due_at),
+                'quiet_at', makegood_time(t.quiet_at), 'finish_by', makegood_time(t.finish_by), 'cause', t.cause,
+                'result', t.result::json, 'do_digest', encode(t.do_digest, 'hex'),
+                'undo_digest', encode(t.undo_digest, 'hex'), 'error_code', t.error_code, 'error_text', t.error_text) AS o
+            FROM order_step t WHERE t.order_id = p.order_id) n),
+        'events', (SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (
+            SELECT t.version AS k, json_build_object('version', t.version, 'at', makegood_time(t.at),
+                'cause_kind', t.cause_kind, 'cause', t.cause, 'by_whom', t.by_whom, 'step', t.step,
+                'attempt', t.attempt, 'reason', t.reason, 'transitions', t.transitions, 'statuses', t.statuses,
+                'owed', t.owed) AS o
+            FROM order_event t WHERE t.order_id = p.order_id ORDER BY t.version DESC LIMIT 10000) n),
+        'alerts', (SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (
+            SELECT t.alert_id AS k, json_build_object('alert_id', t.alert_id, 'code', t.code, 'subject', t.subject,
+                'text', t.text, 'opened_at', makegood_time(t.opened_at), 'acked_at', makegood_time(t.acked_at),
+                'acked_by', t.acked_by, 'closed_at', makegood_time(t.closed_at), 'workflow', t.workflow,
+                'step', t.step, 'service', t.service, 'error_code', t.error_code, 'signature', t.signature) AS o
+            FROM operator_alert t WHERE t.order_id = p.order_id ORDER BY t.alert_id DESC LIMIT 1000) n),
+        'left_out', json_build_object(
+            'revisions', (SELECT greatest(count(*) - 100, 0) FROM orders t WHERE t.order_id = p.order_id),
+            'events', (SELECT greatest(count(*) - 10000, 0) FROM order_event t WHERE t.order_id = p.order_id),
+            'alerts', (SELECT greatest(count(*) - 1000, 0) FROM operator_alert t WHERE t.order_id = p.order_id)))
+    FROM order_process p WHERE p.order_id = wanted
+$$;
+
+-- One bite: moves at most so many orders to the archive, in one transaction. For the leading supervisor, which may see no
+-- payload: it runs by the owner's right and tells numbers only.
+--
+-- Nothing is sorted and no index is kept for it, since each order would pay for that when it is written: it walks through
+-- the pages of order_process in their order, some at a time, and comes round within a tenth of `hot`. Whoever writes an
+-- order holds its row, and is passed by. What it reads beside those pages it reads by key, whatever statistics say of
+-- tables that are being emptied.
+--
+-- outcome  fenced: (epoch, holder) leads no more; off: there is no policy; no_partition: none for today; moved
+-- is_full  there is more of them on these pages
+-- is_round this was the last page, and the next is the first
+-- oldest_ms the age of what has ended and stays, of these pages; NULL: nothing
+CREATE FUNCTION makegood_retire(of_epoch bigint, of_holder text, bite integer)
+    RETURNS TABLE (outcome text, moved bigint, is_full boolean, is_round boolean, oldest_ms bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET lock_timeout = '100ms' SET plan_cache_mode = force_custom_plan
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    pages_min CONSTANT bigint := 64;   -- half a megabyte
+    pages_max CONSTANT bigint := 2048;
+    policy    retention;
+    now_at    CONSTANT timestamptz := clock_timestamp();
+    today     CONSTANT date := (now_at AT TIME ZONE 'UTC')::date;
+    pages     bigint;
+    row_first tid; -- of the pages that are looked at
+    row_next  tid; -- behind them
+    page_next bigint;
+    found_ids text[];
+    ids       text[];
+BEGIN
+    moved := 0;
+    is_full := false;
+    is_round := false;
+    -- Two leaders wait for each other here, and the later one then sees that it is none. The leader's own row is only read:
+    -- a sweep must not wait for a bite.
+    SELECT * INTO policy FROM retention r WHERE r.name = 'orders' FOR NO KEY UPDATE;
+    outcome := CASE
+        WHEN NOT EXISTS (SELECT FROM supervisor_leader l
+                          WHERE l.name = 'supervisor' AND l.epoch = of_epoch AND l.holder = of_holder) THEN 'fenced'
+        WHEN policy.hot IS NULL THEN 'off'
+        WHEN to_regclass('order_archive_' || to_char(today, 'YYYYMMDD')) IS NULL THEN 'no_partition'
+        ELSE 'moved' END;
+    IF outcome <> 'moved' THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+
+    pages := pg_relation_size('order_process') / current_setting('block_size')::bigint;
+    IF policy.page >= pages THEN
+        policy.page := 0;
+    END IF;
+    -- Called once a second.
+    page_next := policy.page + greatest(pages_min, least(pages_max,
+        pages / greatest(1, extract(epoch FROM policy.hot) / 10)::bigint));
+    row_first := format('(%s,0)', policy.page);
+    row_next := format('(%s,0)', page_next);
+
+    -- An order in error has not ended. Nor has one with an attempt under way, with a status that its client was not told,
+    -- with an alert that somebody must look at, or that a batch asks for.
+    found_ids := ARRAY(
+        SELECT p.order_id FROM order_process p
+         WHERE p.ctid >= row_first AND p.ctid < row_next
+           AND p.process_state IN ('processed', 'compensated', 'cancelled') AND p.wake_at IS NULL
+           AND p.updated_at < now_at - policy.hot
+           AND NOT EXISTS (SELECT FROM order_event e WHERE e.order_id = p.order_id AND e.owed)
+           AND NOT EXISTS (SELECT FROM operator_alert a WHERE a.order_id = p.order_id AND a.closed_at IS NULL)
+           AND NOT EXISTS (SELECT FROM batch_order b WHERE b.order_id = p.order_id AND b.result IN ('waiting', 'asked'))
+         LIMIT bite FOR UPDATE OF p SKIP LOCKED);
+
+    IF cardinality(found_ids) > 0 THEN
+        -- An id that came, ended and left twice within one day, which `hot` rules out, stays.
+        WITH kept AS (
+            INSERT INTO order_archive (archived_on, order_id, workflow, process_state, ended_at, dossier)
+            SELECT today, p.order_id, p.workflow, p.process_state, p.updated_at, makegood_dossier(p.order_id)
+              FROM order_process p WHERE p.order_id = ANY (found_ids)
+            ON CONFLICT DO NOTHING RETURNING order_id)
+        SELECT coalesce(array_agg(order_id), '{}') INTO ids FROM kept;
+
+        WITH gone AS (DELETE FROM order_event e WHERE e.order_id = ANY (ids) RETURNING e.owed)
+        SELECT count(*) FILTER (WHERE owed) INTO moved FROM gone;
+        IF moved > 0 THEN -- a status came back just now: nothing of this bite is kept
+            RAISE EXCEPTION 'an order that was to leave owes a status' USING ERRCODE = 'serialization_failure';
+        END IF;
+        DELETE FROM order_step WHERE order_id = ANY (ids);
+        DELETE FROM orders WHERE order_id = ANY (ids);
+        DELETE FROM operator_alert WHERE order_id = ANY (ids) AND closed_at IS NOT NULL;
+        DELETE FROM order_process WHERE order_id = ANY (ids);
+        moved := cardinality(ids);
+    END IF;
+
+    is_full := moved > 0 AND cardinality(found_ids) >= bite;
+    is_round := NOT is_full AND page_next >= pages;
+    UPDATE retention SET page = CASE WHEN is_full THEN policy.page WHEN is_round THEN 0 ELSE page_next END
+     WHERE name = 'orders';
+    SELECT floor(extract(epoch FROM now_at - min(p.updated_at)) * 1000)::bigint INTO oldest_ms FROM order_process p
+     WHERE p.ctid >= row_first AND p.ctid < row_next
+       AND p.process_state IN ('processed', 'compensated', 'cancelled') AND p.wake_at IS NULL;
+    RETURN NEXT;
+END $$;
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION makegood_retire(bigint, text, integer) SET search_path = %I, pg_temp', current_schema());
+END $$;
+REVOKE ALL ON FUNCTION makegood_retire(bigint, text, integer) FROM PUBLIC; -- grants.sql says who may

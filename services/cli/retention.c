@@ -1,0 +1,249 @@
+/*
+ * `db vacuum-policy` and `db retain`: how long orders that have ended are kept where. The first is an
+ * operator's word in a row; the leading supervisor then moves orders to the archive. The second is run by the
+ * owner of the schema, once a day: it makes and drops the archive's days, and gives each that is dropped to a
+ * command first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/store_retention.h"
+#include "verbs.h"
+#include "wire/command.h"
+
+extern char **environ;
+
+/* ---- the policy ---- */
+
+struct setting {
+    bool is_over, is_failed;
+    struct mg_err err;
+};
+
+static void setting_answered(void *arg, const struct mg_err *err)
+{
+    struct setting *setting = arg;
+    setting->is_over = true;
+    if (err != NULL) {
+        setting->is_failed = true;
+        setting->err = *err;
+    }
+}
+
+static bool is_given(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* "none" is 0. False: it is given, and not right. */
+static bool period_read(const char *text, bool *ret_is_given, int64_t *ret_ms)
+{
+    *ret_is_given = is_given(text);
+    *ret_ms = 0;
+    if (!*ret_is_given || strcmp(text, "none") == 0) {
+        return true;
+    }
+    *ret_ms = mg_duration_parse(text);
+    return *ret_ms >= MG_HOT_MIN_MS;
+}
+
+static enum exit_code policy_read(const struct cli *cli, struct mg_retention *wanted)
+{
+    static const char *const expected = "expected none, or a duration of 1d at least, such as 30d";
+    if (!period_read(cli->options.hot, &wanted->has_hot, &wanted->hot_ms)) {
+        return cli_fail(EXIT_USAGE, "--hot %s: %s", cli->options.hot, expected);
+    }
+    if (!period_read(cli->options.keep, &wanted->has_keep, &wanted->keep_ms)) {
+        return cli_fail(EXIT_USAGE, "--keep %s: %s", cli->options.keep, expected);
+    }
+    if (!wanted->has_hot && !wanted->has_keep) {
+        return EXIT_DONE;
+    }
+    wanted->reason = cli->options.reason;
+    if (!is_given(wanted->reason) || strlen(wanted->reason) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "say why with --reason TEXT, up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code policy_write(struct cli *cli, struct mg_retention *wanted)
+{
+    struct setting setting = {.is_over = false};
+    char by[MG_COMMAND_BY_MAX + 1];
+    cli_by(cli, by, sizeof(by));
+    wanted->by = by;
+    mg_store_set_retention(cli->store, wanted, setting_answered, &setting);
+    if (!cli_wait(cli, &setting.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood db vacuum-policy");
+    }
+    return setting.is_failed ? cli_fail_err(&setting.err) : EXIT_DONE;
+}
+
+static void policy_print(const struct cli *cli, const struct table *policy)
+{
+    const char *hot = table_cell(policy, 0, "hot"), *keep = table_cell(policy, 0, "keep");
+    const char *oldest = table_cell(policy, 0, "oldest_day");
+    if (cli->is_json) {
+        table_print_object(stdout, policy, 0, NULL);
+        (void)fputc('\n', stdout);
+        return;
+    }
+    if (hot[0] == '\0') {
+        (void)printf("no order leaves: there is no policy\n");
+    } else {
+        (void)printf("an ended order leaves for the archive %s after its last change\n", hot);
+    }
+    (void)printf("a day of the archive is kept %s%s; the oldest is %s\n",
+                 keep[0] != '\0' ? "for " : "for ever", keep,
+                 oldest[0] != '\0' ? oldest : "still to be made");
+    if (table_cell(policy, 0, "by_whom")[0] != '\0') {
+        (void)printf("set by %s at %s: %s\n", table_cell(policy, 0, "by_whom"),
+                     table_cell(policy, 0, "set_at"), table_cell(policy, 0, "reason"));
+    }
+    if (hot[0] != '\0' && strcmp(table_cell(policy, 0, "ahead"), "0") == 0) {
+        cli_note("the archive has no place for today: have makegood db retain run once a day");
+    }
+}
+
+enum exit_code verb_db_vacuum_policy(struct cli *cli)
+{
+    struct mg_retention wanted = {.has_hot = false};
+    struct table policy = {0};
+    enum exit_code code = policy_read(cli, &wanted);
+    if (code == EXIT_DONE) {
+        code = cli_open_store(cli, false);
+    }
+    if (code == EXIT_DONE && (wanted.has_hot || wanted.has_keep)) {
+        code = policy_write(cli, &wanted);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_RETENTION, NULL, 0, &policy);
+    }
+    if (code == EXIT_DONE) {
+        policy_print(cli, &policy);
+    }
+    table_free(&policy);
+    return code;
+}
+
+/* ---- days ---- */
+
+/* The command that takes a day. */
+struct taker {
+    char *command;
+    FILE *input; /* NULL: it is not running */
+    pid_t child;
+};
+
+/* Returns an errno. This program ignores SIGPIPE, which the command must not inherit. */
+static int taker_spawn(struct taker *taker, int input)
+{
+    static char shell[] = "/bin/sh", option[] = "-c";
+    char *const words[] = {shell, option, taker->command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t defaults;
+    (void)sigemptyset(&defaults);
+    (void)sigaddset(&defaults, SIGPIPE);
+    int failed = posix_spawn_file_actions_init(&actions);
+    if (failed != 0) {
+        return failed;
+    }
+    failed = posix_spawnattr_init(&attributes);
+    if (failed == 0) {
+        (void)posix_spawnattr_setsigdefault(&attributes, &defaults);
+        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+        failed = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+        if (failed == 0) {
+            failed = posix_spawn(&taker->child, shell, &actions, &attributes, words, environ);
+        }
+        (void)posix_spawnattr_destroy(&attributes);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+static enum mg_class taker_begin(void *arg, const char *day, struct mg_err *err)
+{
+    struct taker *taker = arg;
+    int ends[2];
+    if (setenv("MAKEGOOD_DAY", day, 1) != 0 || pipe2(ends, O_CLOEXEC) != 0) {
+        return mg_err_set(err, MG_TRANSIENT, "could not run the command: %s", strerror(errno));
+    }
+    taker->input = fdopen(ends[1], "w");
+    int failed = taker->input != NULL ? taker_spawn(taker, ends[0]) : errno;
+    (void)close(ends[0]);
+    if (failed == 0) {
+        return MG_OK;
+    }
+    (void)(taker->input != NULL ? fclose(taker->input) : close(ends[1]));
+    taker->input = NULL;
+    return mg_err_set(err, MG_TRANSIENT, "could not run the command: %s", strerror(failed));
+}
+
+static enum mg_class taker_put(void *arg, struct mg_slice line, struct mg_err *err)
+{
+    const struct taker *taker = arg;
+    if (fwrite(line.data, 1, line.len, taker->input) != line.len || fputc('\n', taker->input) == EOF) {
+        return mg_err_set(err, MG_PERMANENT, "the command did not take all of it: %s", strerror(errno));
+    }
+    return MG_OK;
+}
+
+/* Waits for its end; it has nothing more to read. */
+static enum mg_class taker_wait(struct taker *taker, struct mg_err *err)
+{
+    int status = 0;
+    bool is_written = fclose(taker->input) == 0;
+    taker->input = NULL;
+    while (waitpid(taker->child, &status, 0) < 0) {
+        if (errno != EINTR) {
+            return mg_err_set(err, MG_TRANSIENT, "could not wait for the command: %s", strerror(errno));
+        }
+    }
+    if (WIFSIGNALED(status)) {
+        return mg_err_set(err, MG_PERMANENT, "the command was ended by signal %d", WTERMSIG(status));
+    }
+    if (WEXITSTATUS(status) != 0) {
+        return mg_err_set(err, MG_PERMANENT, "the command ended with %d", WEXITSTATUS(status));
+    }
+    return is_written ? MG_OK : mg_err_set(err, MG_PERMANENT, "the command did not take all of it");
+}
+
+static enum mg_class taker_end(void *arg, struct mg_err *err)
+{
+    return taker_wait(arg, err);
+}
+
+static void taker_give_up(void *arg)
+{
+    struct taker *taker = arg;
+    struct mg_err unused; /* why it is given up is known */
+    (void)kill(taker->child, SIGTERM);
+    (void)taker_wait(taker, &unused);
+}
+
+enum exit_code verb_db_retain(struct cli *cli)
+{
+    struct mg_err err;
+    bool is_exported = is_given(cli->options.export_command);
+    struct taker taker = {.command = is_exported ? strdup(cli->options.export_command) : NULL};
+    const struct mg_day_export to = {
+        .begin = taker_begin, .put = taker_put, .end = taker_end, .give_up = taker_give_up, .arg = &taker};
+    if (is_exported && taker.command == NULL) {
+        return cli_fail(EXIT_ERROR, "could not start: no memory");
+    }
+    enum mg_class class = cli_check_dsn(cli, &err);
+    if (class == MG_OK) {
+        class = mg_store_retain(cli->options.pg_dsn, is_exported ? &to : NULL, cli_tell, cli, &err);
+    }
+    free(taker.command);
+    return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);
+}

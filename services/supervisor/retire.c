@@ -1,0 +1,171 @@
+/*
+ * Retention: orders that ended long ago are moved to the archive, if operators have said when (`makegood db
+ * vacuum-policy`). The database does it by a right of its own and tells numbers: a supervisor sees no
+ * payload. A bite at a time, on the session that counts, so that no sweep waits for it; each as large as can
+ * be done in a blink, and none while sweeps are late. What cannot be moved stays where it is.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "supervisor.h"
+
+/* With nothing to do but to look. */
+#define RETIRE_PERIOD_MS 1000
+/* A policy that is new may wait so long to be noticed; what went wrong, to be tried again. */
+#define RETIRE_OFF_MS    15000
+#define RETIRE_FAILED_MS 5000
+/* What waits behind a bite, which is what operators want of services, must reach agents within a second. */
+#define BITE_LONG_MS  100
+#define BITE_SHORT_MS 40
+#define BITE_MAX      500
+#define BITE_FIRST    20
+/* Half of the time at most; and each commit waits for the disk that others wait for, too. */
+#define REST_MIN_MS 20
+/* Deadlines come first. */
+#define SWEEP_LATE_MS 1000
+/* What does not pass by itself in this time needs a person; a lock that is held, or a busy server, does. */
+#define FAILING_MAX_MS 60000
+
+void supervisor_retire_metrics_make(struct supervisor *supervisor)
+{
+    struct mg_metrics *metrics = supervisor->metrics;
+    supervisor->retired = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_retired_total", NULL,
+                                            "orders moved to the archive: makegood db vacuum-policy");
+    supervisor->retire_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_retire_seconds", NULL,
+                                                   "how long the database took to move some to the archive");
+    supervisor->finished_oldest = mg_metrics_series(
+        metrics, MG_GAUGE, "makegood_order_finished_oldest_age_seconds", NULL,
+        "how long ago the oldest order changed that has ended and is not in the archive, as last looked for");
+    mg_metric_silence(supervisor->finished_oldest);
+}
+
+static void failure_note(struct supervisor *supervisor, const char *why)
+{
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    char text[256];
+    if (supervisor->retire_failed_boot_ms == 0) {
+        supervisor->retire_failed_boot_ms = now_boot_ms;
+        mg_log(MG_LOG_WARN, "could not move ended orders to the archive; they stay, and are tried again",
+               MG_LOG_TEXT("reason", why));
+    }
+    if (now_boot_ms - supervisor->retire_failed_boot_ms >= FAILING_MAX_MS) {
+        (void)snprintf(text, sizeof(text), "ended orders do not leave the tables: %s", why);
+        supervisor_watch_looked(supervisor, WATCHED_RETENTION, text);
+    }
+}
+
+static void bite_fit(struct supervisor *supervisor, int64_t took_ms, bool is_full)
+{
+    if (took_ms > BITE_LONG_MS) {
+        supervisor->retire_bite = supervisor->retire_bite > 1 ? supervisor->retire_bite / 2 : 1;
+    } else if (is_full && took_ms < BITE_SHORT_MS) {
+        int wider = supervisor->retire_bite + supervisor->retire_bite / 4 + 1;
+        supervisor->retire_bite = wider < BITE_MAX ? wider : BITE_MAX;
+    }
+}
+
+/* Each page tells of itself; what counts is the round. */
+static void oldest_note(struct supervisor *supervisor, const struct mg_retire_answer *answer)
+{
+    if (answer->oldest_ms > supervisor->finished_oldest_ms) {
+        supervisor->finished_oldest_ms = answer->oldest_ms;
+    }
+    if (answer->is_round) {
+        mg_metric_set(supervisor->finished_oldest, (double)supervisor->finished_oldest_ms / 1000.0);
+        supervisor->finished_oldest_ms = 0;
+    }
+}
+
+/* Returns when to go on. */
+static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire_answer *answer,
+                           int64_t took_ms)
+{
+    supervisor->retire_failed_boot_ms = 0;
+    switch (answer->outcome) {
+    case MG_RETIRE_NO_PARTITION:
+        supervisor_watch_looked(supervisor, WATCHED_RETENTION,
+                                "ended orders do not leave the tables: the archive has no place for today; "
+                                "run makegood db retain, once a day");
+        return RETIRE_FAILED_MS;
+    case MG_RETIRE_OFF:
+        mg_metric_silence(supervisor->finished_oldest);
+        supervisor_watch_looked(supervisor, WATCHED_RETENTION, NULL);
+        return RETIRE_OFF_MS;
+    case MG_RETIRE_FENCED:
+        return RETIRE_PERIOD_MS; /* the next sweep finds out, too */
+    case MG_RETIRE_MOVED:
+        break;
+    }
+    supervisor_watch_looked(supervisor, WATCHED_RETENTION, NULL);
+    mg_metric_add(supervisor->retired, (double)answer->moved);
+    if (answer->moved > 0) {
+        mg_metric_observe(supervisor->retire_seconds, (double)took_ms / 1000.0);
+    }
+    bite_fit(supervisor, took_ms, answer->is_full);
+    oldest_note(supervisor, answer);
+    if (!answer->is_full) {
+        return RETIRE_PERIOD_MS;
+    }
+    return took_ms > REST_MIN_MS ? took_ms : REST_MIN_MS;
+}
+
+static void retire_answered(void *arg, const struct mg_retire_answer *answer, const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    int64_t took_ms = mg_clock_boot_ms() - supervisor->retiring_boot_ms;
+    int64_t next_ms = RETIRE_FAILED_MS;
+    supervisor->is_retiring = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    if (err != NULL) {
+        bite_fit(supervisor, BITE_LONG_MS + 1, false); /* one that takes too long is broken off */
+        failure_note(supervisor, err->text);
+    } else {
+        next_ms = answer_take(supervisor, answer, took_ms);
+    }
+    mg_timer_start(supervisor->retire_timer, next_ms, 0);
+}
+
+static void retire_ask(void *arg)
+{
+    struct supervisor *supervisor = arg;
+    if (!supervisor->is_leader || supervisor->is_retiring) {
+        return;
+    }
+    if (supervisor->lag_ms > SWEEP_LATE_MS) {
+        mg_timer_start(supervisor->retire_timer, RETIRE_PERIOD_MS, 0);
+        return;
+    }
+    supervisor->is_retiring = true;
+    supervisor->retiring_boot_ms = mg_clock_boot_ms();
+    mg_store_retire(supervisor->counting, supervisor->epoch, supervisor->holder, supervisor->retire_bite,
+                    retire_answered, supervisor);
+}
+
+bool supervisor_retire_start(struct supervisor *supervisor)
+{
+    supervisor->retire_bite = BITE_FIRST;
+    supervisor->retire_failed_boot_ms = 0;
+    supervisor->finished_oldest_ms = 0;
+    if (supervisor->counting == NULL) {
+        return true;
+    }
+    if (supervisor->retire_timer == NULL) {
+        supervisor->retire_timer = mg_timer_create(supervisor->loop, retire_ask, supervisor);
+    }
+    if (supervisor->retire_timer == NULL) {
+        return false;
+    }
+    mg_timer_start(supervisor->retire_timer, RETIRE_PERIOD_MS, 0);
+    return true;
+}
+
+void supervisor_retire_stop(struct supervisor *supervisor)
+{
+    if (supervisor->retire_timer != NULL) {
+        mg_timer_stop(supervisor->retire_timer);
+    }
+    mg_metric_silence(supervisor->finished_oldest);
+}
