@@ -117,6 +117,7 @@ static mg_store_wake_fn *wake_done;
 static mg_store_alerts_fn *write_done;
 static mg_store_done_fn *resign_done;
 static mg_store_rows_fn *count_done;
+static mg_store_retire_fn *retire_done;
 
 /* Never looked into; only another than the one that leads. */
 static struct mg_store *fake_counting_store(void)
@@ -240,6 +241,33 @@ void fake_answer_count_failed(void)
     count_done(supervisor, NULL, &err);
 }
 
+void mg_store_retire(struct mg_store *store, uint64_t epoch, const char *holder, int bite,
+                     mg_store_retire_fn *done, void *arg)
+{
+    assert(store == fake_counting_store() && !fake.is_retire_open && arg == supervisor);
+    assert(epoch == 7 && strcmp(holder, "me") == 0 && bite > 0);
+    fake.is_retire_open = true;
+    fake.retires++;
+    fake.bite = bite;
+    retire_done = done;
+}
+
+void fake_answer_retire(const struct mg_retire_answer *answer)
+{
+    assert(fake.is_retire_open);
+    fake.is_retire_open = false;
+    retire_done(supervisor, answer, NULL);
+}
+
+void fake_answer_retire_failed(void)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the disk is full");
+    assert(fake.is_retire_open);
+    fake.is_retire_open = false;
+    retire_done(supervisor, NULL, &err);
+}
+
 void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
                     void *arg)
 {
@@ -338,9 +366,11 @@ void fake_answer_write(void)
     assert(fake.is_write_open);
     fake.is_write_open = false;
     for (int i = 0; i < fake.alert_count; i++) {
-        enum watched watched = fake.alerts[i].alert == MG_ALERT_DEAD_LETTER   ? WATCHED_DEAD_LETTERS
-                               : fake.alerts[i].alert == MG_ALERT_MASS_EXPIRY ? WATCHED_MASS_EXPIRY
-                                                                              : WATCHED_STUCK_ORDERS;
+        enum mg_alert alert = fake.alerts[i].alert;
+        enum watched watched = alert == MG_ALERT_DEAD_LETTER        ? WATCHED_DEAD_LETTERS
+                               : alert == MG_ALERT_MASS_EXPIRY      ? WATCHED_MASS_EXPIRY
+                               : alert == MG_ALERT_RETENTION_STANDS ? WATCHED_RETENTION
+                                                                    : WATCHED_STUCK_ORDERS;
         is_changed[i] = fake.is_open[watched] == fake.alerts[i].is_closed;
         fake.is_open[watched] = !fake.alerts[i].is_closed;
     }

@@ -23,8 +23,9 @@ struct fake_world {
 
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
-    bool is_count_open, is_counting_away;
-    int tries, sweeps, wakes, writes, resigned, kept, counts;
+    bool is_count_open, is_counting_away, is_retire_open;
+    int tries, sweeps, wakes, writes, resigned, kept, counts, retires;
+    int bite;                      /* of the last retire */
     struct mg_sweep_options asked; /* by the last sweep */
     struct mg_alert_write alerts[WATCHED_COUNT];
     char alert_texts[WATCHED_COUNT][256];
@@ -71,6 +72,8 @@ void fake_answer_write(void);
 void fake_answer_resigned(void);
 void fake_answer_count(const char *const (*cells)[FAKE_COLUMNS], int count);
 void fake_answer_count_failed(void);
+void fake_answer_retire(const struct mg_retire_answer *answer);
+void fake_answer_retire_failed(void);
 /* Passes time; every question that comes up is answered with nothing due. */
 void fake_pass_quietly(int64_t ms);
 void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers);

@@ -1,0 +1,186 @@
+/* When the leader has ended orders moved to the archive: how often, how many, and what it says when it
+ * cannot. */
+#include <check.h>
+#include <string.h>
+
+#include "../page.h"
+#include "../suite.h"
+#include "fakes.h"
+
+static struct supervisor *supervisor;
+
+static void setup(void)
+{
+    supervisor = fake_start();
+}
+
+static bool shows(const char *line)
+{
+    return page_shows(supervisor->metrics, line);
+}
+
+static const struct mg_retire_answer OFF = {.outcome = MG_RETIRE_OFF};
+static const struct mg_retire_answer NOTHING = {.outcome = MG_RETIRE_MOVED, .oldest_ms = 5000};
+static const struct mg_retire_answer FULL = {.outcome = MG_RETIRE_MOVED, .moved = 20, .is_full = true};
+static const struct mg_retire_answer ROUND = {
+    .outcome = MG_RETIRE_MOVED, .moved = 3, .is_round = true, .oldest_ms = 4000};
+static const struct mg_retire_answer NO_PARTITION = {.outcome = MG_RETIRE_NO_PARTITION};
+
+/* Answers each question with `answer` for so long; the database takes `took_ms` for it. */
+static void answer_for(int64_t ms, const struct mg_retire_answer *answer, int64_t took_ms)
+{
+    for (int64_t end_ms = fake.boot_ms + ms; fake.boot_ms < end_ms;) {
+        if (fake.is_retire_open) {
+            fake_pass_quietly(took_ms);
+            fake_answer_retire(answer);
+        }
+        fake_pass_quietly(50);
+    }
+}
+
+static int alerts_told(bool is_closed)
+{
+    int count = 0;
+    for (int i = 0; i < fake.told_count; i++) {
+        count += fake.told[i].alert == MG_ALERT_RETENTION_STANDS && fake.told[i].is_closed == is_closed;
+    }
+    return count;
+}
+
+/* Would catch: a standby that moves orders, or a leader that is none any more and goes on. */
+START_TEST(only_the_leader_moves)
+{
+    fake_pass(50);
+    fake_answer_lead(false, 0);
+    fake_pass(20000);
+    ck_assert_int_eq(fake.retires, 0);
+    fake_answer_lead(true, 100);
+    fake_pass_quietly(2000);
+    ck_assert_int_eq(fake.retires, 1);
+    supervisor_lead_lost(supervisor, "the test says so");
+    fake_answer_retire(&FULL);
+    fake_pass(20000);
+    ck_assert_int_eq(fake.retires, 1);
+}
+END_TEST
+
+/* Would catch: installations without a policy that ask every second; moving that takes all of the database's
+ * time, or that falls behind. */
+START_TEST(it_asks_as_often_as_there_is_reason_to)
+{
+    fake_lead(100);
+    answer_for(60000, &OFF, 0);
+    ck_assert_int_ge(fake.retires, 4);
+    ck_assert_int_le(fake.retires, 5);
+    fake.retires = 0;
+    answer_for(30000, &NOTHING, 0);
+    ck_assert_int_ge(fake.retires, 13);
+    ck_assert_int_le(fake.retires, 30);
+    fake.retires = 0;
+    answer_for(10000, &FULL, 50);
+    ck_assert_int_ge(fake.retires, 60);
+    ck_assert_int_le(fake.retires, 101);
+}
+END_TEST
+
+/* Would catch: bites that hold up what waits behind them for longer than a blink; bites that never grow. */
+START_TEST(a_bite_is_as_large_as_can_be_done_in_a_blink)
+{
+    fake_lead(100);
+    answer_for(20000, &FULL, 0);
+    ck_assert_int_eq(fake.bite, 500);
+    answer_for(3000, &FULL, 150);
+    ck_assert_int_lt(fake.bite, 10);
+    ck_assert_int_ge(fake.bite, 1);
+    int before = fake.bite;
+    answer_for(3000, &FULL, 50);
+    ck_assert_int_eq(fake.bite, before);
+    for (int i = 0; i < 10; i++) {
+        fake_pass_quietly(6000);
+        fake_answer_retire_failed();
+    }
+    fake_pass_quietly(6000);
+    ck_assert_int_eq(fake.bite, 1);
+}
+END_TEST
+
+/* Would catch: orders that leave while deadlines are found late. */
+START_TEST(deadlines_come_first)
+{
+    fake_lead(100);
+    supervisor->lag_ms = 1500;
+    fake_pass(10000);
+    ck_assert_int_eq(fake.retires, 0);
+    supervisor->lag_ms = 0;
+    fake_pass(1000);
+    ck_assert_int_eq(fake.retires, 1);
+}
+END_TEST
+
+/* Would catch: tables that grow for weeks and nobody is told, or is never told that it is over. */
+START_TEST(who_cannot_move_says_so_and_when_it_is_over)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    answer_for(5000, &NO_PARTITION, 0);
+    ck_assert_int_eq(alerts_told(false), 1);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "run makegood db retain"));
+    ck_assert_str_eq(fake.told[0].subject, "archive");
+    answer_for(60000, &NO_PARTITION, 0);
+    ck_assert_int_eq(alerts_told(false), 1);
+    answer_for(30000, &NOTHING, 0);
+    ck_assert_int_eq(alerts_told(true), 1);
+}
+END_TEST
+
+/* Would catch: an alert for a lock that somebody held for a moment; none for a disk that stays full. */
+START_TEST(what_fails_is_told_when_it_stays)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(2000);
+    fake_answer_retire_failed();
+    answer_for(70000, &NOTHING, 0);
+    ck_assert_int_eq(alerts_told(false), 0);
+    for (int i = 0; i < 14; i++) {
+        fake_pass_quietly(5100);
+        fake_answer_retire_failed();
+    }
+    fake_pass_quietly(5000);
+    ck_assert_int_eq(alerts_told(false), 1);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "the disk is full"));
+}
+END_TEST
+
+/* Would catch: figures that count what did not happen, or show the age of one page as that of all. */
+START_TEST(what_was_moved_and_what_stays_is_shown)
+{
+    fake_lead(100);
+    answer_for(1900, &NOTHING, 0);
+    ck_assert(!shows("makegood_order_finished_oldest_age_seconds"));
+    ck_assert(shows("\nmakegood_orders_retired_total 0\n"));
+    answer_for(1000, &ROUND, 0);
+    ck_assert(shows("\nmakegood_orders_retired_total 3\n"));
+    ck_assert(shows("\nmakegood_order_finished_oldest_age_seconds 5\n"));
+    answer_for(1000, &ROUND, 0);
+    ck_assert(shows("\nmakegood_order_finished_oldest_age_seconds 4\n"));
+    supervisor_lead_lost(supervisor, "the test says so");
+    ck_assert(!shows("makegood_order_finished_oldest_age_seconds 4"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor retire");
+    TCase *tests = tcase_create("retire");
+    tcase_add_checked_fixture(tests, setup, fake_finish);
+    tcase_add_test(tests, only_the_leader_moves);
+    tcase_add_test(tests, it_asks_as_often_as_there_is_reason_to);
+    tcase_add_test(tests, a_bite_is_as_large_as_can_be_done_in_a_blink);
+    tcase_add_test(tests, deadlines_come_first);
+    tcase_add_test(tests, who_cannot_move_says_so_and_when_it_is_over);
+    tcase_add_test(tests, what_fails_is_told_when_it_stays);
+    tcase_add_test(tests, what_was_moved_and_what_stays_is_shown);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
