@@ -332,7 +332,7 @@ enum mg_report {
     MG_REPORT_ORDER_EVENTS, /* $1 order_id: event rows by version */
     MG_REPORT_DOSSIER,      /* $1 order_id: all of it as one JSON text (proto/dossier.schema.json) */
     /* The same of an order that has left these tables, from its dossier; of several under one id the last.
-     * All have archived_on beside. */
+     * Order and dossier have archived_on beside. */
     MG_REPORT_ARCHIVED_ORDER,
     MG_REPORT_ARCHIVED_STEPS,
     MG_REPORT_ARCHIVED_EVENTS,

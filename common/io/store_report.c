@@ -132,14 +132,14 @@ static const struct {
         "  WHERE r.revision = p.revision) r ON true"}, 1},
     [MG_REPORT_ARCHIVED_STEPS] = {{
         "report_archived_steps",
-        "SELECT s.*, a.archived_on FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint,"
+        "SELECT s.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint,"
         "  step text, service text, state text, kind text, reason text, maybe boolean, is_undo_dispatched boolean,"
         "  is_refused boolean, is_accepted boolean, attempt bigint, failure_count bigint, cool_down_count bigint,"
         "  generation bigint, complete_by text, due_at text, quiet_at text, finish_by text, cause text, result json,"
         "  error_code text, error_text text) ORDER BY s.position"}, 1},
     [MG_REPORT_ARCHIVED_EVENTS] = {{
         "report_archived_events",
-        "SELECT e.*, a.archived_on FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
+        "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
         "  at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
         "  transitions json, statuses json, owed boolean) ORDER BY e.version"}, 1},
     [MG_REPORT_ARCHIVED_DOSSIER] = {{

@@ -1,7 +1,7 @@
 /*
  * Alerts that belong to no order: dead letters, mass expiry, orders that nothing moves or that do not leave
- * when they have ended. Each is open as long as its condition holds; the table decides whether a change is new, so a leader that follows another repeats
- * nothing. What cannot be looked at is left as it is.
+ * when they have ended. Each is open as long as its condition holds; the table decides whether a change is
+ * new, so a leader that follows another repeats nothing. What cannot be looked at is left as it is.
  */
 #include <stdio.h>
 #include <string.h>

@@ -98,6 +98,11 @@ def with_the_least_rights_all_that_is_promised_works(s):
                        for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)), "the agent obeys")
     s.cluster.tool("service", "resume", "payment", "--reason", "it is back")
 
+    s.cluster.tool("db", "vacuum-policy", "--hot", "30d", "--keep", "365d", "--reason", "our rules")
+    s.cluster.tool("db", "retain", env=s.cluster.env_of("deployer", "owner"))
+    s.wait(lambda: any("\nmakegood_order_finished_oldest_age_seconds " in supervisor.page() for supervisor in s.cluster.supervisors),
+           "the leader has looked for orders to move")
+
     path = s.scratch / "order.json"
     path.write_text(json.dumps({"workflow": "three", "payload": {}}), encoding="utf-8")
     assert "processed" in s.cluster.tool("order", "submit", path, "--wait").stdout
@@ -248,6 +253,14 @@ FORBIDDEN_IN_THE_DATABASE = [
     ("operator", "UPDATE operator_action SET by_whom = 'x'"),
     ("operator", "DELETE FROM operator_action"),
     ("operator", "INSERT INTO operator_action (role, by_whom, verb, subject, reason, detail) VALUES ('x', 'x', 'x', 'x', 'x', '{}')"),
+    ("supervisor", "SELECT makegood_dossier('x')"),
+    ("supervisor", "SELECT dossier FROM order_archive"),
+    ("supervisor", "UPDATE retention SET hot = NULL"),
+    ("scheduler", "SELECT dossier FROM order_archive"),
+    ("scheduler", "SELECT makegood_retire(1, 'x', 1)"),
+    ("operator", "SELECT makegood_retire(1, 'x', 1)"),
+    ("operator", "UPDATE retention SET page = 1"),
+    ("operator", "DELETE FROM order_archive"),
     ("supervisor", "UPDATE order_process SET process_state = 'processed'"),
     ("supervisor", "UPDATE order_process SET version = version + 1"),
     ("supervisor", "UPDATE order_step SET state = 'done'"),

@@ -98,8 +98,6 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert f"order {order.order_id} is archived" in note, note
     shown = json.loads(tool(s, "order", "show", order.order_id, "-o", "json").stdout)
     archived_on = shown["order"].pop("archived_on")
-    for row in shown["steps"] + shown["events"]:
-        assert row.pop("archived_on") == archived_on
     assert "it can be read, and not be changed" in shown.pop("explanation"), shown
     before.pop("explanation")
     assert shown == before
