@@ -1,7 +1,6 @@
 /*
- * /healthz, /readyz and /metrics by libmicrohttpd, without a thread of its own: its epoll descriptor is
- * watched by our loop, so an answer is made on the loop's thread and may read the service's state without a
- * lock. It also proves by answering that the loop still turns, which is all that /healthz says.
+ * The HTTP server's daemon by libmicrohttpd, without a thread of its own: its epoll descriptor is watched by
+ * our loop, so an answer is made on the loop's thread and may read the service's state without a lock.
  *
  * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. To change it a new daemon takes
  * over the listening socket, of which each daemon has a duplicate; the old one accepts no more, and is ended
@@ -9,15 +8,12 @@
  *
  * A TLS handshake is a part of a connection: it waits in the same epoll set, and one that is not over within
  * CONNECTION_TIMEOUT_S is closed, however many bytes it dripped.
- *
- * None of libmicrohttpd's types leave this file. Nothing is read from a request but its method and path.
  */
-#include "io/http_server.h"
+#include "io/http_mhd.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -31,112 +27,25 @@
 #include "base/log.h"
 #include "io/tls_check.h"
 
-#define CONNECTIONS_MAX        32u          /* probes and scrapers; descriptors are for the service's work */
-#define CONNECTION_TIMEOUT_S   10u          /* a scraper that is silent for so long is gone */
-#define CONNECTION_MEMORY_MAX  (16u * 1024) /* request line and headers of one connection */
-#define METRICS_TEXT_MAX_BYTES (8 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
-#define TURNS_MAX              64 /* of the library before the loop goes on, for records of one byte each */
-#define REASON_SIZE            512
-#define ADDRESS_SIZE           128
+#define CONNECTIONS_MAX       32u          /* probes and scrapers; descriptors are for the service's work */
+#define CONNECTION_TIMEOUT_S  10u          /* a scraper that is silent for so long is gone */
+#define CONNECTION_MEMORY_MAX (16u * 1024) /* request line and headers of one connection */
+#define TURNS_MAX             64 /* of the library before the loop goes on, for records of one byte each */
+#define ADDRESS_SIZE          128
 /* GnuTLS's own choice of ciphers, of the two versions that are not broken. The library takes it by a pointer
  * that is not const, but only reads it. */
 static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-/* libmicrohttpd's server on the listening socket, with one certificate or none. */
-struct daemon {
-    struct mg_http_server *server;
-    struct MHD_Daemon *mhd;
-    struct mg_watch *watch;
-    struct mg_timer *timer; /* libmicrohttpd's next time-out */
-};
-
-struct mg_http_server {
-    struct mg_http_server_options options; /* its texts are those below */
-    char *address, *cert_file, *key_file;
-    struct mg_loop *loop;
-    struct daemon *serving;
-    struct daemon *ending;      /* accepts no more; NULL: none */
-    struct mg_timer *end_timer; /* when its time is over */
-    int fd;                     /* listening */
-    int port;
-};
-
-/* ---- answers ---- */
-
-static enum MHD_Result answer_send(struct MHD_Connection *connection, unsigned int status, const char *type,
-                                   struct mg_slice text)
-{
-    /* The library takes the text by a pointer that is not const, but only copies from it. */
-    char *copy = malloc(text.len + 1);
-    if (!copy) return MHD_NO;
-    memcpy(copy, text.data, text.len);
-    struct MHD_Response *response = MHD_create_response_from_buffer(text.len, copy, MHD_RESPMEM_MUST_FREE);
-    if (!response) {
-        free(copy);
-        return MHD_NO;
-    }
-    enum MHD_Result result = MHD_add_response_header(response, "Content-Type", type);
-    if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        result = MHD_add_response_header(response, "Allow", "GET, HEAD");
-    if (result == MHD_YES) result = MHD_add_response_header(response, "Cache-Control", "no-store");
-    if (result == MHD_YES) result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static enum MHD_Result answer_plain(struct MHD_Connection *connection, unsigned int status, const char *text)
-{
-    return answer_send(connection, status, "text/plain; charset=utf-8", mg_slice_of(text));
-}
-
-static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MHD_Connection *connection)
-{
-    char reason[REASON_SIZE] = "", line[REASON_SIZE + 16];
-    if (!server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof reason))
-        return answer_plain(connection, MHD_HTTP_OK, "ready\n");
-    (void)snprintf(line, sizeof line, "not ready: %s\n", reason);
-    return answer_plain(connection, MHD_HTTP_SERVICE_UNAVAILABLE, line);
-}
-
-static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_Connection *connection)
-{
-    struct mg_buf text;
-    mg_buf_init(&text, METRICS_TEXT_MAX_BYTES);
-    if (server->options.metrics) mg_metrics_render(server->options.metrics, &text);
-    enum MHD_Result result;
-    if (text.failed)
-        result = answer_plain(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory for the metrics\n");
-    else
-        result = answer_send(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
-                             text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
-    mg_buf_finish(&text);
-    return result;
-}
-
-/* Answers as soon as the headers are in; a body is not waited for, the library closes after such an answer.
- */
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *upload,
-                                  size_t *upload_len, void **request_arg)
-{
-    (void)version, (void)upload, (void)upload_len, (void)request_arg;
-    struct mg_http_server *server = arg;
-    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return answer_plain(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    if (strcmp(path, "/healthz") == 0) return answer_plain(connection, MHD_HTTP_OK, "ok\n");
-    if (strcmp(path, "/readyz") == 0) return answer_readiness(server, connection);
-    if (strcmp(path, "/metrics") == 0) return answer_metrics(server, connection);
-    return answer_plain(connection, MHD_HTTP_NOT_FOUND, "there are /healthz, /readyz and /metrics\n");
-}
-
 /* ---- the loop's side ---- */
 
-static void daemon_destroy(struct daemon *daemon)
+static void daemon_destroy(struct mg_http_daemon *daemon)
 {
     if (!daemon) return;
     mg_watch_destroy(daemon->watch);
     mg_timer_destroy(daemon->timer);
+    mg_http_requests_end(daemon);
     if (daemon->mhd) MHD_stop_daemon(daemon->mhd); /* closes its connections */
+    mg_idle_destroy(daemon->idle);
     free(daemon);
 }
 
@@ -154,7 +63,7 @@ static bool is_idle(struct MHD_Daemon *mhd)
 }
 
 /* TLS may have decrypted bytes at hand, of which epoll knows nothing; the time-out is 0 then. */
-static void daemon_run(struct daemon *daemon)
+static void daemon_run(struct mg_http_daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = true;
@@ -294,22 +203,26 @@ enum mg_class mg_http_server_check(const struct mg_http_server_options *options,
 }
 
 /* On a duplicate of the listening socket, which libmicrohttpd closes, also if it cannot start. */
-static struct daemon *daemon_create(struct mg_http_server *server, const struct mg_tls_pair *pair)
+static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const struct mg_tls_pair *pair)
 {
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pair->cert},
                                    {MHD_OPTION_HTTPS_MEM_KEY, 0, pair->key},
                                    {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
                                    {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-    struct daemon *daemon = calloc(1, sizeof *daemon);
+    unsigned int connections_max =
+        server->options.connections_max > 0 ? server->options.connections_max : CONNECTIONS_MAX;
+    struct mg_http_daemon *daemon = calloc(1, sizeof *daemon);
     if (!daemon) return NULL;
     daemon->server = server;
     daemon->timer = mg_timer_create(server->loop, on_timer, daemon);
-    int fd = daemon->timer ? fcntl(server->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    daemon->idle = mg_idle_create(server->loop, on_timer, daemon);
+    int fd = daemon->timer && daemon->idle ? fcntl(server->fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (fd >= 0)
         daemon->mhd = MHD_start_daemon(
-            MHD_USE_EPOLL | (pair->cert ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, server,
-            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+            MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (pair->cert ? MHD_USE_TLS : 0), 0, NULL, NULL,
+            mg_http_on_request, daemon, MHD_OPTION_NOTIFY_COMPLETED, mg_http_on_completed, daemon,
+            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, connections_max,
             MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
             (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
@@ -329,7 +242,7 @@ static enum mg_class server_serve(struct mg_http_server *server, struct mg_err *
     struct mg_tls_pair pair;
     enum mg_class class = certificate_read(&server->options, &pair, err);
     if (class != MG_OK) return class;
-    struct daemon *next = daemon_create(server, &pair);
+    struct mg_http_daemon *next = daemon_create(server, &pair);
     bool is_tls = pair.cert != NULL;
     mg_tls_pair_finish(&pair);
     if (!next)

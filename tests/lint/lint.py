@@ -37,7 +37,7 @@ LIBRARIES = {
     r"jansson\.h": ("deploy/sample/remote/*", "tests/unit/test_json_judge.c", "tests/fuzz/fuzz_json.c"),
     r"curl/.*": ("common/io/http_*curl*", "common/io/http_client*", "common/wire/http_url.c"),
     r"uv\.h": ("common/base/loop*",),
-    r"microhttpd\.h": ("common/io/http_server*", "deploy/sample/remote/*", "tests/fuzz/fuzz_http_request.c"),
+    r"microhttpd\.h": ("common/io/http_*mhd*", "deploy/sample/remote/*", "tests/fuzz/fuzz_http_request.c"),
     r"gnutls/.*": ("deploy/sample/remote/tls.c",),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
