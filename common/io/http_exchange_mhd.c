@@ -18,7 +18,7 @@
 #define STREAM_BLOCK_BYTES     8192 /* asked of a stream at once; the connection's memory has room for it */
 
 struct mg_http_stream {
-    struct mg_http_request *request;
+    struct mg_http_exchange *request;
     struct mg_buf unsent;
     size_t sent;     /* bytes of it that are on their way already */
     bool is_open;    /* `closed` is still to be called */
@@ -29,8 +29,8 @@ struct mg_http_stream {
     void *arg;
 };
 
-struct mg_http_request {
-    struct mg_http_request *prev, *next; /* in its daemon */
+struct mg_http_exchange {
+    struct mg_http_exchange *prev, *next; /* in its daemon */
     struct mg_http_daemon *daemon;
     struct MHD_Connection *connection;
     const char *method, *path; /* libmicrohttpd's, for the request's life */
@@ -118,11 +118,11 @@ static enum MHD_Result answer_probe(struct mg_http_server *server, struct MHD_Co
 
 /* ---- requests ---- */
 
-static struct mg_http_request *request_create(struct mg_http_daemon *daemon,
-                                              struct MHD_Connection *connection, const char *path,
-                                              const char *method)
+static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
+                                               struct MHD_Connection *connection, const char *path,
+                                               const char *method)
 {
-    struct mg_http_request *request = calloc(1, sizeof *request);
+    struct mg_http_exchange *request = calloc(1, sizeof *request);
     if (!request) return NULL;
     request->daemon = daemon;
     request->connection = connection;
@@ -131,14 +131,14 @@ static struct mg_http_request *request_create(struct mg_http_daemon *daemon,
     mg_buf_init(&request->body, MG_HTTP_BODY_MAX);
     mg_buf_init(&request->stream.unsent, MG_HTTP_STREAM_UNSENT_MAX);
     request->stream.request = request;
-    request->next = daemon->requests;
+    request->next = daemon->exchanges;
     if (request->next) request->next->prev = request;
-    daemon->requests = request;
+    daemon->exchanges = request;
     return request;
 }
 
 /* Tells whoever still has to do with it. */
-static void request_end(struct mg_http_request *request)
+static void request_end(struct mg_http_exchange *request)
 {
     struct mg_http_stream *stream = &request->stream;
     void (*gone)(void *) = request->is_handled && !request->is_answered ? request->gone : NULL;
@@ -151,16 +151,16 @@ static void request_end(struct mg_http_request *request)
     }
 }
 
-static void request_resume(struct mg_http_request *request)
+static void request_resume(struct mg_http_exchange *request)
 {
     MHD_resume_connection(request->connection);
     request->is_suspended = request->stream.is_resting = false;
     mg_idle_arm(request->daemon->idle);
 }
 
-void mg_http_requests_end(struct mg_http_daemon *daemon)
+void mg_http_exchanges_end(struct mg_http_daemon *daemon)
 {
-    for (struct mg_http_request *request = daemon->requests; request; request = request->next) {
+    for (struct mg_http_exchange *request = daemon->exchanges; request; request = request->next) {
         request_end(request);
         if (request->is_suspended || request->stream.is_resting) request_resume(request);
     }
@@ -170,13 +170,13 @@ void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **r
                           enum MHD_RequestTerminationCode why)
 {
     (void)arg, (void)connection, (void)why;
-    struct mg_http_request *request = *request_arg;
+    struct mg_http_exchange *request = *request_arg;
     if (!request) return;
     request_end(request);
     if (request->prev)
         request->prev->next = request->next;
     else
-        request->daemon->requests = request->next;
+        request->daemon->exchanges = request->next;
     if (request->next) request->next->prev = request->prev;
     if (request->response) MHD_destroy_response(request->response);
     mg_buf_finish(&request->body);
@@ -193,7 +193,7 @@ static bool is_too_long(struct MHD_Connection *connection)
            strtoull(text, NULL, 10) > MG_HTTP_BODY_MAX; /* the library has checked that it is a number */
 }
 
-static enum MHD_Result request_handle(struct mg_http_request *request)
+static enum MHD_Result request_handle(struct mg_http_exchange *request)
 {
     const struct mg_http_server_options *options = &request->daemon->server->options;
     if (!request->is_handled) {
@@ -218,7 +218,7 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
 {
     (void)version;
     struct mg_http_daemon *daemon = arg;
-    struct mg_http_request *request = *request_arg;
+    struct mg_http_exchange *request = *request_arg;
     if (!request) {
         if (!daemon->server->options.handle || is_probe(path))
             return answer_probe(daemon->server, connection, path, method);
@@ -235,37 +235,37 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     return request_handle(request);
 }
 
-const char *mg_http_request_method(const struct mg_http_request *request)
+const char *mg_http_exchange_method(const struct mg_http_exchange *request)
 {
     return request->method;
 }
 
-const char *mg_http_request_path(const struct mg_http_request *request)
+const char *mg_http_exchange_path(const struct mg_http_exchange *request)
 {
     return request->path;
 }
 
-const char *mg_http_request_query(const struct mg_http_request *request, const char *name)
+const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-const char *mg_http_request_header(const struct mg_http_request *request, const char *name)
+const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-const char *mg_http_request_cookie(const struct mg_http_request *request, const char *name)
+const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, name);
 }
 
-struct mg_slice mg_http_request_body(const struct mg_http_request *request)
+struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request)
 {
     return request->body.len > 0 ? mg_buf_slice(&request->body) : mg_slice_of("");
 }
 
-void mg_http_request_on_gone(struct mg_http_request *request, void (*gone)(void *arg), void *arg)
+void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg)
 {
     request->gone = gone;
     request->arg = arg;
@@ -273,7 +273,7 @@ void mg_http_request_on_gone(struct mg_http_request *request, void (*gone)(void 
 
 /* ---- answers ---- */
 
-static bool headers_add(struct MHD_Response *response, const struct mg_http_answer *answer)
+static bool headers_add(struct MHD_Response *response, const struct mg_http_response *answer)
 {
     bool is_cached = false;
     bool is_good =
@@ -287,8 +287,8 @@ static bool headers_add(struct MHD_Response *response, const struct mg_http_answ
 }
 
 /* Takes the response; NULL: there was no memory for one. */
-static void request_answer(struct mg_http_request *request, struct MHD_Response *response,
-                           const struct mg_http_answer *answer)
+static void request_answer(struct mg_http_exchange *request, struct MHD_Response *response,
+                           const struct mg_http_response *answer)
 {
     if (response && !headers_add(response, answer)) {
         MHD_destroy_response(response);
@@ -301,7 +301,7 @@ static void request_answer(struct mg_http_request *request, struct MHD_Response 
     if (request->is_suspended) request_resume(request); /* and is asked for it again */
 }
 
-void mg_http_answer(struct mg_http_request *request, const struct mg_http_answer *answer)
+void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
 {
     request_answer(request, response_copy(answer->body), answer);
 }
@@ -342,8 +342,8 @@ static void unsent_append(struct mg_http_stream *stream, struct mg_slice bytes)
     stream->is_cut = unsent->failed;
 }
 
-struct mg_http_stream *mg_http_stream_open(struct mg_http_request *request,
-                                           const struct mg_http_answer *answer, void (*closed)(void *arg),
+struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
+                                           const struct mg_http_response *answer, void (*closed)(void *arg),
                                            void *arg)
 {
     struct mg_http_stream *stream = &request->stream;
@@ -352,7 +352,7 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_request *request,
     if (answer->body.len > 0) unsent_append(stream, answer->body);
     if (!response || stream->is_cut) {
         if (response) MHD_destroy_response(response);
-        const struct mg_http_answer refusal = {.status = MHD_HTTP_SERVICE_UNAVAILABLE};
+        const struct mg_http_response refusal = {.status = MHD_HTTP_SERVICE_UNAVAILABLE};
         mg_http_answer(request, &refusal);
         return NULL;
     }

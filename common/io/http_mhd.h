@@ -13,7 +13,7 @@ struct mg_http_daemon {
     struct mg_watch *watch;
     struct mg_timer *timer; /* libmicrohttpd's next time-out */
     struct mg_idle *idle;   /* a connection goes on that was suspended */
-    struct mg_http_request *requests;
+    struct mg_http_exchange *exchanges;
 };
 
 struct mg_http_server {
@@ -35,6 +35,6 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
 void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **request_arg,
                           enum MHD_RequestTerminationCode why);
 /* Before the daemon is stopped: libmicrohttpd ends no connection that is suspended. */
-void mg_http_requests_end(struct mg_http_daemon *daemon);
+void mg_http_exchanges_end(struct mg_http_daemon *daemon);
 
 #endif

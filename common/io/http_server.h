@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 
 struct mg_http_server;
-struct mg_http_request;
+struct mg_http_exchange;
 
 struct mg_http_server_options {
     const char *address; /* "127.0.0.1:9100", "[::1]:0"; port 0 takes a free one */
@@ -28,7 +28,7 @@ struct mg_http_server_options {
     /* Asked at each /readyz: true is 200; false is 503 with the reason that it wrote into `ret_reason`. */
     bool (*is_ready)(void *arg, char *ret_reason, size_t size);
     /* Gets each other request once it is whole, and answers it, at once or later; NULL: there are none. */
-    void (*handle)(void *arg, struct mg_http_request *request);
+    void (*handle)(void *arg, struct mg_http_exchange *request);
     void *arg;
     unsigned int
         connections_max; /* above it, clients wait to be accepted; 0: enough for probes and scrapers */
@@ -54,18 +54,18 @@ int mg_http_server_port(const struct mg_http_server *server);
 #define MG_HTTP_BODY_MAX                                                                                     \
     (64u * 1024) /* what is larger gets 413; without a length, its connection is closed */
 
-const char *mg_http_request_method(const struct mg_http_request *request);
-const char *mg_http_request_path(const struct mg_http_request *request); /* decoded, without the query */
+const char *mg_http_exchange_method(const struct mg_http_exchange *request);
+const char *mg_http_exchange_path(const struct mg_http_exchange *request); /* decoded, without the query */
 /* Decoded; NULL: it has none of this name. */
-const char *mg_http_request_query(const struct mg_http_request *request, const char *name);
-const char *mg_http_request_header(const struct mg_http_request *request, const char *name);
-const char *mg_http_request_cookie(const struct mg_http_request *request, const char *name);
-struct mg_slice mg_http_request_body(const struct mg_http_request *request);
+const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name);
+const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
+const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name);
+struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request);
 
 struct mg_http_header {
     const char *name, *value;
 };
-struct mg_http_answer {
+struct mg_http_response {
     unsigned int status;
     const char *type;                     /* Content-Type; NULL: there is no body */
     struct mg_slice body;                 /* copied */
@@ -73,10 +73,10 @@ struct mg_http_answer {
                                            * unless it is among them */
 };
 /* Ends the request. Whether its client still hears it is not told. */
-void mg_http_answer(struct mg_http_request *request, const struct mg_http_answer *answer);
+void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer);
 /* For who answers later: `gone` is called if the request ends without an answer, which only the end of the
  * server or of an old certificate brings about; from then on it must not be answered. */
-void mg_http_request_on_gone(struct mg_http_request *request, void (*gone)(void *arg), void *arg);
+void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg);
 
 /* ---- an answer without end ---- */
 
@@ -86,8 +86,8 @@ struct mg_http_stream;
 /* Ends the request as mg_http_answer does, and gives what is written from then on to its client, bit by bit.
  * The answer's body begins it. `closed` is called once, when the stream is over, whoever ended it; it is gone
  * then. NULL: no memory; the request has been answered with 503. */
-struct mg_http_stream *mg_http_stream_open(struct mg_http_request *request,
-                                           const struct mg_http_answer *answer, void (*closed)(void *arg),
+struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
+                                           const struct mg_http_response *answer, void (*closed)(void *arg),
                                            void *arg);
 /* False: its client has not taken what was written before, and is let go. One that hung up is noticed by a
  * write, later. */

@@ -43,7 +43,7 @@ static void daemon_destroy(struct mg_http_daemon *daemon)
     if (!daemon) return;
     mg_watch_destroy(daemon->watch);
     mg_timer_destroy(daemon->timer);
-    mg_http_requests_end(daemon);
+    mg_http_exchanges_end(daemon);
     if (daemon->mhd) MHD_stop_daemon(daemon->mhd); /* closes its connections */
     mg_idle_destroy(daemon->idle);
     free(daemon);

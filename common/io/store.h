@@ -232,6 +232,14 @@ typedef void mg_store_wish_fn(void *arg, enum mg_wish_result result, uint64_t ve
 void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
                    void *arg);
 
+/* A line of operator_action: for what people do that no other call here writes down. */
+struct mg_operator_action {
+    const char *by, *verb, *subject, *reason; /* "dead drop", what it is done to */
+    struct mg_slice detail;                   /* JSON */
+};
+void mg_store_note_action(struct mg_store *store, const struct mg_operator_action *action,
+                          mg_store_done_fn *done, void *arg);
+
 /* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9).
  * `opened` tells for each whether it is new (publish it) or was open. */
 typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, const struct mg_err *err);
@@ -317,6 +325,14 @@ enum mg_report {
      * or, below 0, before now. */
     MG_REPORT_ORDERS, /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id,
                          workflow, state, goal, reason, failure_count, created_at, updated_at, complete_by */
+    /* Pages of the console, each a row with one column `page`, JSON: {"orders": [as above], "looked_at": how
+     * many, "back_to": the time of the oldest of these, "next": the cursor of the next page or null}. However
+     * large the tables, no page looks at more than some ten thousand rows; one that found nothing in them has
+     * a next. */
+    MG_REPORT_PAGE_OPEN,   /* open orders, those that came first first. $1 state, $2 workflow, $3 since, $4
+                              until,   $5 cursor, $6 limit */
+    MG_REPORT_PAGE_NEWEST, /* all orders, newest first; parameters likewise */
+    MG_REPORT_VERSIONS,    /* $1 order ids, parted by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, parted by blanks,
      * $5 since, $6 until, $7 behind this alert, $8 limit: alert_id, order_id, workflow, state, step, service,
      * error, error_code, alert, opened_at, acked_by, text */

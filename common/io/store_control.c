@@ -1,4 +1,5 @@
-/* What operators want of a service: the row and the line that says who wanted it, in one statement. */
+/* What operators want of a service: the row and the line that says who wanted it, in one statement. And such
+ * a line alone, for what is wanted of others. */
 #include "io/store_private.h"
 
 /* $3 is the verb, and what it does not speak of stays. A row that is not there is at version 0. */
@@ -72,4 +73,25 @@ void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, m
     mg_pg_add_text(&params, mg_slice_of(wish->reason));
     mg_pg_add_text(&params, mg_slice_of(wish->by));
     mg_store_send_one(store, &WISH, &params, on_wished, job);
+}
+
+/* clang-format off */
+static const struct mg_sql NOTE_ACTION = {
+    "note_action",
+    "INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
+    " VALUES ($1::text, $2::text, $3::text, $4::text, $5::json)"};
+/* clang-format on */
+
+void mg_store_note_action(struct mg_store *store, const struct mg_operator_action *action,
+                          mg_store_done_fn *done, void *arg)
+{
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_text(&params, mg_slice_of(action->by));
+    mg_pg_add_text(&params, mg_slice_of(action->verb));
+    mg_pg_add_text(&params, mg_slice_of(action->subject));
+    mg_pg_add_text(&params, mg_slice_of(action->reason));
+    mg_pg_add_text(&params, action->detail);
+    mg_store_send_one(store, &NOTE_ACTION, &params, mg_store_done_job_answer,
+                      mg_store_done_job_create(store, done, arg));
 }

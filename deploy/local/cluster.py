@@ -4,9 +4,11 @@ A cluster is given its servers (a PostgreSQL DSN and an AMQP URL); whether they 
 shared ones is no matter here.
 """
 
+import hashlib
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import ssl
 import subprocess
@@ -188,6 +190,16 @@ class Cluster:
         kind, *words = pathlib.Path(process.argv[0]).name.removeprefix("makegood-"), *process.argv[1:process.argv.index("--http")]
         self.successors += 1
         return self.make(kind, f"{process.name}.{self.successors}", *words)
+
+    def start_console(self):
+        """Starts the operator's web page, and returns it with the token of one who may act."""
+        port, token = free_port(), secrets.token_urlsafe(24)
+        tokens = self.scratch / "console-tokens"
+        tokens.write_text(f"operator operator {hashlib.sha256(token.encode()).hexdigest()}\n", encoding="utf-8")
+        argv = [self.bin / "makegood", "console", "--listen", f"127.0.0.1:{port}", "--tokens-file", tokens]
+        console = Process("console", argv, self.scratch / "console.log", env={**self.env, **self.tool_env}, http_port=port,
+                          outlives=self.outlives)
+        return console.start().wait_ready(), token
 
     def start(self):
         """Starts everything and returns when all of it is ready."""

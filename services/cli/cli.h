@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "io/broker.h"
 #include "io/store.h"
+#include "operator/table.h"
 
 enum exit_code {
     EXIT_DONE = 0,
@@ -35,7 +36,8 @@ struct cli_options {
     const char *error, *group_by, *since, *until, *after;
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;
-    struct mg_list sets, services, clients;
+    const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console` */
+    struct mg_list sets, services, clients, hosts;
     int64_t version, limit, pause_ms, canary, stop_percent;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run;
 };
@@ -77,33 +79,17 @@ enum exit_code cli_fail_err(const struct mg_err *err);
 /* The whole file, or stdin for "-"; the caller frees *ret_text. */
 enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len);
 
-/* ---- table.c: rows kept beyond their callback, and printed ---- */
+/* ---- table.c: rows read and printed ---- */
 
-struct table {
-    int row_count, column_count;
-    char **columns; /* names */
-    char **cells;   /* row_count * column_count; NULL: SQL NULL */
-};
-/* Copies of rows; `is_for_people`: made plain. False: no memory; what was copied is there to be freed. */
-bool table_keep(struct table *ret_table, const struct mg_rows *rows, bool is_for_people);
 /* Runs a report and waits for its rows. */
 enum exit_code table_read(struct cli *cli, enum mg_report report, const char *const *params, int param_count,
                           struct table *ret_table);
-void table_free(struct table *table);
-const char *table_cell(const struct table *table, int row,
-                       const char *column); /* "" if NULL or no such column */
 /* Aligned columns with a heading, or a JSON array of objects; `columns` NULL: all, else a NULL-ended choice
  * for tables. */
 void table_print(const struct cli *cli, const struct table *table, const char *const *columns);
 /* One row as a JSON object; cells of the columns named in `raw` (NULL-ended) are JSON already. */
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
 void json_print_text(FILE *out, const char *text);
-/* How many of `len` bytes of UTF-8, at least one, make up a character that would steer a terminal or, as a
- * mark of direction does, make a line read as another; 0: this one does not. Line ends and tabs do not. */
-size_t text_steers(const char *text, size_t len);
-/* Strangers' texts, in place, for a terminal: blanks for line ends and tabs, dots for what would steer it.
- * Rows that are read for people have gone through it. */
-void text_make_plain(char *text);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */
 
@@ -118,6 +104,8 @@ cli_verb_fn verb_db_vacuum_policy, verb_db_retain;
 /* A supervisor that leads sweeps several times a second, and who drives batches says so every two: one that
  * has not for so long does not. */
 #define LEADER_AGE_MAX_MS 10000
+/* console_verb.c: whether the console could start, as far as its options tell. */
+enum exit_code console_check(const struct cli *cli);
 
 /* explain.c: one line on why the order is where it is; also used by `doctor` and `show`. */
 void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,

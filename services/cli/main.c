@@ -69,6 +69,9 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
         (mg_broker_check_address(&cli.options.broker, &err) != MG_OK || cli_check_dsn(&cli, &err) != MG_OK)) {
         code = cli_fail_err(&err);
     }
+    if (action == MG_CONFIG_CHECK && code == EXIT_DONE && (verb->extras & EXTRA_CONSOLE)) {
+        code = console_check(&cli);
+    }
     if (code == EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.is_json = strcmp(cli.options.output, "json") == 0;
         cli.loop = mg_loop_create();

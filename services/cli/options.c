@@ -85,6 +85,16 @@ static const struct {
          "as the service was told; if it is given, https is spoken"),
     TEXT(EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
          "CA certificates (PEM) that the service's must come from; empty: those of the system"),
+    TEXT(EXTRA_CONSOLE, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
+         "where browsers find it; port 0 takes a free one and logs it"),
+    TEXT(EXTRA_CONSOLE, listen_cert_file, "listen-cert-file", "", "FILE",
+         "certificate (PEM) with which https is spoken; needed where others than this machine can connect"),
+    TEXT(EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE", "its key (PEM)"),
+    TEXT(
+        EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
+        "who may read or act, a line each: reader or operator, name, SHA-256 of a token; without it all who reach it "
+        "may read and nobody may act"),
+    LIST(EXTRA_CONSOLE, hosts, "host", "NAME", "a host name by which browsers may call it, beside localhost"),
     FLAG(EXTRA_STATES, is_mermaid, "mermaid", "as Mermaid state diagrams"),
     FLAG(EXTRA_STATES, is_csv, "csv", "as CSV, a line for each cell"),
 };

@@ -7,12 +7,9 @@
 #include <string.h>
 
 #include "core/key.h"
+#include "operator/limit.h"
 #include "verbs.h"
 #include "wire/command.h"
-
-/* As in a service file. */
-#define CONCURRENCY_MAX 4096
-#define RATE_MAX        1000000
 
 static enum exit_code verb_service_list(struct cli *cli)
 {
@@ -152,20 +149,6 @@ static enum exit_code verb_service_resume(struct cli *cli)
     return wish_do(cli, &wish, "no longer paused");
 }
 
-/* NULL: as it is. False: it is neither "none" nor a number of that kind. */
-static bool limit_read(const char *text, bool is_whole, double max, const char **ret_limit)
-{
-    if (!is_given(text) || strcmp(text, "none") == 0) {
-        *ret_limit = is_given(text) ? "0" : NULL;
-        return true;
-    }
-    char *end = NULL;
-    size_t digits = strspn(text, is_whole ? "0123456789" : "0123456789.");
-    double number = strtod(text, &end);
-    *ret_limit = text;
-    return digits > 0 && text[digits] == '\0' && *end == '\0' && number > 0 && number <= max;
-}
-
 static enum exit_code verb_service_limit(struct cli *cli)
 {
     struct mg_service_wish wish = {.wish = MG_WISH_LIMIT};
@@ -173,11 +156,11 @@ static enum exit_code verb_service_limit(struct cli *cli)
     if (!is_given(options->concurrency) && !is_given(options->rate)) {
         return cli_fail(EXIT_USAGE, "say which limit: --concurrency N, --rate N, or none for either");
     }
-    if (!limit_read(options->concurrency, true, CONCURRENCY_MAX, &wish.concurrency)) {
+    if (!limit_parse(options->concurrency, true, CONCURRENCY_MAX, &wish.concurrency)) {
         return cli_fail(EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
                         CONCURRENCY_MAX);
     }
-    if (!limit_read(options->rate, false, RATE_MAX, &wish.rate_per_s)) {
+    if (!limit_parse(options->rate, false, RATE_MAX, &wish.rate_per_s)) {
         return cli_fail(EXIT_USAGE, "--rate %s: expected none, or calls a second above 0 and up to %d",
                         options->rate, RATE_MAX);
     }

@@ -11,81 +11,6 @@ struct reading {
     enum exit_code code;
 };
 
-static char *copy_slice(struct mg_slice slice)
-{
-    char *text = malloc(slice.len + 1);
-    if (text != NULL) {
-        memcpy(text, slice.data, slice.len);
-        text[slice.len] = '\0';
-    }
-    return text;
-}
-
-size_t text_steers(const char *text, size_t len)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    if (at[0] < 0x20 || at[0] == 0x7f) {
-        return at[0] == '\n' || at[0] == '\t' ? 0 : 1;
-    }
-    if (len >= 2 && at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) { /* U+0080 to U+009F */
-        return 2;
-    }
-    if (len < 3 || at[0] != 0xe2) {
-        return 0;
-    }
-    bool is_mark = at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f);    /* U+200E, U+200F */
-    bool is_turn = at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;      /* U+2028 to U+202E */
-    bool is_isolation = at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9; /* U+2066 to U+2069 */
-    return is_mark || is_turn || is_isolation ? 3 : 0;
-}
-
-void text_make_plain(char *text)
-{
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t len = text_steers(text, left);
-        memset(text, '.', len);
-        if (*text == '\n' || *text == '\t') {
-            *text = ' ';
-        }
-        len = len > 0 ? len : 1;
-        text += len;
-        left -= len;
-    }
-}
-
-bool table_keep(struct table *table, const struct mg_rows *rows, bool is_for_people)
-{
-    int row_count = mg_rows_count(rows);
-    int column_count = mg_rows_column_count(rows);
-    size_t cell_count = (size_t)row_count * (size_t)column_count;
-    table->columns = calloc((size_t)column_count + 1, sizeof(char *));
-    table->cells = calloc(cell_count + 1, sizeof(char *));
-    if (table->columns == NULL || table->cells == NULL) {
-        return false;
-    }
-    table->row_count = row_count;
-    table->column_count = column_count;
-    for (int column = 0; column < column_count; column++) {
-        table->columns[column] = copy_slice(mg_slice_of(mg_rows_column(rows, column)));
-        if (table->columns[column] == NULL) {
-            return false;
-        }
-        for (int row = 0; row < row_count; row++) {
-            struct mg_slice value = mg_rows_value(rows, row, column);
-            char **cell = &table->cells[row * column_count + column];
-            *cell = value.data != NULL ? copy_slice(value) : NULL;
-            if (value.data != NULL && *cell == NULL) {
-                return false;
-            }
-            if (*cell != NULL && is_for_people) {
-                text_make_plain(*cell);
-            }
-        }
-    }
-    return true;
-}
-
 static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct reading *reading = arg;
@@ -109,39 +34,6 @@ enum exit_code table_read(struct cli *cli, enum mg_report report, const char *co
     return reading.code;
 }
 
-void table_free(struct table *table)
-{
-    for (int i = 0; i < table->row_count * table->column_count; i++) {
-        free(table->cells[i]);
-    }
-    for (int i = 0; i < table->column_count; i++) {
-        free(table->columns[i]);
-    }
-    free(table->cells);
-    free(table->columns);
-    *table = (struct table){0};
-}
-
-static int column_find(const struct table *table, const char *name)
-{
-    for (int i = 0; i < table->column_count; i++) {
-        if (strcmp(table->columns[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-const char *table_cell(const struct table *table, int row, const char *column)
-{
-    int found = column_find(table, column);
-    if (found < 0 || row >= table->row_count) {
-        return "";
-    }
-    const char *cell = table->cells[row * table->column_count + found];
-    return cell != NULL ? cell : "";
-}
-
 void json_print_text(FILE *out, const char *text)
 {
     struct mg_buf buf;
@@ -155,41 +47,26 @@ void json_print_text(FILE *out, const char *text)
     mg_buf_finish(&buf);
 }
 
-static bool is_listed(const char *const *names, const char *name)
-{
-    for (int i = 0; names != NULL && names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
+/* An order's payloads and stories, whatever they are: rows that the database could hold. */
+#define PRINTED_MAX_BYTES ((size_t)1 << 30)
 
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw)
 {
-    (void)fputc('{', out);
-    for (int column = 0; column < table->column_count; column++) {
-        const char *cell = table->cells[row * table->column_count + column];
-        (void)fprintf(out, "%s\"%s\": ", column > 0 ? ", " : "", table->columns[column]);
-        if (cell == NULL) {
-            (void)fputs("null", out);
-        } else if (is_listed(raw, table->columns[column])) {
-            (void)fputs(cell, out);
-        } else {
-            json_print_text(out, cell);
-        }
-    }
-    (void)fputc('}', out);
+    struct mg_buf buf;
+    mg_buf_init(&buf, PRINTED_MAX_BYTES);
+    table_append_object(&buf, table, row, raw);
+    (void)fwrite(buf.data, 1, buf.len, out);
+    mg_buf_finish(&buf);
 }
 
 static void print_json(const struct table *table)
 {
-    (void)fputc('[', stdout);
-    for (int row = 0; row < table->row_count; row++) {
-        (void)fputs(row > 0 ? ",\n " : "", stdout);
-        table_print_object(stdout, table, row, NULL);
-    }
-    (void)fputs("]\n", stdout);
+    struct mg_buf buf;
+    mg_buf_init(&buf, PRINTED_MAX_BYTES);
+    table_append_array(&buf, table, NULL);
+    (void)fwrite(buf.data, 1, buf.len, stdout);
+    (void)fputc('\n', stdout);
+    mg_buf_finish(&buf);
 }
 
 static int column_width(const struct table *table, int column)
@@ -208,7 +85,7 @@ static void print_aligned(const struct table *table, const char *const *columns)
     for (int row = -1; row < table->row_count; row++) {
         const char *separator = "";
         for (int column = 0; column < table->column_count; column++) {
-            if (columns != NULL && !is_listed(columns, table->columns[column])) {
+            if (columns != NULL && !text_is_listed(columns, table->columns[column])) {
                 continue;
             }
             const char *cell =

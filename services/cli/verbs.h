@@ -35,8 +35,9 @@ enum extra {
     EXTRA_RESULT = 1 << 22,
     EXTRA_POLICY = 1 << 23,
     EXTRA_EXPORT = 1 << 24,
+    EXTRA_CONSOLE = 1 << 25,
     EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
-    EXTRA_ALONE = 1 << 23, /* nor anybody else, and prints in one form: it has no common option at all */
+    EXTRA_ALONE = 1 << 26, /* nor anybody else, and prints in one form: it has no common option at all */
 };
 
 struct verb {
@@ -50,7 +51,8 @@ struct verb {
 
 /* Each ends with noun NULL. */
 extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], SERVICE_VERBS[],
-    BATCH_VERBS[], BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], COMPLETION_VERBS[];
+    BATCH_VERBS[], BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], CONSOLE_VERBS[],
+    COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 

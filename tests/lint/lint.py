@@ -28,7 +28,8 @@ LAYERS = {
     "services/agent": ("base/", "core/", "wire/", "io/", "agent/"),
     "services/supervisor": ("base/", "core/", "wire/", "io/", "supervisor/"),
     "services/operator": ("base/", "core/", "wire/", "io/", "operator/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "cli/"),
+    "services/console": ("base/", "core/", "wire/", "io/", "operator/", "console/"),
+    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/http_server.h"
+#include "suite.h"
 
 #define ANSWER_MAX      (8 * 1024 * 1024) /* all that two sockets can hold, and more */
 #define GUARD_MS        20000             /* a test that takes so long has failed */
@@ -21,7 +22,7 @@
 static struct mg_loop *loop;
 static struct mg_http_server *server;
 static struct mg_timer *guard, *timer;
-static struct mg_http_request *kept[KEPT_MAX]; /* to be answered later */
+static struct mg_http_exchange *kept[KEPT_MAX]; /* to be answered later */
 static int kept_count, kept_most, gone_count, closed_count;
 static struct mg_http_stream *stream;
 
@@ -31,10 +32,10 @@ static void on_guard(void *arg)
     ck_abort_msg("nothing came for %d ms", GUARD_MS);
 }
 
-static void answer_text(struct mg_http_request *request, unsigned int status, const char *text)
+static void answer_text(struct mg_http_exchange *request, unsigned int status, const char *text)
 {
     static const struct mg_http_header headers[] = {{"X-Made-By", "test"}, {NULL, NULL}};
-    const struct mg_http_answer answer = {
+    const struct mg_http_response answer = {
         .status = status, .type = "text/plain", .body = mg_slice_of(text), .headers = headers};
     mg_http_answer(request, &answer);
 }
@@ -45,15 +46,15 @@ static const char *or_none(const char *text)
 }
 
 /* Says what it has read of the request. */
-static void answer_echo(struct mg_http_request *request)
+static void answer_echo(struct mg_http_exchange *request)
 {
     static char text[2 * MG_HTTP_BODY_MAX];
-    struct mg_slice body = mg_http_request_body(request);
+    struct mg_slice body = mg_http_exchange_body(request);
     (void)snprintf(text, sizeof text, "%s %s q=%s x=%s sid=%s body %zu: %.*s",
-                   mg_http_request_method(request), mg_http_request_path(request),
-                   or_none(mg_http_request_query(request, "q")),
-                   or_none(mg_http_request_header(request, "X-Test")),
-                   or_none(mg_http_request_cookie(request, "sid")), body.len, (int)body.len, body.data);
+                   mg_http_exchange_method(request), mg_http_exchange_path(request),
+                   or_none(mg_http_exchange_query(request, "q")),
+                   or_none(mg_http_exchange_header(request, "X-Test")),
+                   or_none(mg_http_exchange_cookie(request, "sid")), body.len, (int)body.len, body.data);
     answer_text(request, 200, text);
 }
 
@@ -70,17 +71,17 @@ static void on_closed(void *arg)
     stream = NULL;
 }
 
-static void handle(void *arg, struct mg_http_request *request)
+static void handle(void *arg, struct mg_http_exchange *request)
 {
     ck_assert_ptr_eq(arg, &kept_count);
-    const char *path = mg_http_request_path(request);
+    const char *path = mg_http_exchange_path(request);
     if (strcmp(path, "/later") == 0) {
         ck_assert_int_lt(kept_count, KEPT_MAX);
-        mg_http_request_on_gone(request, on_gone, NULL);
+        mg_http_exchange_on_gone(request, on_gone, NULL);
         kept[kept_count++] = request;
         kept_most = kept_count > kept_most ? kept_count : kept_most;
     } else if (strcmp(path, "/stream") == 0) {
-        const struct mg_http_answer begin = {
+        const struct mg_http_response begin = {
             .status = 200, .type = "text/event-stream", .body = mg_slice_of(": begins\n\n")};
         stream = mg_http_stream_open(request, &begin, on_closed, NULL);
         ck_assert_ptr_nonnull(stream);
@@ -267,8 +268,10 @@ END_TEST
 
 static void kept_answer_first(void)
 {
-    struct mg_http_request *request = kept[0];
-    memmove(kept, kept + 1, (size_t)--kept_count * sizeof kept[0]);
+    struct mg_http_exchange *request = kept[0];
+    kept_count--;
+    for (int i = 0; i < kept_count; i++)
+        kept[i] = kept[i + 1];
     answer_text(request, 202, "it took a while");
 }
 
@@ -478,9 +481,5 @@ int main(void)
     tcase_add_test(cases, slow_reader_is_let_go);
     tcase_add_test(cases, stream_that_is_ended_is_sent_whole);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

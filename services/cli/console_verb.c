@@ -1,0 +1,69 @@
+/* `console`: the operator's web page, until it is told to end. */
+#include <signal.h>
+
+#include "base/log.h"
+#include "console/console.h"
+#include "verbs.h"
+
+struct serving {
+    struct cli *cli;
+    struct mg_console *console;
+};
+
+static void on_end(void *arg)
+{
+    mg_loop_stop(((struct serving *)arg)->cli->loop);
+}
+
+static void on_hangup(void *arg)
+{
+    struct serving *serving = arg;
+    if (serving->console != NULL) {
+        mg_console_reload(serving->console);
+    }
+}
+
+static struct mg_console_options options_of(const struct cli *cli)
+{
+    const struct cli_options *options = &cli->options;
+    return (struct mg_console_options){.listen = options->listen,
+                                       .cert_file = options->listen_cert_file,
+                                       .key_file = options->listen_key_file,
+                                       .tokens_file = options->tokens_file,
+                                       .hosts = &options->hosts,
+                                       .broker = options->broker,
+                                       .pg_dsn = options->pg_dsn};
+}
+
+enum exit_code console_check(const struct cli *cli)
+{
+    const struct mg_console_options options = options_of(cli);
+    struct mg_err err;
+    return mg_console_check(&options, &err) == MG_OK ? EXIT_DONE : cli_fail_err(&err);
+}
+
+static enum exit_code verb_console(struct cli *cli)
+{
+    const struct mg_console_options options = options_of(cli);
+    struct serving serving = {.cli = cli};
+    struct mg_err err;
+    mg_log_open("console", "", MG_LOG_INFO);
+    if (!mg_loop_on_signal(cli->loop, SIGTERM, on_end, &serving) ||
+        !mg_loop_on_signal(cli->loop, SIGINT, on_end, &serving) ||
+        !mg_loop_on_signal(cli->loop, SIGHUP, on_hangup, &serving)) {
+        return cli_fail(EXIT_ERROR, "could not start: no memory or descriptors");
+    }
+    if (mg_console_create(cli->loop, &options, &serving.console, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("listen", options.listen),
+           MG_LOG_NUMBER("port", mg_console_port(serving.console)));
+    mg_loop_run(cli->loop);
+    mg_console_destroy(serving.console);
+    mg_log(MG_LOG_INFO, "stopped", MG_LOG_NONE);
+    return EXIT_DONE;
+}
+
+const struct verb CONSOLE_VERBS[] = {{"console", NULL, "", 0, 0, EXTRA_CONSOLE, verb_console,
+                                      "a web page that shows all this and, to those who may, does it"},
+                                     {0}};

@@ -1,0 +1,394 @@
+/*
+ * Changes. Each is written down with who and why before it is made: what changes a service in the same
+ * transaction, anything else as a line of operator_action; without the line nothing is done. An order changes
+ * by a command to the schedulers, whose answer says what became of it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "console/server.h"
+#include "core/key.h"
+#include "operator/limit.h"
+#include "wire/json.h"
+
+#define REASON_MIN 3
+#define COMMAND_TIMEOUT_MS                                                                                   \
+    5000 /* a scheduler answers in milliseconds; who waits longer looks at the order                         \
+          */
+#define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
+#define MARK_SIZE    64
+#define BY_SIZE      256
+
+/* One change under way. */
+struct change {
+    struct change *next; /* of the console's */
+    struct mg_console *console;
+    struct mg_http_exchange *request; /* NULL: it is no more */
+    char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
+    char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE];
+    struct mg_command command;                    /* of an order */
+    char queue[PART_SIZE], mark[MARK_SIZE];       /* of a dead letter */
+    char concurrency[PART_SIZE], rate[PART_SIZE]; /* of a service */
+};
+
+static void change_free(struct change *change)
+{
+    struct change **at = &change->console->changes;
+    while (*at != change) {
+        at = &(*at)->next;
+    }
+    *at = change->next;
+    free(change);
+}
+
+void changes_free(struct mg_console *console)
+{
+    while (console->changes != NULL) {
+        change_free(console->changes);
+    }
+}
+
+static void change_end(struct change *change, unsigned int status, const char *text)
+{
+    struct mg_buf json;
+    asker_forget(change->console->asker);
+    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a change was asked for", MG_LOG_TEXT("by", change->by),
+           MG_LOG_TEXT("noun", change->noun), MG_LOG_TEXT("id", change->id),
+           MG_LOG_TEXT("verb", change->verb), MG_LOG_NUMBER("status", status));
+    if (change->request != NULL && status >= 300) {
+        answer_error(change->request, status, "%s", text);
+    } else if (change->request != NULL) {
+        mg_buf_init(&json, MG_ERR_TEXT_MAX * 8);
+        mg_buf_append_text(&json, "{\"text\": ");
+        mg_buf_append_json(&json, mg_slice_of(text));
+        mg_buf_append_text(&json, "}");
+        answer_json(change->request, status, mg_buf_slice(&json));
+        mg_buf_finish(&json);
+    }
+    change_free(change);
+}
+
+static void on_gone(void *arg)
+{
+    ((struct change *)arg)->request = NULL;
+}
+
+/* ---- what the page sent ---- */
+
+/* "" if there is no such text. False: there is one, and it is too long. */
+static bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, size - 1);
+    struct mg_slice value = mg_json_find(body, pointer);
+    bool is_there = value.data != NULL && mg_json_string(value, &text);
+    bool is_good = !is_there || (!text.failed && memchr(text.data, '\0', text.len) == NULL);
+    (void)snprintf(ret_text, size, "%s", is_there && is_good && text.len > 0 ? text.data : "");
+    mg_buf_finish(&text);
+    return is_good;
+}
+
+/* 0 if there is no such number. */
+static uint64_t number_read(struct mg_slice body, const char *pointer)
+{
+    char text[24];
+    struct mg_slice value = mg_json_find(body, pointer);
+    if (value.data == NULL || value.len >= sizeof text || strspn(value.data, "0123456789") < value.len) {
+        return 0;
+    }
+    memcpy(text, value.data, value.len);
+    text[value.len] = '\0';
+    return strtoull(text, NULL, 10);
+}
+
+/* ---- orders ---- */
+
+static void on_commanded(void *arg, const struct mg_command_result *result)
+{
+    static const unsigned int statuses[] = {[MG_COMMAND_DONE] = 200,
+                                            [MG_COMMAND_CONFLICT] = 409,
+                                            [MG_COMMAND_NOT_FOUND] = 404,
+                                            [MG_COMMAND_INVALID] = 400};
+    struct change *change = arg;
+    char text[MG_COMMAND_REASON_MAX + 64];
+    if (result == NULL) {
+        change_end(change, 202, "no scheduler has answered yet; the command may still be carried out");
+        return;
+    }
+    if (result->verdict == MG_COMMAND_DONE) {
+        (void)snprintf(text, sizeof text, "the order is %s", mg_order_state_name(result->state));
+    } else {
+        (void)snprintf(text, sizeof text, "%s: %s", mg_command_verdict_name(result->verdict), result->text);
+    }
+    change_end(change, statuses[result->verdict], text);
+}
+
+static void order_change(struct change *change)
+{
+    if (!commander_send(change->console->commander, &change->command, COMMAND_TIMEOUT_MS, on_commanded,
+                        change)) {
+        change_end(change, 503, "too many commands are under way; try again");
+    }
+}
+
+static void uuid_take(const char *text, char ret_uuid[MG_UUID_SIZE])
+{
+    if (strlen(text) == MG_UUID_SIZE - 1 && strspn(text, "0123456789abcdef-") == MG_UUID_SIZE - 1) {
+        memcpy(ret_uuid, text, MG_UUID_SIZE);
+    } else {
+        mg_uuid_random(ret_uuid);
+    }
+}
+
+/* NULL: it can be done; else what is wrong with it. */
+static const char *order_read(struct change *change, struct mg_slice body)
+{
+    static const struct {
+        const char *verb;
+        enum mg_cause_kind kind;
+    } verbs[] = {{"resume", MG_CAUSE_RESUME},
+                 {"restart", MG_CAUSE_RESTART},
+                 {"compensate", MG_CAUSE_COMPENSATE},
+                 {"cancel", MG_CAUSE_CANCEL}};
+    struct mg_command *command = &change->command;
+    char command_id[MG_UUID_SIZE] = "";
+    *command = (struct mg_command){.outcome = MG_OUTCOME_DONE};
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verbs[i].verb, change->verb) == 0) {
+            command->kind = verbs[i].kind;
+            is_known = true;
+        }
+    }
+    if (!is_known || !mg_order_id_is_valid(change->id, strlen(change->id))) {
+        return "there is no such verb, or this is no order's id";
+    }
+    command->version = number_read(body, "/version");
+    if (command->version == 0) {
+        return "version: expected that of the order as it was shown";
+    }
+    (void)text_read(body, "/command_id", command_id, sizeof command_id);
+    uuid_take(command_id, command->command_id);
+    memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid one has room */
+    (void)snprintf(command->by, sizeof command->by, "%s", change->by);
+    (void)snprintf(command->reason, sizeof command->reason, "%s", change->reason);
+    return NULL;
+}
+
+/* ---- services ---- */
+
+static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+{
+    struct change *change = arg;
+    char text[128];
+    if (err != NULL) {
+        change_end(change, 503, err->text);
+        return;
+    }
+    switch (result) {
+    case MG_WISH_DONE:
+        (void)snprintf(text, sizeof text, "it is wanted so, as version %llu; its agents obey within a second",
+                       (unsigned long long)version);
+        change_end(change, 200, text);
+        return;
+    case MG_WISH_CONFLICT:
+        change_end(change, 409, "somebody else has changed what is wanted of it meanwhile; look again");
+        return;
+    case MG_WISH_NOT_FOUND:
+        change_end(change, 404, "no workflow and no agent names this service");
+        return;
+    }
+}
+
+static const char *service_change(struct change *change, struct mg_slice body)
+{
+    struct mg_service_wish wish = {.service = change->id, .reason = change->reason, .by = change->by};
+    char pause[PART_SIZE];
+    wish.version = number_read(body, "/version");
+    if (!mg_name_is_valid(change->id, strlen(change->id))) {
+        return "this is no service's name";
+    }
+    if (!text_read(body, "/for", pause, sizeof pause) ||
+        !text_read(body, "/concurrency", change->concurrency, sizeof change->concurrency) ||
+        !text_read(body, "/rate", change->rate, sizeof change->rate)) {
+        return "for, concurrency and rate are short";
+    }
+    if (strcmp(change->verb, "pause") == 0) {
+        wish.wish = MG_WISH_PAUSE;
+        wish.pause_ms = pause[0] != '\0' ? mg_duration_parse(pause) : 0;
+        if (wish.pause_ms < 0 || wish.pause_ms > PAUSE_MAX_MS || (pause[0] != '\0' && wish.pause_ms < 1000)) {
+            return "for: expected how long (10m, 2h, 1d), or nothing";
+        }
+    } else if (strcmp(change->verb, "resume") == 0) {
+        wish.wish = MG_WISH_RESUME;
+    } else if (strcmp(change->verb, "limit") == 0) {
+        wish.wish = MG_WISH_LIMIT;
+        if (!limit_parse(change->concurrency, true, CONCURRENCY_MAX, &wish.concurrency) ||
+            !limit_parse(change->rate, false, RATE_MAX, &wish.rate_per_s) ||
+            (wish.concurrency == NULL && wish.rate_per_s == NULL)) {
+            return "say which limit: calls at once as a whole number, calls a second as a number, or none for either";
+        }
+    } else {
+        return "there is no such verb";
+    }
+    mg_store_wish(change->console->store, &wish, on_wished, change);
+    return NULL;
+}
+
+/* ---- alerts ---- */
+
+static void on_acked(void *arg, bool is_changed, const struct mg_err *err)
+{
+    struct change *change = arg;
+    if (err != NULL) {
+        change_end(change, 503, err->text);
+    } else if (!is_changed) {
+        change_end(change, 409, "this alert is closed, or somebody looks after it already");
+    } else {
+        change_end(change, 200, "you look after it now");
+    }
+}
+
+static void alert_change(struct change *change)
+{
+    char by[BY_SIZE];
+    (void)snprintf(by, sizeof by, "%s: %.140s", change->by, change->reason);
+    mg_utf8_mend(by); /* where it was cut */
+    mg_store_ack_alert(change->console->store, strtoll(change->id, NULL, 10), by, on_acked, change);
+}
+
+static const char *alert_read(const struct change *change)
+{
+    size_t len = strlen(change->id);
+    return strcmp(change->verb, "ack") == 0 && len > 0 && len < 19 && strspn(change->id, "0123456789") == len
+               ? NULL
+               : "expected alerts/NUMBER/ack";
+}
+
+/* ---- dead letters ---- */
+
+static void dead_change(struct change *change)
+{
+    struct mg_http_exchange *request = change->request;
+    if (request != NULL) {
+        mg_http_exchange_on_gone(request, NULL, NULL);
+        dead_settle(change->console->dead, request, change->queue, change->mark,
+                    strcmp(change->id, "drop") == 0);
+    }
+    change_free(change);
+}
+
+static const char *dead_read(struct change *change, struct mg_slice body)
+{
+    bool is_verb = strcmp(change->id, "drop") == 0 || strcmp(change->id, "requeue") == 0;
+    if (!is_verb || change->verb[0] != '\0') {
+        return "expected dead/drop or dead/requeue";
+    }
+    return text_read(body, "/queue", change->queue, sizeof change->queue) &&
+                   text_read(body, "/mark", change->mark, sizeof change->mark) && change->mark[0] != '\0'
+               ? NULL
+               : "queue, mark: expected those of the message as it was shown";
+}
+
+/* ---- all of them ---- */
+
+static void on_noted(void *arg, const struct mg_err *err)
+{
+    struct change *change = arg;
+    char text[MG_ERR_TEXT_MAX + 64];
+    if (err != NULL) {
+        (void)snprintf(text, sizeof text, "nothing was done, because it could not be written down: %s",
+                       err->text);
+        change_end(change, 503, text);
+    } else if (strcmp(change->noun, "orders") == 0) {
+        order_change(change);
+    } else if (strcmp(change->noun, "alerts") == 0) {
+        alert_change(change);
+    } else {
+        dead_change(change);
+    }
+}
+
+static void change_note(struct change *change)
+{
+    char verb[2 * PART_SIZE], detail[4 * PART_SIZE];
+    bool is_dead = strcmp(change->noun, "dead") == 0;
+    if (is_dead) {
+        (void)snprintf(verb, sizeof verb, "dead %s", change->id);
+    } else { /* "orders" … */
+        (void)snprintf(verb, sizeof verb, "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
+                       change->verb);
+    }
+    (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"version\": %llu}",
+                   (unsigned long long)change->command.version);
+    const struct mg_operator_action action = {.by = change->by,
+                                              .verb = verb,
+                                              .subject = is_dead ? change->mark : change->id,
+                                              .reason = change->reason,
+                                              .detail = mg_slice_of(detail)};
+    mg_store_note_action(change->console->store, &action, on_noted, change);
+}
+
+/* NULL: it is under way; else what is wrong with it. */
+static const char *change_begin(struct change *change, struct mg_slice body)
+{
+    const char *wrong = "there is nothing at this address";
+    if (!text_read(body, "/reason", change->reason, sizeof change->reason) ||
+        strlen(change->reason) < REASON_MIN) {
+        return "reason: say why, in 3 characters or more";
+    }
+    if (strcmp(change->noun, "services") == 0) {
+        return service_change(change, body);
+    }
+    if (strcmp(change->noun, "orders") == 0) {
+        wrong = order_read(change, body);
+    } else if (strcmp(change->noun, "alerts") == 0) {
+        wrong = alert_read(change);
+    } else if (strcmp(change->noun, "dead") == 0) {
+        wrong = dead_read(change, body);
+    }
+    if (wrong == NULL) {
+        change_note(change);
+    }
+    return wrong;
+}
+
+void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
+         const char *rest)
+{
+    struct mg_slice body = mg_http_exchange_body(request);
+    struct mg_err err;
+    char reason[MG_ERR_TEXT_MAX];
+    struct change *change = calloc(1, sizeof *change);
+    if (change == NULL) {
+        answer_error(request, 503, "there is no memory for it");
+        return;
+    }
+    change->console = console;
+    change->request = request;
+    change->next = console->changes;
+    console->changes = change;
+    memcpy(change->by, visitor->name, sizeof change->by);
+    const char *wrong = NULL;
+    if (mg_json_check(body, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+        wrong = err.text;
+    } else if (!path_split(rest, change->noun, change->id, change->verb)) {
+        wrong = "there is nothing at this address";
+    } else if (strcmp(change->noun, "orders") == 0 &&
+               !commander_is_up(console->commander, reason, sizeof reason)) {
+        answer_error(request, 503, "could not reach the broker: %s", reason);
+        change_free(change);
+        return;
+    } else {
+        mg_http_exchange_on_gone(request, on_gone, change);
+        wrong = change_begin(change, body);
+    }
+    if (wrong != NULL) {
+        answer_error(request, 400, "%s", wrong);
+        change_free(change);
+    }
+}

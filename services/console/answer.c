@@ -1,0 +1,60 @@
+/* What is sent: JSON, errors, and the headers of every answer. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "console/server.h"
+
+/* Scripts, styles and data from here only; no frame, no form to elsewhere: a stranger's text that got into a
+ * page could do nothing. */
+static const struct mg_http_header HEADERS[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
+};
+#define HEADER_COUNT (sizeof HEADERS / sizeof HEADERS[0])
+_Static_assert(HEADER_COUNT + ANSWER_HEADERS_MORE + 1 == ANSWER_HEADERS_MAX, "room for all and the end");
+
+void answer_headers(struct mg_http_header ret_headers[ANSWER_HEADERS_MAX], const struct mg_http_header *more)
+{
+    size_t count = HEADER_COUNT;
+    memcpy(ret_headers, HEADERS, sizeof HEADERS);
+    for (; more != NULL && more->name != NULL && count < ANSWER_HEADERS_MAX - 1; more++) {
+        ret_headers[count++] = *more;
+    }
+    ret_headers[count] = (struct mg_http_header){NULL, NULL};
+}
+
+void answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body)
+{
+    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    const struct mg_http_header again[] = {{"Retry-After", "1"}, {NULL, NULL}};
+    answer_headers(headers, status == 429 || status == 503 ? again : NULL);
+    const struct mg_http_response answer = {
+        .status = status, .type = "application/json", .body = body, .headers = headers};
+    mg_http_answer(request, &answer);
+}
+
+void answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
+{
+    char text[MG_ERR_TEXT_MAX + 256];
+    struct mg_buf body;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    mg_utf8_mend(text); /* where it was cut */
+    mg_buf_init(&body, 8 * sizeof text);
+    mg_buf_append_text(&body, "{\"error\": ");
+    mg_buf_append_json(&body, mg_slice_of(text));
+    mg_buf_append_text(&body, "}\n");
+    answer_json(request, status,
+                body.failed ? mg_slice_of("{\"error\": \"no memory\"}\n") : mg_buf_slice(&body));
+    mg_buf_finish(&body);
+}

@@ -1,0 +1,311 @@
+/*
+ * Reports for pages: whoever wants the same while it is being asked, or just after, gets the same answer. So
+ * the database's load does not grow with those who look on: an answer is given again for a second, or for so
+ * long that asking takes at most 2 % of the time. What is asked beside that is bounded by a rate and by a
+ * number.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "console/server.h"
+
+#define QUESTIONS_MAX  64             /* asked, or kept, at once */
+#define KEPT_MAX_BYTES (1024u * 1024) /* a larger answer is given once */
+#define FRESH_MS       900            /* below the second between live events, which so are never old ones */
+#define REST_FACTOR    50             /* times what the last asking took */
+#define RATE_PER_S     20             /* new questions: some ten people who click */
+#define STATUS_OK      200u
+#define STATUS_BUSY    429u
+#define STATUS_TROUBLE 503u
+
+struct waiter {
+    struct waiter *next;
+    struct question *question;
+    struct mg_http_exchange *request; /* NULL: `done` is told */
+    answered_fn *done;
+    void *arg;
+};
+
+struct question;
+struct ask {
+    struct question *question;
+    int index;
+};
+
+enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
+
+struct question {
+    struct asker *asker;
+    enum question_state state;
+    struct plan plan;
+    struct ask asks[REPORTS_MAX];
+    struct table tables[REPORTS_MAX];
+    int open_count;
+    bool is_failed, is_outdated; /* outdated: something changed while it was asked */
+    char trouble[MG_ERR_TEXT_MAX];
+    int64_t began_ms, fresh_until_ms; /* by the clock since boot */
+    unsigned int status;
+    struct mg_buf json;
+    struct waiter *waiters;
+};
+
+struct asker {
+    struct mg_console *console;
+    struct question questions[QUESTIONS_MAX];
+    int64_t rate_at_ms;
+    int64_t rate_left; /* thousandths of a question */
+};
+
+struct asker *asker_create(struct mg_console *console)
+{
+    struct asker *asker = calloc(1, sizeof *asker);
+    if (asker == NULL) {
+        return NULL;
+    }
+    asker->console = console;
+    asker->rate_left = RATE_PER_S * 1000;
+    asker->rate_at_ms = mg_clock_boot_ms();
+    for (int i = 0; i < QUESTIONS_MAX; i++) {
+        asker->questions[i].asker = asker;
+        mg_buf_init(&asker->questions[i].json, ANSWER_MAX_BYTES);
+    }
+    return asker;
+}
+
+static void tables_free(struct question *question)
+{
+    for (int i = 0; i < REPORTS_MAX; i++) {
+        table_free(&question->tables[i]);
+    }
+}
+
+static void question_free(struct question *question)
+{
+    tables_free(question);
+    mg_buf_finish(&question->json);
+    question->state = QUESTION_FREE;
+}
+
+void asker_destroy(struct asker *asker)
+{
+    for (int i = 0; asker != NULL && i < QUESTIONS_MAX; i++) {
+        while (asker->questions[i].waiters != NULL) {
+            struct waiter *waiter = asker->questions[i].waiters;
+            asker->questions[i].waiters = waiter->next;
+            free(waiter);
+        }
+        question_free(&asker->questions[i]);
+    }
+    free(asker);
+}
+
+void asker_forget(struct asker *asker)
+{
+    for (int i = 0; i < QUESTIONS_MAX; i++) {
+        struct question *question = &asker->questions[i];
+        question->is_outdated = question->state == QUESTION_ASKED;
+        if (question->state == QUESTION_ANSWERED) {
+            question_free(question);
+        }
+    }
+}
+
+/* ---- the answer ---- */
+
+static void waiter_answer(struct waiter *waiter, unsigned int status, struct mg_slice json)
+{
+    if (waiter->request != NULL) {
+        answer_json(waiter->request, status, json);
+    } else {
+        waiter->done(waiter->arg, status, json);
+    }
+    free(waiter);
+}
+
+static void trouble_write(struct question *question, const char *text)
+{
+    mg_buf_clear(&question->json);
+    mg_buf_append_text(&question->json, "{\"error\": ");
+    mg_buf_append_json(&question->json, mg_slice_of(text));
+    mg_buf_append_text(&question->json, "}");
+    question->status = STATUS_TROUBLE;
+}
+
+static void question_end(struct question *question)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (question->is_failed) {
+        trouble_write(question, question->trouble);
+    } else {
+        question->status = question->plan.render(&question->plan, question->tables, &question->json);
+        if (question->json.failed) {
+            mg_buf_finish(&question->json);
+            trouble_write(question,
+                          question->json.is_out_of_memory
+                              ? "there is no memory for this answer"
+                              : "this answer is too large for a page; ask the tool: makegood order export");
+        }
+    }
+    tables_free(question);
+    int64_t rest_ms = REST_FACTOR * (now_ms - question->began_ms);
+    question->fresh_until_ms = now_ms + (rest_ms > FRESH_MS ? rest_ms : FRESH_MS);
+    question->state = QUESTION_ANSWERED;
+    struct waiter *waiters = question->waiters;
+    question->waiters = NULL;
+    while (waiters != NULL) {
+        struct waiter *waiter = waiters;
+        waiters = waiter->next;
+        waiter_answer(waiter, question->status, mg_buf_slice(&question->json));
+    }
+    if (question->is_failed || question->is_outdated || question->json.len > KEPT_MAX_BYTES) {
+        question_free(question);
+    }
+}
+
+static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct ask *ask = arg;
+    struct question *question = ask->question;
+    if (err != NULL) {
+        question->is_failed = true;
+        (void)snprintf(question->trouble, sizeof question->trouble, "%s", err->text);
+    } else if (!table_keep(&question->tables[ask->index], rows, false)) {
+        question->is_failed = true;
+        (void)snprintf(question->trouble, sizeof question->trouble, "there is no memory for this answer");
+    }
+    if (--question->open_count == 0) {
+        question_end(question);
+    }
+}
+
+/* ---- the question ---- */
+
+static void question_ask(struct question *question)
+{
+    struct mg_store *store = question->asker->console->store;
+    question->state = QUESTION_ASKED;
+    question->is_failed = question->is_outdated = false;
+    question->began_ms = mg_clock_boot_ms();
+    question->open_count = question->plan.count;
+    for (int i = 0; i < question->plan.count; i++) {
+        const char *params[PARAMS_MAX];
+        for (int p = 0; p < PARAMS_MAX; p++) {
+            params[p] = question->plan.asks[i].params[p];
+        }
+        question->asks[i] = (struct ask){question, i};
+        mg_store_report(store, question->plan.asks[i].report, params, question->plan.asks[i].param_count,
+                        on_rows, &question->asks[i]);
+    }
+}
+
+static bool is_rate_kept(struct asker *asker)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    asker->rate_left += (now_ms - asker->rate_at_ms) * RATE_PER_S;
+    asker->rate_at_ms = now_ms;
+    if (asker->rate_left > RATE_PER_S * 1000) {
+        asker->rate_left = RATE_PER_S * 1000;
+    }
+    if (asker->rate_left < 1000) {
+        return false;
+    }
+    asker->rate_left -= 1000;
+    return true;
+}
+
+/* The one with this key, or a place for it: a free one, or that of the answer that is the oldest. NULL: all
+ * are being asked. */
+static struct question *question_find(struct asker *asker, const char *key)
+{
+    struct question *place = NULL;
+    for (int i = 0; i < QUESTIONS_MAX; i++) {
+        struct question *question = &asker->questions[i];
+        bool is_usable = question->state == QUESTION_FREE || question->state == QUESTION_ANSWERED;
+        if (question->state != QUESTION_FREE && !question->is_outdated &&
+            strcmp(question->plan.key, key) == 0) {
+            return question;
+        }
+        if (is_usable && (place == NULL || (place->state != QUESTION_FREE &&
+                                            (question->state == QUESTION_FREE ||
+                                             question->fresh_until_ms < place->fresh_until_ms)))) {
+            place = question;
+        }
+    }
+    return place;
+}
+
+/* 0: the waiter is or will be told; else it is not taken, and this says why. */
+static unsigned int ask(struct asker *asker, const struct plan *plan, struct waiter *waiter, bool is_limited)
+{
+    struct question *question = question_find(asker, plan->key);
+    if (question == NULL) {
+        return STATUS_TROUBLE;
+    }
+    bool is_same = question->state != QUESTION_FREE && strcmp(question->plan.key, plan->key) == 0;
+    if (is_same && question->state == QUESTION_ANSWERED && mg_clock_boot_ms() < question->fresh_until_ms) {
+        waiter_answer(waiter, question->status, mg_buf_slice(&question->json));
+        return 0;
+    }
+    if (!is_same || question->state == QUESTION_ANSWERED) {
+        if (is_limited && !is_rate_kept(asker)) {
+            return STATUS_BUSY;
+        }
+        question_free(question);
+        question->plan = *plan;
+        question_ask(question); /* is never answered from within */
+    }
+    waiter->question = question;
+    waiter->next = question->waiters;
+    question->waiters = waiter;
+    return 0;
+}
+
+/* Its request is no more. */
+static void on_gone(void *arg)
+{
+    struct waiter *waiter = arg;
+    for (struct waiter **at = &waiter->question->waiters; *at != NULL; at = &(*at)->next) {
+        if (*at == waiter) {
+            *at = waiter->next;
+            free(waiter);
+            return;
+        }
+    }
+}
+
+void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request)
+{
+    struct waiter *waiter = calloc(1, sizeof *waiter);
+    unsigned int status = STATUS_TROUBLE;
+    if (waiter != NULL) {
+        waiter->request = request;
+        mg_http_exchange_on_gone(request, on_gone, waiter);
+        status = ask(asker, plan, waiter, true);
+    }
+    if (status == STATUS_BUSY) {
+        answer_error(request, status, "more than %d different questions a second are asked; try again",
+                     RATE_PER_S);
+    } else if (status != 0) {
+        answer_error(request, status, "%d questions are being asked already; try again", QUESTIONS_MAX);
+    }
+    if (status != 0) {
+        free(waiter);
+    }
+}
+
+bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *done, void *arg)
+{
+    struct waiter *waiter = calloc(1, sizeof *waiter);
+    if (waiter == NULL) {
+        return false;
+    }
+    waiter->done = done;
+    waiter->arg = arg;
+    if (ask(asker, plan, waiter, false) != 0) {
+        free(waiter);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,65 @@
+/*
+ * The pages. Each view has an address of its own and gets the same index.html, whose script shows it. They
+ * hold no data, so nobody needs to be known to get them.
+ */
+#include "console/assets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "console/server.h"
+
+#define INDEX     "index.html"
+#define ETAG_SIZE (2 * MG_SHA256_SIZE + 3) /* with its quotes */
+
+static const char *const VIEWS[] = {"orders", "failures", "alerts", "dead", "services", "login", NULL};
+
+/* "/", "/orders", "/orders/ID", … */
+static bool is_view(const char *path)
+{
+    if (path[0] != '/') {
+        return false;
+    }
+    for (int i = 0; VIEWS[i] != NULL; i++) {
+        size_t len = strlen(VIEWS[i]);
+        if (strncmp(path + 1, VIEWS[i], len) == 0 && (path[len + 1] == '\0' || path[len + 1] == '/')) {
+            return true;
+        }
+    }
+    return path[1] == '\0';
+}
+
+static const struct asset *asset_find(const char *path)
+{
+    const char *name = is_view(path) ? INDEX : path + (path[0] == '/');
+    for (const struct asset *asset = ASSETS; asset->name != NULL; asset++) {
+        if (strcmp(asset->name, name) == 0) {
+            return asset;
+        }
+    }
+    return NULL;
+}
+
+bool asset_answer(struct mg_http_exchange *request)
+{
+    const struct asset *asset = asset_find(mg_http_exchange_path(request));
+    const char *known = mg_http_exchange_header(request, "If-None-Match");
+    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    uint8_t digest[MG_SHA256_SIZE];
+    char etag[ETAG_SIZE] = "\"";
+    if (asset == NULL) {
+        return false;
+    }
+    mg_sha256(asset->bytes, digest);
+    memcpy(mg_hex_write(digest, sizeof digest, etag + 1), "\"", sizeof "\"");
+    const struct mg_http_header more[] = {{"ETag", etag}, {"Cache-Control", "no-cache"}, {NULL, NULL}};
+    answer_headers(headers, more);
+    bool is_known = known != NULL && strcmp(known, etag) == 0;
+    const struct mg_http_response answer = {.status = is_known ? 304 : 200,
+                                            .type = is_known ? NULL : asset->type,
+                                            .body = is_known ? (struct mg_slice){NULL, 0} : asset->bytes,
+                                            .headers = headers};
+    mg_http_answer(request, &answer);
+    return true;
+}

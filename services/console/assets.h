@@ -1,0 +1,13 @@
+/* The files of services/console/web, within the executable; made by web.cmake. */
+#ifndef MG_CONSOLE_ASSETS_H
+#define MG_CONSOLE_ASSETS_H
+
+#include "base/buf.h"
+
+struct asset {
+    const char *name, *type;
+    struct mg_slice bytes;
+};
+extern const struct asset ASSETS[]; /* ends with name NULL */
+
+#endif

@@ -1,0 +1,164 @@
+/* The console's parts, put together. */
+#include "console/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/log.h"
+#include "console/server.h"
+#include "io/broker.h"
+
+#define STATEMENT_TIMEOUT                                                                                    \
+    "2s" /* pages take milliseconds; on a machine that is overloaded somebody must still see why */
+#define CONNECTIONS_MAX 256u /* 64 that look on, and each browser's few */
+
+static bool is_ready(void *arg, char *ret_reason, size_t size)
+{
+    const struct mg_console *console = arg;
+    return mg_store_is_ready(console->store, ret_reason, size);
+}
+
+static struct mg_http_server_options http_options(const struct mg_console_options *options,
+                                                  struct mg_console *console)
+{
+    return (struct mg_http_server_options){.address = options->listen,
+                                           .cert_file = options->cert_file,
+                                           .key_file = options->key_file,
+                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
+                                           .metrics = console != NULL ? console->metrics : NULL,
+                                           .is_ready = is_ready,
+                                           .handle = route_request,
+                                           .arg = console,
+                                           .connections_max = CONNECTIONS_MAX};
+}
+
+static bool is_loopback(const char *listen)
+{
+    char host[128];
+    const char *colon = strrchr(listen, ':');
+    (void)snprintf(host, sizeof host, "%.*s", colon != NULL ? (int)(colon - listen) : 0, listen);
+    return mg_host_is_loopback(host);
+}
+
+enum mg_class mg_console_check(const struct mg_console_options *options, struct mg_err *err)
+{
+    const struct mg_http_server_options http = http_options(options, NULL);
+    enum mg_class class = mg_http_server_check(&http, err);
+    if (class == MG_OK) class = mg_broker_check_address(&options->broker, err);
+    if (class == MG_OK)
+        class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    if (class != MG_OK) return class;
+    if (options->tokens_file[0] != '\0') return tokens_check(options->tokens_file, err);
+    if (!is_loopback(options->listen))
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "could not listen on %s: others than this machine could read all orders; say who may with "
+            "--tokens-file",
+            options->listen);
+    return MG_OK;
+}
+
+static void store_changed(void *arg, bool is_up, const char *reason)
+{
+    (void)arg;
+    if (is_up)
+        mg_log(MG_LOG_INFO, "the database is there", MG_LOG_NONE);
+    else
+        mg_log(MG_LOG_WARN, "the database is not there", MG_LOG_TEXT("reason", reason));
+}
+
+/* It goes on: pages say why they show nothing, until somebody migrates. */
+static void store_refused(void *arg, const char *reason)
+{
+    (void)arg;
+    mg_log(MG_LOG_ERROR, "this database must not be used", MG_LOG_TEXT("reason", reason));
+}
+
+static enum mg_class parts_create(struct mg_console *console, struct mg_err *err)
+{
+    const struct mg_console_options *options = console->options;
+    const struct mg_store_options store = {.dsn = options->pg_dsn,
+                                           .name = "makegood console",
+                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
+                                           .is_unsafe_durability_allowed =
+                                               true, /* it only shows; doctor says it */
+                                           .statement_timeout = STATEMENT_TIMEOUT,
+                                           .metrics = console->metrics,
+                                           .on_state = store_changed,
+                                           .on_refused = store_refused,
+                                           .arg = console};
+    console->sessions = sessions_create(options->tokens_file, options->cert_file[0] != '\0', err);
+    if (console->sessions == NULL) return err->class;
+    console->asker = asker_create(console);
+    console->live = live_create(console);
+    console->dead = dead_create(console);
+    if (console->asker == NULL || console->live == NULL || console->dead == NULL)
+        return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
+    enum mg_class class = mg_store_create(console->loop, &store, &console->store, err);
+    if (class == MG_OK)
+        class =
+            commander_create(console->loop, &options->broker, "makegood console", &console->commander, err);
+    if (class != MG_OK) return class;
+    const struct mg_http_server_options http = http_options(options, console);
+    return mg_http_server_create(console->loop, &http, &console->http, err);
+}
+
+enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_options *options,
+                                struct mg_console **ret_console, struct mg_err *err)
+{
+    enum mg_class class = mg_console_check(options, err);
+    if (class != MG_OK) return class;
+    struct mg_console *console = calloc(1, sizeof *console);
+    if (console == NULL) return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
+    console->options = options;
+    console->loop = loop;
+    console->metrics = mg_metrics_create();
+    class = console->metrics == NULL ? mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory")
+                                     : parts_create(console, err);
+    if (class != MG_OK) {
+        mg_console_destroy(console);
+        return class;
+    }
+    *ret_console = console;
+    return MG_OK;
+}
+
+void mg_console_destroy(struct mg_console *console)
+{
+    if (console == NULL) return;
+    mg_http_server_destroy(console->http); /* first: nobody waits for an answer any more */
+    live_destroy(console->live);
+    dead_destroy(console->dead);
+    commander_destroy(console->commander);
+    mg_store_destroy(console->store);
+    changes_free(console);
+    asker_destroy(console->asker);
+    sessions_destroy(console->sessions);
+    mg_metrics_destroy(console->metrics);
+    free(console);
+}
+
+int mg_console_port(const struct mg_console *console)
+{
+    return mg_http_server_port(console->http);
+}
+
+static void reread_tell(const char *what, const struct mg_err *err, bool is_good)
+{
+    if (is_good)
+        mg_log(MG_LOG_INFO, "read again", MG_LOG_TEXT("what", what));
+    else
+        mg_log(MG_LOG_ERROR, "could not read again; the old one stays in use", MG_LOG_TEXT("what", what),
+               MG_LOG_TEXT("reason", err->text));
+}
+
+void mg_console_reload(struct mg_console *console)
+{
+    struct mg_err err;
+    if (console->options->tokens_file[0] != '\0')
+        reread_tell("tokens-file", &err, sessions_reload(console->sessions, &err) == MG_OK);
+    if (console->options->cert_file[0] != '\0')
+        reread_tell("listen-cert-file", &err, mg_http_server_reload(console->http, &err) == MG_OK);
+}

@@ -1,0 +1,43 @@
+/*
+ * The operator's web page: what the tool shows and does, for a browser. Pages are static assets within the
+ * executable; data comes as JSON under /api/v1, from the same reports that the tool prints, by one session
+ * whose statements are bounded; what is live comes as server-sent events, from one poller however many look
+ * on.
+ *
+ * It changes nothing by GET. Orders change by commands to the schedulers, as with the tool.
+ */
+#ifndef MG_CONSOLE_H
+#define MG_CONSOLE_H
+
+#include <stddef.h>
+
+#include "base/config.h"
+#include "base/loop.h"
+#include "io/broker_address.h"
+
+struct mg_console_options {
+    const char *listen; /* "127.0.0.1:9180" */
+    const char *cert_file,
+        *key_file; /* PEM; "" for none: then `listen` is loopback, or plaintext is allowed */
+    /* Who may do what, a line each: role (reader, operator), name, SHA-256 of the token in hexadecimal. "":
+     * all who reach the address may read, nobody may act; then `listen` is loopback. */
+    const char *tokens_file;
+    const struct mg_list *hosts; /* by which browsers may call it, beside those of loopback */
+    struct mg_broker_address broker;
+    const char *pg_dsn;
+};
+
+struct mg_console;
+
+/* Reads and judges all that the options name, and connects nothing: for --check-config. MG_BAD_INPUT. */
+enum mg_class mg_console_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
+/* Serves from now on; database and broker may come later. The options are borrowed. */
+enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_options *options,
+                                struct mg_console **ret_console, struct mg_err *err) MG_MUSTCHECK;
+void mg_console_destroy(struct mg_console *console); /* accepts NULL */
+int mg_console_port(const struct mg_console *console);
+/* Reads tokens and certificate again, and logs what became of it; what is wrong stays as it was. Sessions of
+ * tokens that are no longer there end. */
+void mg_console_reload(struct mg_console *console);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * Messages that were set aside, as the tool's `dead` shows them. Walking a queue blocks, so it is done on
+ * another thread, one walk at a time; who asks meanwhile gets the same list.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "console/server.h"
+#include "io/topology.h"
+
+#define LETTERS_MAX    50
+#define WAITERS_MAX    32
+#define LIST_MAX_BYTES (4u * 1024 * 1024)
+#define BODY_SHOWN_MAX (32u * 1024)
+#define FRESH_MS       2000 /* a walk takes each message and gives it back: not for every click */
+#define MARK_BYTES     16
+#define MARK_SIZE      (2 * MARK_BYTES + 1)
+
+/* One walk. It belongs to the other thread until it is done, and outlives `dead` if that ends before. */
+struct walk {
+    struct dead *dead; /* NULL: it has ended; the loop's thread alone looks at it */
+    struct mg_broker_address address;
+    char queue[MG_QUEUE_NAME_SIZE];
+    struct mg_http_exchange *settling; /* who wants one letter settled; NULL: it lists */
+    char mark[MARK_SIZE];              /* of that letter */
+    enum mg_dead_verb verb;
+    int at, count;
+    bool is_settled;
+    struct mg_buf json;
+    enum mg_class class;
+    struct mg_err err;
+};
+
+struct dead {
+    struct mg_console *console;
+    struct walk *walk; /* under way */
+    struct mg_http_exchange *waiting[WAITERS_MAX];
+    int waiting_count;
+    char queue[MG_QUEUE_NAME_SIZE]; /* of the list that is kept */
+    struct mg_buf json;
+    int64_t made_ms;
+};
+
+/* What a letter is known by: its place in the queue changes. */
+static void mark_make(const struct mg_dead_letter *letter, char ret_mark[MARK_SIZE])
+{
+    struct mg_buf all;
+    uint8_t digest[MG_SHA256_SIZE] = {0};
+    mg_buf_init(&all, letter->queue.len + letter->message_id.len + letter->body.len + 2);
+    mg_buf_append_slice(&all, letter->queue);
+    mg_buf_append_text(&all, "\n");
+    mg_buf_append_slice(&all, letter->message_id);
+    mg_buf_append_text(&all, "\n");
+    mg_buf_append_slice(&all, letter->body);
+    mg_sha256(mg_buf_slice(&all), digest);
+    *mg_hex_write(digest, MARK_BYTES, ret_mark) = '\0';
+    mg_buf_finish(&all);
+}
+
+/* Strangers' bytes as a JSON text, whatever they are. */
+static void text_write(struct mg_buf *out, const char *name, struct mg_slice text)
+{
+    struct mg_buf copy;
+    mg_buf_printf(out, ", \"%s\": ", name);
+    if (text.data == NULL) {
+        mg_buf_append_text(out, "null");
+        return;
+    }
+    mg_buf_init(&copy, text.len + 1);
+    mg_buf_append_slice(&copy, text);
+    for (size_t i = 0; i < copy.len; i++) {
+        copy.data[i] = copy.data[i] == '\0' ? '?' : copy.data[i];
+    }
+    if (copy.len > 0) {
+        mg_utf8_mend(copy.data);
+    }
+    mg_buf_append_json(out, copy.len > 0 ? mg_buf_slice(&copy) : mg_slice_of(""));
+    mg_buf_finish(&copy);
+}
+
+static enum mg_dead_verb letter_list(void *arg, const struct mg_dead_letter *letter)
+{
+    struct walk *walk = arg;
+    char mark[MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
+    bool is_cut = letter->body.len > BODY_SHOWN_MAX;
+    mark_make(letter, mark);
+    mg_time_format(letter->died_at_ms, died_at);
+    mg_buf_printf(&walk->json, "%s{\"mark\": \"%s\"", walk->at++ > 0 ? ",\n " : "", mark);
+    text_write(&walk->json, "queue", letter->queue);
+    text_write(&walk->json, "type", letter->type);
+    text_write(&walk->json, "message_id", letter->message_id);
+    text_write(&walk->json, "correlation_id", letter->correlation_id);
+    text_write(&walk->json, "reason", letter->reason);
+    text_write(&walk->json, "died_at",
+               letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0});
+    text_write(&walk->json, "body",
+               (struct mg_slice){letter->body.data, is_cut ? BODY_SHOWN_MAX : letter->body.len});
+    mg_buf_printf(&walk->json, ", \"is_cut\": %s}", is_cut ? "true" : "false");
+    return MG_DEAD_LIST;
+}
+
+static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *letter)
+{
+    struct walk *walk = arg;
+    char mark[MARK_SIZE];
+    mark_make(letter, mark);
+    if (walk->is_settled || strcmp(mark, walk->mark) != 0) {
+        return MG_DEAD_LIST;
+    }
+    walk->is_settled = true;
+    return walk->verb;
+}
+
+static void settle_work(void *arg)
+{
+    struct walk *walk = arg;
+    walk->class = mg_topology_walk(&walk->address, walk->queue, LETTERS_MAX, letter_settle, walk,
+                                   &walk->count, &walk->err);
+}
+
+static void list_work(void *arg)
+{
+    struct walk *walk = arg;
+    mg_buf_append_text(&walk->json, "{\"letters\": [");
+    walk->class = mg_topology_walk(&walk->address, walk->queue, LETTERS_MAX, letter_list, walk, &walk->count,
+                                   &walk->err);
+    mg_buf_printf(&walk->json, "], \"is_cut\": %s}", walk->count == LETTERS_MAX ? "true" : "false");
+    if (walk->class == MG_OK && walk->json.failed) {
+        walk->class =
+            mg_err_set(&walk->err, MG_PERMANENT,
+                       "what lies in %s is too large for a page; see makegood dead list", walk->queue);
+    }
+}
+
+static void walk_free(struct walk *walk)
+{
+    mg_buf_finish(&walk->json);
+    free(walk);
+}
+
+static void settle_tell(struct dead *dead, const struct walk *walk)
+{
+    mg_buf_clear(&dead->json); /* it shows what is no longer there */
+    if (walk->settling == NULL) {
+        return;
+    }
+    if (walk->class != MG_OK) {
+        answer_error(walk->settling, 503, "%s", walk->err.text);
+    } else if (!walk->is_settled) {
+        answer_error(walk->settling, 404, "this message no longer lies among the first %d of %s", LETTERS_MAX,
+                     walk->queue);
+    } else {
+        answer_json(walk->settling, 200, mg_slice_of("{\"text\": \"done\"}"));
+    }
+}
+
+static void walk_done(void *arg)
+{
+    struct walk *walk = arg;
+    struct dead *dead = walk->dead;
+    if (dead == NULL) {
+        walk_free(walk);
+        return;
+    }
+    dead->walk = NULL;
+    if (walk->verb != MG_DEAD_LIST) {
+        settle_tell(dead, walk);
+        walk_free(walk);
+        return;
+    }
+    if (walk->class == MG_OK) {
+        struct mg_buf before = dead->json;
+        dead->json = walk->json;
+        walk->json = before;
+        memcpy(dead->queue, walk->queue, sizeof dead->queue);
+        dead->made_ms = mg_clock_boot_ms();
+    }
+    int count = dead->waiting_count;
+    dead->waiting_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (dead->waiting[i] == NULL) {
+            continue;
+        }
+        if (walk->class == MG_OK) {
+            answer_json(dead->waiting[i], 200, mg_buf_slice(&dead->json));
+        } else {
+            answer_error(dead->waiting[i], 503, "%s", walk->err.text);
+        }
+    }
+    walk_free(walk);
+}
+
+static struct walk *walk_create(struct dead *dead, const char *queue)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (walk != NULL) {
+        walk->dead = dead;
+        walk->address = dead->console->options->broker;
+        (void)snprintf(walk->queue, sizeof walk->queue, "%s", queue);
+        mg_buf_init(&walk->json, LIST_MAX_BYTES);
+    }
+    return walk;
+}
+
+/* False: it could not be begun, and is gone. */
+static bool walk_begin(struct dead *dead, struct walk *walk)
+{
+    if (walk == NULL) {
+        return false;
+    }
+    if (!mg_loop_offload(dead->console->loop, walk->verb == MG_DEAD_LIST ? list_work : settle_work, walk_done,
+                         walk)) {
+        walk_free(walk);
+        return false;
+    }
+    dead->walk = walk;
+    return true;
+}
+
+static void on_gone(void *arg)
+{
+    *(struct mg_http_exchange **)arg = NULL;
+}
+
+static bool is_dead_queue(const char *queue)
+{
+    return strcmp(queue, MG_QUEUE_DEAD) == 0 || strcmp(queue, MG_QUEUE_REJECTED) == 0;
+}
+
+static bool is_busy_otherwise(const struct dead *dead, const char *queue)
+{
+    return dead->walk != NULL && (dead->walk->verb != MG_DEAD_LIST || strcmp(dead->walk->queue, queue) != 0);
+}
+
+void dead_settle(struct dead *dead, struct mg_http_exchange *request, const char *queue, const char *mark,
+                 bool is_drop)
+{
+    if (!is_dead_queue(queue)) {
+        answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
+        return;
+    }
+    struct walk *walk = dead->walk == NULL ? walk_create(dead, queue) : NULL;
+    if (walk != NULL) {
+        walk->verb = is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
+        walk->settling = request;
+        (void)snprintf(walk->mark, sizeof walk->mark, "%s", mark);
+    }
+    if (!walk_begin(dead, walk)) {
+        answer_error(request, 503, "a queue is being looked at already; try again");
+        return;
+    }
+    mg_http_exchange_on_gone(request, on_gone, &walk->settling);
+}
+
+void dead_list(struct dead *dead, struct mg_http_exchange *request)
+{
+    const char *queue = mg_http_exchange_query(request, "queue");
+    queue = queue != NULL ? queue : MG_QUEUE_DEAD;
+    if (!is_dead_queue(queue)) {
+        answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
+    } else if (dead->json.len > 0 && strcmp(dead->queue, queue) == 0 &&
+               mg_clock_boot_ms() - dead->made_ms < FRESH_MS) {
+        answer_json(request, 200, mg_buf_slice(&dead->json));
+    } else if (dead->waiting_count == WAITERS_MAX || is_busy_otherwise(dead, queue) ||
+               (dead->walk == NULL && !walk_begin(dead, walk_create(dead, queue)))) {
+        answer_error(request, 503, "a queue is being looked at already; try again");
+    } else {
+        dead->waiting[dead->waiting_count] = request;
+        mg_http_exchange_on_gone(request, on_gone, &dead->waiting[dead->waiting_count]);
+        dead->waiting_count++;
+    }
+}
+
+struct dead *dead_create(struct mg_console *console)
+{
+    struct dead *dead = calloc(1, sizeof *dead);
+    if (dead != NULL) {
+        dead->console = console;
+        mg_buf_init(&dead->json, LIST_MAX_BYTES);
+    }
+    return dead;
+}
+
+void dead_destroy(struct dead *dead)
+{
+    if (dead == NULL) {
+        return;
+    }
+    if (dead->walk != NULL) {
+        dead->walk->dead = NULL;
+    }
+    mg_buf_finish(&dead->json);
+    free(dead);
+}

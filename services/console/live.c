@@ -1,0 +1,257 @@
+/*
+ * What is live: one poller for all who look on, once a second while somebody does and never else. Its answers
+ * are asked as those of pages are (ask.c), written once and sent to all. Who looks at an order is told when
+ * its version has changed, and asks for the rest.
+ *
+ * A stream ends after a while, and the browser begins another: so whoever has lost the right to look stops
+ * looking.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "console/server.h"
+#include "core/key.h"
+#include "core/model.h"
+#include "wire/json.h"
+
+#define LISTENERS_MAX 64
+#define PERIOD_MS     1000
+#define LISTEN_MAX_MS (INT64_C(15) * 60 * 1000)
+#define EVENT_MAX     (1024u * 1024)
+#define VERSION_SIZE  24
+
+struct listener {
+    struct listener *next;
+    struct live *live;
+    struct mg_http_stream *stream;
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
+    char version[VERSION_SIZE];         /* as last told; "": not yet */
+    int64_t began_ms;
+};
+
+struct live {
+    struct mg_console *console;
+    struct mg_timer *timer;
+    struct listener *listeners;
+    int count;
+    bool is_asking_overview, is_asking_versions;
+};
+
+/* JSON without line ends: those within texts are escaped. */
+static void event_make(struct mg_buf *event, const char *name, struct mg_slice json)
+{
+    mg_buf_init(event, EVENT_MAX);
+    mg_buf_printf(event, "event: %s\ndata: ", name);
+    size_t at = event->len;
+    mg_buf_append_slice(event, json);
+    for (; at < event->len; at++) {
+        event->data[at] = event->data[at] == '\n' ? ' ' : event->data[at];
+    }
+    mg_buf_append_text(event, "\n\n");
+}
+
+/* Whom a write fails for is closed by the server, later. */
+static void all_tell(struct live *live, const char *name, struct mg_slice json)
+{
+    struct mg_buf event;
+    event_make(&event, name, json);
+    for (struct listener *listener = live->listeners; !event.failed && listener != NULL;
+         listener = listener->next) {
+        (void)mg_http_stream_write(listener->stream, mg_buf_slice(&event));
+    }
+    mg_buf_finish(&event);
+}
+
+static void on_overview(void *arg, unsigned int status, struct mg_slice json)
+{
+    struct live *live = arg;
+    live->is_asking_overview = false;
+    all_tell(live, status == 200 ? "overview" : "trouble", json);
+}
+
+/* The version of an order in the answer to plan_versions: [{"order_id": …, "version": …, …}, …]. */
+static bool version_find(struct mg_slice json, const char *order_id, char ret_version[VERSION_SIZE])
+{
+    struct mg_buf text;
+    bool is_found = false;
+    mg_buf_init(&text, MG_ORDER_ID_MAX + VERSION_SIZE);
+    for (int i = 0; !is_found; i++) {
+        char id_at[64], version_at[64];
+        (void)snprintf(id_at, sizeof id_at, "/%d/order_id", i);
+        (void)snprintf(version_at, sizeof version_at, "/%d/version", i);
+        struct mg_slice id = mg_json_find(json, id_at);
+        if (id.data == NULL) {
+            break;
+        }
+        mg_buf_clear(&text);
+        if (mg_json_string(id, &text) && mg_slice_is(mg_buf_slice(&text), order_id)) {
+            mg_buf_clear(&text);
+            is_found = mg_json_string(mg_json_find(json, version_at), &text) && text.len < VERSION_SIZE;
+        }
+    }
+    if (is_found) {
+        (void)snprintf(ret_version, VERSION_SIZE, "%s", text.data);
+    }
+    mg_buf_finish(&text);
+    return is_found;
+}
+
+static void version_tell(struct listener *listener)
+{
+    struct mg_buf event;
+    char json[MG_ORDER_ID_MAX + VERSION_SIZE + 64];
+    (void)snprintf(json, sizeof json, "{\"order_id\": \"%s\", \"version\": \"%s\"}", listener->order_id,
+                   listener->version);
+    event_make(&event, "order", mg_slice_of(json));
+    (void)mg_http_stream_write(listener->stream, mg_buf_slice(&event));
+    mg_buf_finish(&event);
+}
+
+static void on_versions(void *arg, unsigned int status, struct mg_slice json)
+{
+    struct live *live = arg;
+    live->is_asking_versions = false;
+    for (struct listener *listener = live->listeners; status == 200 && listener != NULL;
+         listener = listener->next) {
+        char version[VERSION_SIZE];
+        if (listener->order_id[0] != '\0' && version_find(json, listener->order_id, version) &&
+            strcmp(version, listener->version) != 0) {
+            memcpy(listener->version, version, sizeof version);
+            version_tell(listener);
+        }
+    }
+}
+
+/* Each order once, as many as a parameter holds; the others' turn comes when these look no more. */
+static void order_ids_write(const struct live *live, char ret_ids[PARAM_SIZE])
+{
+    size_t len = 0;
+    ret_ids[0] = '\0';
+    for (const struct listener *listener = live->listeners; listener != NULL; listener = listener->next) {
+        bool is_new = listener->order_id[0] != '\0';
+        for (const struct listener *other = live->listeners; other != listener; other = other->next) {
+            is_new = is_new && strcmp(other->order_id, listener->order_id) != 0;
+        }
+        size_t more = strlen(listener->order_id) + 1;
+        if (is_new && len + more < PARAM_SIZE) {
+            len += (size_t)snprintf(ret_ids + len, PARAM_SIZE - len, "%s%s", len > 0 ? " " : "",
+                                    listener->order_id);
+        }
+    }
+}
+
+static void overview_ask(struct live *live)
+{
+    struct plan plan;
+    plan_overview(&plan);
+    live->is_asking_overview = true;
+    if (!ask_for_self(live->console->asker, &plan, on_overview, live)) {
+        live->is_asking_overview = false;
+    }
+}
+
+static void versions_ask(struct live *live)
+{
+    struct plan plan;
+    char order_ids[PARAM_SIZE];
+    order_ids_write(live, order_ids);
+    if (order_ids[0] == '\0') {
+        return;
+    }
+    plan_versions(order_ids, &plan);
+    live->is_asking_versions = true;
+    if (!ask_for_self(live->console->asker, &plan, on_versions, live)) {
+        live->is_asking_versions = false;
+    }
+}
+
+static void on_tick(void *arg)
+{
+    struct live *live = arg;
+    int64_t now_ms = mg_clock_boot_ms();
+    for (struct listener *listener = live->listeners; listener != NULL; listener = listener->next) {
+        if (now_ms - listener->began_ms > LISTEN_MAX_MS) {
+            mg_http_stream_end(listener->stream);
+        }
+    }
+    if (!live->is_asking_overview) {
+        overview_ask(live);
+    }
+    if (!live->is_asking_versions) {
+        versions_ask(live);
+    }
+}
+
+static void on_closed(void *arg)
+{
+    struct listener *listener = arg;
+    struct live *live = listener->live;
+    struct listener **at = &live->listeners;
+    while (*at != listener) {
+        at = &(*at)->next;
+    }
+    *at = listener->next;
+    free(listener);
+    if (--live->count == 0) {
+        mg_timer_stop(live->timer);
+    }
+}
+
+struct live *live_create(struct mg_console *console)
+{
+    struct live *live = calloc(1, sizeof *live);
+    if (live == NULL) {
+        return NULL;
+    }
+    live->console = console;
+    live->timer = mg_timer_create(console->loop, on_tick, live);
+    if (live->timer == NULL) {
+        free(live);
+        return NULL;
+    }
+    return live;
+}
+
+void live_destroy(struct live *live)
+{
+    if (live != NULL) {
+        mg_timer_destroy(live->timer);
+    }
+    free(live);
+}
+
+void live_listen(struct live *live, struct mg_http_exchange *request)
+{
+    const char *order_id = mg_http_exchange_query(request, "order");
+    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    if (order_id != NULL && !mg_order_id_is_valid(order_id, strlen(order_id))) {
+        answer_error(request, 400, "order: this is no order's id");
+        return;
+    }
+    struct listener *listener = live->count < LISTENERS_MAX ? calloc(1, sizeof *listener) : NULL;
+    if (listener == NULL) {
+        answer_error(request, 503, "%d pages look on already, which is the most", LISTENERS_MAX);
+        return;
+    }
+    (void)snprintf(listener->order_id, sizeof listener->order_id, "%s", order_id != NULL ? order_id : "");
+    listener->live = live;
+    listener->began_ms = mg_clock_boot_ms();
+    answer_headers(headers, NULL);
+    const struct mg_http_response begin = {
+        .status = 200,
+        .type = "text/event-stream; charset=utf-8",
+        .body = mg_slice_of("retry: 2000\n\n"), /* when the browser comes again */
+        .headers = headers};
+    listener->stream = mg_http_stream_open(request, &begin, on_closed, listener);
+    if (listener->stream == NULL) {
+        free(listener);
+        return;
+    }
+    listener->next = live->listeners;
+    live->listeners = listener;
+    if (live->count++ == 0) {
+        mg_timer_start(live->timer, 1, PERIOD_MS);
+    }
+}

@@ -1,0 +1,419 @@
+/* What is asked for each page, and how the rows become its JSON: cells are texts, as the tool prints them. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console/server.h"
+#include "core/key.h"
+#include "core/words.h"
+#include "operator/explain.h"
+#include "operator/moment.h"
+
+#define STATUS_OK        200u
+#define STATUS_NOT_FOUND 404u
+/* Rows of a page; more is behind its cursor. */
+#define LIST_LIMIT            50
+#define GROUPS_LIMIT          200
+#define ALERTS_LIMIT          200
+#define OLDEST_LIMIT          10
+#define TOP_GROUPS_LIMIT      5
+#define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as a report's parameter */
+#define TEXT_AS_IT_IS(number) #number
+#define EXPLANATION_BYTES     (64u * 1024)
+
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* ---- plans ---- */
+
+static void plan_begin(struct plan *plan, const char *name,
+                       unsigned int (*render)(const struct plan *, const struct table *, struct mg_buf *))
+{
+    plan->count = 0;
+    plan->render = render;
+    (void)snprintf(plan->key, sizeof plan->key, "%s", name);
+}
+
+static void key_append(struct plan *plan, const char *text)
+{
+    size_t len = strlen(plan->key), more = strlen(text);
+    assert(len + more + 2 <= sizeof plan->key); /* KEY_SIZE has room for the parameters of any page */
+    plan->key[len] = '\n';
+    memcpy(plan->key + len + 1, text, more + 1);
+}
+
+/* Parameters, ended with NULL, are a part of what is asked; each has passed param_read or is our own. */
+static void plan_add(struct plan *plan, enum mg_report report, const char *const *params)
+{
+    int index = plan->count++;
+    plan->asks[index].report = report;
+    plan->asks[index].param_count = 0;
+    for (; params != NULL && *params != NULL; params++) {
+        char *param = plan->asks[index].params[plan->asks[index].param_count++];
+        (void)snprintf(param, PARAM_SIZE, "%s", *params);
+        key_append(plan, param);
+    }
+}
+
+static bool is_text(const char *text)
+{
+    size_t len = strlen(text);
+    for (size_t at = 0, step = 0; at < len; at += step) {
+        step = mg_utf8_len(text + at, len - at);
+        if (step == 0 || (unsigned char)text[at] < ' ') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A parameter of the request, "" if it has none. False: it cannot be meant. */
+static bool param_read(const struct mg_http_exchange *request, const char *name, const char **ret_text,
+                       char ret_refusal[REFUSAL_SIZE])
+{
+    *ret_text = or_empty(mg_http_exchange_query(request, name));
+    if (strlen(*ret_text) < PARAM_SIZE && is_text(*ret_text)) {
+        return true;
+    }
+    (void)snprintf(ret_refusal, REFUSAL_SIZE, "%s: expected a text of at most %d bytes", name,
+                   PARAM_SIZE - 1);
+    return false;
+}
+
+static bool moment_read(const struct mg_http_exchange *request, const char *name,
+                        char ret_number[MOMENT_SIZE], char ret_refusal[REFUSAL_SIZE])
+{
+    const char *text;
+    if (!param_read(request, name, &text, ret_refusal)) {
+        return false;
+    }
+    if (!moment_parse(text, ret_number)) {
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "%s: expected " MOMENT_RIGHT, name);
+        return false;
+    }
+    return true;
+}
+
+/* What lists may be narrowed by. */
+struct filter {
+    const char *state, *workflow, *step, *service, *error, *after;
+    char since[MOMENT_SIZE], until[MOMENT_SIZE];
+};
+
+static bool filter_read(const struct mg_http_exchange *request, struct filter *ret,
+                        char ret_refusal[REFUSAL_SIZE])
+{
+    return param_read(request, "state", &ret->state, ret_refusal) &&
+           param_read(request, "workflow", &ret->workflow, ret_refusal) &&
+           param_read(request, "step", &ret->step, ret_refusal) &&
+           param_read(request, "service", &ret->service, ret_refusal) &&
+           param_read(request, "error", &ret->error, ret_refusal) &&
+           param_read(request, "after", &ret->after, ret_refusal) &&
+           moment_read(request, "since", ret->since, ret_refusal) &&
+           moment_read(request, "until", ret->until, ret_refusal);
+}
+
+/* ---- writing ---- */
+
+static void array_write(struct mg_buf *out, const char *name, const struct table *table)
+{
+    mg_buf_printf(out, "\"%s\": ", name);
+    table_append_array(out, table, NULL);
+}
+
+static unsigned int render_page(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, table_cell(&tables[0], 0, "page"));
+    return STATUS_OK;
+}
+
+/* ---- orders ---- */
+
+static void looked_at_write(struct mg_buf *out, const struct table *looked)
+{
+    bool is_full = strcmp(table_cell(looked, 0, "is_full"), "t") == 0;
+    mg_buf_printf(out,
+                  "\"looked_at\": %s, \"is_full\": %s, \"back_to\": ", table_cell(looked, 0, "looked_at"),
+                  is_full ? "true" : "false");
+    mg_buf_append_json(out, mg_slice_of(table_cell(looked, 0, "oldest")));
+}
+
+static unsigned int render_failures(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    const struct table *failures = &tables[0];
+    mg_buf_append_text(out, "{");
+    array_write(out, "failures", failures);
+    mg_buf_append_text(out, ", ");
+    looked_at_write(out, &tables[1]);
+    mg_buf_append_text(out, ", \"next\": ");
+    if (failures->row_count == LIST_LIMIT) {
+        mg_buf_append_json(out, mg_slice_of(table_cell(failures, failures->row_count - 1, "alert_id")));
+    } else {
+        mg_buf_append_text(out, "null");
+    }
+    mg_buf_append_text(out, "}");
+    return STATUS_OK;
+}
+
+static bool is_number(const char *text)
+{
+    return strspn(text, "0123456789") == strlen(text) && strlen(text) < 19;
+}
+
+/* BLOCK or BLOCK/ORDER, as the page before gave it. */
+static bool is_newest_cursor(const char *text)
+{
+    const char *slash = strchr(text, '/');
+    char block[PARAM_SIZE];
+    (void)snprintf(block, sizeof block, "%.*s", (int)(slash != NULL ? slash - text : (long)strlen(text)),
+                   text);
+    return is_number(block) &&
+           (slash == NULL || (slash > text && mg_order_id_is_valid(slash + 1, strlen(slash + 1))));
+}
+
+bool plan_orders(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                 char ret_refusal[REFUSAL_SIZE])
+{
+    struct filter filter;
+    enum mg_order_state state = MG_ORDER_STATE_COUNT;
+    (void)id;
+    if (!filter_read(request, &filter, ret_refusal)) {
+        return false;
+    }
+    bool is_open = strcmp(filter.state, "open") == 0;
+    if (filter.state[0] != '\0' && !is_open &&
+        !mg_order_state_parse(filter.state, strlen(filter.state), &state)) {
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "state: there is no such state");
+        return false;
+    }
+    is_open = is_open || state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING ||
+              state == MG_ORDER_COMPENSATING;
+    if (state == MG_ORDER_ERROR || filter.step[0] != '\0' || filter.service[0] != '\0' ||
+        filter.error[0] != '\0') {
+        const char *const failures[] = {filter.workflow, filter.step,         filter.error,
+                                        filter.service,  filter.since,        filter.until,
+                                        filter.after,    TEXT_OF(LIST_LIMIT), NULL};
+        const char *const looked_at[] = {filter.since, filter.until, filter.after, NULL};
+        if (!is_number(filter.after)) {
+            (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected what the page before named as next");
+            return false;
+        }
+        plan_begin(plan, "failed orders", render_failures);
+        plan_add(plan, MG_REPORT_FAILURES, failures);
+        plan_add(plan, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+        return true;
+    }
+    if (!(is_open ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
+                  : is_newest_cursor(filter.after))) {
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected what the page before named as next");
+        return false;
+    }
+    const char *const params[] = {state == MG_ORDER_STATE_COUNT ? "" : filter.state,
+                                  filter.workflow,
+                                  filter.since,
+                                  filter.until,
+                                  filter.after,
+                                  TEXT_OF(LIST_LIMIT),
+                                  NULL};
+    plan_begin(plan, is_open ? "open orders" : "orders", render_page);
+    plan_add(plan, is_open ? MG_REPORT_PAGE_OPEN : MG_REPORT_PAGE_NEWEST, params);
+    return true;
+}
+
+enum { ORDER_DOSSIER, ORDER_ROW, ORDER_STEPS, ORDER_SERVICES, ORDER_CONTROLLED };
+
+static unsigned int render_order(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    struct mg_buf text;
+    if (tables[ORDER_DOSSIER].row_count == 0 || tables[ORDER_ROW].row_count == 0) {
+        mg_buf_printf(out, "{\"error\": \"there is no order %s; an id is written whole\"}",
+                      plan->asks[0].params[0]);
+        return STATUS_NOT_FOUND;
+    }
+    const struct explain_facts facts = {&tables[ORDER_ROW], &tables[ORDER_STEPS], &tables[ORDER_SERVICES],
+                                        &tables[ORDER_CONTROLLED], NULL};
+    mg_buf_init(&text, EXPLANATION_BYTES);
+    explain_write(&text, &facts);
+    mg_buf_append_text(out, "{\"explanation\": ");
+    mg_buf_append_json(out, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
+    mg_buf_append_text(out, ", \"dossier\": ");
+    mg_buf_append_text(out, table_cell(&tables[ORDER_DOSSIER], 0, "dossier"));
+    mg_buf_append_text(out, ", \"payload\": "); /* as texts: a browser would read 14.00 as 14 */
+    mg_buf_append_json(out, mg_slice_of(table_cell(&tables[ORDER_ROW], 0, "payload")));
+    mg_buf_append_text(out, ", ");
+    array_write(out, "steps", &tables[ORDER_STEPS]);
+    mg_buf_append_text(out, "}");
+    mg_buf_finish(&text);
+    return STATUS_OK;
+}
+
+bool plan_order(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                char ret_refusal[REFUSAL_SIZE])
+{
+    const char *const params[] = {id, NULL};
+    (void)request;
+    if (!mg_order_id_is_valid(id, strlen(id))) {
+        (void)snprintf(ret_refusal, REFUSAL_SIZE,
+                       "this is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
+                       MG_ORDER_ID_MAX);
+        return false;
+    }
+    plan_begin(plan, "order", render_order);
+    plan_add(plan, MG_REPORT_DOSSIER, params);
+    plan_add(plan, MG_REPORT_ORDER, params);
+    plan_add(plan, MG_REPORT_ORDER_STEPS, params);
+    plan_add(plan, MG_REPORT_SERVICES, NULL);
+    plan_add(plan, MG_REPORT_CONTROLLED, NULL);
+    return true;
+}
+
+static unsigned int render_versions(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    table_append_array(out, &tables[0], NULL);
+    return STATUS_OK;
+}
+
+void plan_versions(const char *order_ids, struct plan *plan)
+{
+    const char *const params[] = {order_ids, NULL};
+    plan_begin(plan, "versions", render_versions);
+    plan_add(plan, MG_REPORT_VERSIONS, params);
+}
+
+/* ---- what is well, and what is not ---- */
+
+static unsigned int render_groups(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, "{");
+    array_write(out, "groups", &tables[0]);
+    mg_buf_append_text(out, ", ");
+    looked_at_write(out, &tables[1]);
+    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == GROUPS_LIMIT ? "true" : "false");
+    return STATUS_OK;
+}
+
+bool plan_failures(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                   char ret_refusal[REFUSAL_SIZE])
+{
+    struct filter filter;
+    (void)id;
+    if (!filter_read(request, &filter, ret_refusal)) {
+        return false;
+    }
+    const char *const groups[] = {filter.workflow, filter.step,  filter.error,          filter.service,
+                                  filter.since,    filter.until, TEXT_OF(GROUPS_LIMIT), NULL};
+    const char *const looked_at[] = {filter.since, filter.until, "", NULL};
+    plan_begin(plan, "failures", render_groups);
+    plan_add(plan, MG_REPORT_FAILURE_GROUPS, groups);
+    plan_add(plan, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    return true;
+}
+
+static unsigned int render_alerts(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, "{");
+    array_write(out, "alerts", &tables[0]);
+    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == ALERTS_LIMIT ? "true" : "false");
+    return STATUS_OK;
+}
+
+bool plan_alerts(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                 char ret_refusal[REFUSAL_SIZE])
+{
+    const char *all = or_empty(mg_http_exchange_query(request, "all"));
+    const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
+    (void)id;
+    (void)ret_refusal;
+    plan_begin(plan, "alerts", render_alerts);
+    plan_add(plan, MG_REPORT_ALERTS, params);
+    return true;
+}
+
+static unsigned int render_services(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, "{");
+    array_write(out, "services", &tables[0]);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "agents", &tables[1]);
+    mg_buf_append_text(out, "}");
+    return STATUS_OK;
+}
+
+bool plan_services(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                   char ret_refusal[REFUSAL_SIZE])
+{
+    (void)request;
+    (void)id;
+    (void)ret_refusal;
+    plan_begin(plan, "services", render_services);
+    plan_add(plan, MG_REPORT_CONTROLLED, NULL);
+    plan_add(plan, MG_REPORT_SERVICES, NULL);
+    return true;
+}
+
+static unsigned int render_workflows(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, "{");
+    array_write(out, "workflows", &tables[0]);
+    mg_buf_append_text(out, "}");
+    return STATUS_OK;
+}
+
+bool plan_workflows(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                    char ret_refusal[REFUSAL_SIZE])
+{
+    (void)request;
+    (void)id;
+    (void)ret_refusal;
+    plan_begin(plan, "workflows", render_workflows);
+    plan_add(plan, MG_REPORT_WORKFLOWS, NULL);
+    return true;
+}
+
+enum {
+    OVERVIEW_FIGURES,
+    OVERVIEW_OLDEST,
+    OVERVIEW_GROUPS,
+    OVERVIEW_CONTROLLED,
+    OVERVIEW_LEADER,
+    OVERVIEW_SETTINGS
+};
+
+static unsigned int render_overview(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, "{");
+    array_write(out, "figures", &tables[OVERVIEW_FIGURES]);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "groups", &tables[OVERVIEW_GROUPS]);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "services", &tables[OVERVIEW_CONTROLLED]);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "leader", &tables[OVERVIEW_LEADER]);
+    mg_buf_printf(out, ", \"oldest\": %s", table_cell(&tables[OVERVIEW_OLDEST], 0, "page"));
+    mg_buf_printf(out, ", \"now_ms\": %s}", table_cell(&tables[OVERVIEW_SETTINGS], 0, "now_ms"));
+    return STATUS_OK;
+}
+
+void plan_overview(struct plan *plan)
+{
+    static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
+    static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), NULL};
+    plan_begin(plan, "overview", render_overview);
+    plan_add(plan, MG_REPORT_FIGURES, NULL);
+    plan_add(plan, MG_REPORT_PAGE_OPEN, oldest);
+    plan_add(plan, MG_REPORT_FAILURE_GROUPS, groups);
+    plan_add(plan, MG_REPORT_CONTROLLED, NULL);
+    plan_add(plan, MG_REPORT_LEADER, NULL);
+    plan_add(plan, MG_REPORT_SETTINGS, NULL);
+}

@@ -1,0 +1,181 @@
+/*
+ * Where a request goes, and who may. Every request must name a host that is meant for this console: a page of
+ * another site, whose name an attacker lets resolve to this address, is refused. Every change is a POST that
+ * carries what only this console's own page can know and send.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "base/host.h"
+#include "console/server.h"
+
+#define API       "/api/v1/"
+#define HOST_SIZE 256
+#define ID_SIZE   256
+
+/* The name in a Host header, without its port. */
+static void host_name(const char *host, char ret_name[HOST_SIZE])
+{
+    size_t len = strlen(host);
+    const char *colon = strrchr(host, ':');
+    const char *bracket = strrchr(host, ']');
+    if (colon != NULL && (bracket == NULL || colon > bracket)) {
+        len = (size_t)(colon - host);
+    }
+    len = len < HOST_SIZE ? len : HOST_SIZE - 1;
+    memcpy(ret_name, host, len);
+    ret_name[len] = '\0';
+}
+
+static bool is_host_meant(const struct mg_console *console, const struct mg_http_exchange *request)
+{
+    char name[HOST_SIZE];
+    const char *host = mg_http_exchange_header(request, "Host");
+    if (host == NULL) {
+        return false;
+    }
+    host_name(host, name);
+    bool is_meant = mg_host_is_loopback(name);
+    for (int i = 0; i < console->options->hosts->count; i++) {
+        is_meant = is_meant || strcasecmp(console->options->hosts->items[i], name) == 0;
+    }
+    return is_meant;
+}
+
+/* Whether a request that changes something was made by our own page, as far as a browser tells. Who is no
+ * browser has no cookie to be misused. */
+static bool is_from_here(const struct mg_http_exchange *request)
+{
+    const char *site = mg_http_exchange_header(request, "Sec-Fetch-Site");
+    const char *origin = mg_http_exchange_header(request, "Origin");
+    const char *host = mg_http_exchange_header(request, "Host");
+    const char *type = mg_http_exchange_header(request, "Content-Type");
+    if (type == NULL || strncmp(type, "application/json", strlen("application/json")) != 0) {
+        return false; /* a form of another site can send it without asking */
+    }
+    if (site != NULL && strcmp(site, "same-origin") != 0) {
+        return false;
+    }
+    const char *name = origin != NULL ? strstr(origin, "://") : NULL;
+    return origin == NULL || (name != NULL && strcmp(name + strlen("://"), host) == 0);
+}
+
+/* ---- routes ---- */
+
+static const struct {
+    const char *noun;
+    bool has_id;
+    plan_fn *plan;
+} PLANS[] = {
+    {"orders", false, plan_orders}, {"orders", true, plan_order},       {"failures", false, plan_failures},
+    {"alerts", false, plan_alerts}, {"services", false, plan_services}, {"workflows", false, plan_workflows},
+};
+
+bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE])
+{
+    char *const parts[] = {ret_noun, ret_id, ret_verb};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        size_t len = strcspn(rest, "/");
+        if (len >= PART_SIZE) {
+            return false;
+        }
+        memcpy(parts[i], rest, len);
+        parts[i][len] = '\0';
+        rest += len + (rest[len] == '/');
+    }
+    return rest[0] == '\0';
+}
+
+static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
+{
+    char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE], refusal[REFUSAL_SIZE];
+    struct plan plan;
+    if (path_split(rest, noun, id, verb) && verb[0] == '\0') {
+        for (size_t i = 0; i < sizeof PLANS / sizeof PLANS[0]; i++) {
+            if (strcmp(PLANS[i].noun, noun) == 0 && PLANS[i].has_id == (id[0] != '\0')) {
+                if (PLANS[i].plan(request, id, &plan, refusal)) {
+                    ask_for_request(console->asker, &plan, request);
+                } else {
+                    answer_error(request, 400, "%s", refusal);
+                }
+                return;
+            }
+        }
+    }
+    answer_error(request, 404, "there is nothing at this address");
+}
+
+static void api_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
+{
+    struct visitor visitor;
+    struct plan plan;
+    session_find(console->sessions, request, &visitor);
+    if (strcmp(rest, "me") == 0) {
+        session_tell(console->sessions, request, &visitor);
+    } else if (visitor.role == ROLE_NONE) {
+        answer_error(request, 401, "log in first");
+    } else if (strcmp(rest, "live") == 0) {
+        live_listen(console->live, request);
+    } else if (strcmp(rest, "dead") == 0) {
+        dead_list(console->dead, request);
+    } else if (strcmp(rest, "overview") == 0) {
+        plan_overview(&plan);
+        ask_for_request(console->asker, &plan, request);
+    } else {
+        report_get(console, request, rest);
+    }
+}
+
+static void api_post(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
+{
+    struct visitor visitor;
+    const char *csrf = mg_http_exchange_header(request, "X-Makegood-CSRF");
+    if (!is_from_here(request)) {
+        answer_error(request, 403, "this request was not made by a page of this console");
+        return;
+    }
+    if (strcmp(rest, "login") == 0 && sessions_need_login(console->sessions)) {
+        session_login(console->sessions, request);
+        return;
+    }
+    session_find(console->sessions, request, &visitor);
+    if (visitor.role == ROLE_NONE) {
+        answer_error(request, 401, "log in first");
+    } else if (visitor.csrf[0] == '\0' || csrf == NULL || strcmp(csrf, visitor.csrf) != 0) {
+        answer_error(request, 403,
+                     visitor.csrf[0] == '\0'
+                         ? "this console is for reading only: it was started without --tokens-file"
+                         : "this page is not of this session; load it again");
+    } else if (strcmp(rest, "logout") == 0) {
+        session_logout(console->sessions, request);
+    } else if (visitor.role != ROLE_OPERATOR) {
+        answer_error(request, 403, "%s may read, and change nothing", visitor.name);
+    } else {
+        act(console, request, &visitor, rest);
+    }
+}
+
+static void method_refuse(struct mg_http_exchange *request)
+{
+    answer_error(request, 405, "only GET, HEAD and POST are answered");
+}
+
+void route_request(void *arg, struct mg_http_exchange *request)
+{
+    struct mg_console *console = arg;
+    const char *path = mg_http_exchange_path(request);
+    const char *method = mg_http_exchange_method(request);
+    const char *rest = strncmp(path, API, strlen(API)) == 0 ? path + strlen(API) : NULL;
+    bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    if (!is_host_meant(console, request)) {
+        answer_error(request, 421, "this console does not answer to this host name; name it with --host");
+    } else if (rest != NULL && strcmp(method, "POST") == 0) {
+        api_post(console, request, rest);
+    } else if (!is_get) {
+        method_refuse(request);
+    } else if (rest != NULL) {
+        api_get(console, request, rest);
+    } else if (!asset_answer(request)) {
+        answer_error(request, 404, "there is nothing at this address");
+    }
+}

@@ -1,0 +1,143 @@
+/* What the console's files share. One file for each part: who (session.c), what is asked (ask.c, pages.c),
+ * what is changed (act.c), what is live (live.c), what lies dead (dead.c), where a request goes (route.c),
+ * what is sent (answer.c). */
+#ifndef MG_CONSOLE_SERVER_H
+#define MG_CONSOLE_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "console/commander.h"
+#include "console/console.h"
+#include "io/http_server.h"
+#include "io/store.h"
+#include "operator/table.h"
+
+struct mg_console {
+    const struct mg_console_options *options;
+    struct mg_loop *loop;
+    struct mg_metrics *metrics;
+    struct mg_store *store;
+    struct mg_http_server *http;
+    struct sessions *sessions;
+    struct asker *asker;
+    struct live *live;
+    struct dead *dead;
+    struct commander *commander;
+    struct change *changes; /* under way */
+};
+
+/* ---- answer.c: all that goes out has the headers that keep a browser from doing what nobody meant ---- */
+
+#define ANSWER_MAX_BYTES (16u * 1024 * 1024) /* a dossier of a long story; what is above is for the tool */
+
+void answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body);
+/* {"error": text}; the text says what was attempted, why it failed and what to do. */
+void answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
+    MG_PRINTF(3, 4);
+/* The headers of every answer, with up to ANSWER_HEADERS_MORE of one's own behind; ends with name NULL. */
+#define ANSWER_HEADERS_MORE 4
+#define ANSWER_HEADERS_MAX  (7 + ANSWER_HEADERS_MORE + 1)
+void answer_headers(struct mg_http_header ret_headers[ANSWER_HEADERS_MAX], const struct mg_http_header *more);
+
+/* ---- assets.c: the pages ---- */
+
+/* True if the path is one of the pages' or of their parts; then the request is answered. */
+bool asset_answer(struct mg_http_exchange *request);
+
+/* ---- session.c: who asks ---- */
+
+enum role { ROLE_NONE, ROLE_READER, ROLE_OPERATOR };
+#define NAME_SIZE 64
+struct visitor {
+    enum role role;
+    char name[NAME_SIZE];
+    const char *csrf; /* "" without a session; valid until this turn of the loop ends */
+};
+
+enum mg_class tokens_check(const char *path, struct mg_err *err) MG_MUSTCHECK;
+/* `tokens_file` "": everybody is a reader. */
+struct sessions *sessions_create(const char *tokens_file, bool is_tls, struct mg_err *err);
+void sessions_destroy(struct sessions *sessions);
+enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err) MG_MUSTCHECK;
+bool sessions_need_login(const struct sessions *sessions);
+void session_find(struct sessions *sessions, const struct mg_http_exchange *request,
+                  struct visitor *ret_visitor);
+/* Answer the request. */
+void session_login(struct sessions *sessions, struct mg_http_exchange *request);
+void session_logout(struct sessions *sessions, struct mg_http_exchange *request);
+void session_tell(const struct sessions *sessions, struct mg_http_exchange *request,
+                  const struct visitor *visitor);
+
+/* ---- ask.c: reports, asked once for all who want the same ---- */
+
+#define REPORTS_MAX 6
+#define PARAMS_MAX  7
+#define PARAM_SIZE  256
+#define KEY_SIZE    4096
+
+struct plan {
+    char key[KEY_SIZE]; /* what is asked: plans with the same key have the same answer */
+    int count;
+    struct {
+        enum mg_report report;
+        int param_count;
+        char params[PARAMS_MAX][PARAM_SIZE];
+    } asks[REPORTS_MAX];
+    /* Writes the answer's JSON from the rows, and returns its status. */
+    unsigned int (*render)(const struct plan *plan, const struct table *tables, struct mg_buf *out);
+};
+
+typedef void answered_fn(void *arg, unsigned int status, struct mg_slice json);
+
+struct asker *asker_create(struct mg_console *console);
+void asker_destroy(struct asker *asker); /* after the store */
+/* Answers the request when the reports are in, or from what was asked just before. */
+void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request);
+/* The same for one's own; `done` may be called at once. False: too much is being asked already. */
+bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *done, void *arg);
+/* Something has changed: what was asked before is not told again. */
+void asker_forget(struct asker *asker);
+
+/* ---- pages.c: what is asked for each page ---- */
+
+/* False: `ret_refusal` says what is wrong with the request's parameters. */
+#define REFUSAL_SIZE 256
+typedef bool plan_fn(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,
+                     char ret_refusal[REFUSAL_SIZE]);
+plan_fn plan_orders, plan_order, plan_failures, plan_alerts, plan_services, plan_workflows;
+void plan_overview(struct plan *ret_plan);
+void plan_versions(const char *order_ids, struct plan *ret_plan);
+
+/* ---- live.c: server-sent events ---- */
+
+struct live *live_create(struct mg_console *console);
+void live_destroy(struct live *live); /* after the HTTP server */
+void live_listen(struct live *live, struct mg_http_exchange *request);
+
+/* ---- dead.c: messages that were set aside, from the broker ---- */
+
+struct dead *dead_create(struct mg_console *console);
+void dead_destroy(struct dead *dead);
+void dead_list(struct dead *dead, struct mg_http_exchange *request);
+/* Sends the letter with this mark back to where it came from, or drops it, and answers the request. */
+void dead_settle(struct dead *dead, struct mg_http_exchange *request, const char *queue, const char *mark,
+                 bool is_drop);
+
+/* ---- act.c: what changes something ---- */
+
+/* `rest` is what stands behind /api/v1/; the visitor may act. Answers the request. */
+void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
+         const char *rest);
+/* When nobody is left who would end them. */
+void changes_free(struct mg_console *console);
+
+/* ---- route.c ---- */
+
+/* "orders/ID/verb" to its parts, "" for those that are not there; false: there are more, or too long ones. */
+#define PART_SIZE 128
+bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE]);
+
+void route_request(void *console, struct mg_http_exchange *request);
+
+#endif

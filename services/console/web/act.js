@@ -1,0 +1,41 @@
+// Changes: each with what it will do, a reason that is kept, and a confirmation.
+import {h, say} from "/dom.js";
+
+const REASON_MIN = 3;
+
+function field({name, label, type = "text"}) {
+  return h("div", {}, h("label", {for: `act-${name}`}, label), h("input", {id: `act-${name}`, name, type, autocomplete: "off"}));
+}
+
+function open({title, text, fields = [], isHarm = false, act, done}) {
+  const failed = h("p", {class: "failed", role: "alert"});
+  const reason = h("textarea", {id: "act-reason", name: "reason", required: true, minlength: REASON_MIN, maxlength: 500});
+  const confirm = h("button", {type: "submit", class: isHarm ? "harm" : "first"}, title);
+  const form = h("form", {onsubmit: async (event) => {
+    event.preventDefault();
+    confirm.disabled = true;
+    failed.textContent = "";
+    const values = Object.fromEntries(fields.map(({name}) => [name, form.elements[name].value.trim()]).filter(([, value]) => value !== ""));
+    try {
+      const result = await act(reason.value.trim(), values);
+      dialog.close();
+      await done(result);
+      say(result.text ?? `${title}: done`);
+    } catch (error) {
+      failed.textContent = `${error.message}.`;
+      confirm.disabled = false;
+    }
+  }}, h("h2", {id: "act-title"}, title), h("p", {}, text), fields.map(field),
+  h("div", {}, h("label", {for: "act-reason"}, "Why; it is kept with your name"), reason), failed,
+  h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Leave it"), confirm));
+  const dialog = h("dialog", {"aria-labelledby": "act-title"}, form);
+  dialog.onclose = () => dialog.remove();
+  document.body.append(dialog);
+  dialog.showModal();
+  (fields.length > 0 ? form.elements[fields[0].name] : reason).focus();
+}
+
+/** act(reason, fields) does it and resolves with its answer; done(answer) shows what became of it. */
+export function actButton(name, options) {
+  return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: () => open(options)}, name);
+}

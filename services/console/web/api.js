@@ -1,0 +1,45 @@
+// Talking to the console: JSON from /api/v1, and events as long as somebody looks.
+
+export class Refusal extends Error {
+  constructor(status, text) { super(text); this.status = status; }
+}
+
+export const me = {name: "", role: "none", csrf: "", needs_login: false, version: ""};
+export const mayAct = () => me.role === "operator" && me.csrf !== "";
+
+async function call(path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(`/api/v1/${path}`, {credentials: "same-origin", cache: "no-store", ...options});
+  } catch {
+    throw new Refusal(0, "the console does not answer");
+  }
+  const body = await answer.json().catch(() => ({error: `the console answered ${answer.status}`}));
+  if (!answer.ok) throw new Refusal(answer.status, body.error ?? `the console answered ${answer.status}`);
+  return body;
+}
+
+/** parameters that are empty are not sent */
+export function get(path, parameters = {}, signal) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
+  return call(path + (String(query) !== "" ? `?${query}` : ""), {signal});
+}
+
+export function post(path, body) {
+  return call(path, {method: "POST", headers: {"Content-Type": "application/json", "X-Makegood-CSRF": me.csrf}, body: JSON.stringify(body)});
+}
+
+export async function meRead() { return Object.assign(me, await get("me")); }
+export async function login(token) { return Object.assign(me, await post("login", {token})); }
+export async function logout() { return Object.assign(me, await post("logout", {})); }
+
+/** Calls handlers[event](data) for each event; returns what ends it. */
+export function listen(parameters, handlers) {
+  const query = new URLSearchParams(parameters);
+  const source = new EventSource(`/api/v1/live${String(query) !== "" ? `?${query}` : ""}`);
+  for (const [name, handle] of Object.entries(handlers)) {
+    if (name !== "broken") source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+  }
+  source.onerror = () => handlers.broken?.();
+  return () => source.close();
+}

@@ -1,0 +1,168 @@
+// The shell: which view an address means, keys, theme, login. Each view is a file that exports `show(page)`; it may
+// return a function that ends what it began.
+import {h, say} from "/dom.js";
+import {me, meRead, login, logout} from "/api.js";
+
+const VIEWS = [
+  {path: "/", name: "Overview", key: "o", file: "/overview.js"},
+  {path: "/orders", name: "Orders", key: "r", file: "/orders.js"},
+  {path: "/failures", name: "Failures", key: "f", file: "/failures.js"},
+  {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
+  {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
+  {path: "/services", name: "Services", key: "s", file: "/services.js"},
+];
+const ORDER = {name: "Order", file: "/order.js"};
+const element = (id) => document.getElementById(id);
+let end = null, shown = 0;
+
+function viewOf(path) {
+  if (path.startsWith("/orders/")) return ORDER;
+  return VIEWS.find((view) => view.path === path) ?? VIEWS[0];
+}
+
+/** What the whole page says is wrong; "" when it is over. */
+export function trouble(text) {
+  const box = element("trouble");
+  if (box.textContent !== text) box.textContent = text;
+  box.hidden = text === "";
+}
+
+/** A view that fails says why in its place, and how to go on. */
+export function failed(main, error) {
+  if (error.name === "AbortError") return;
+  if (error.status === 401) { askLogin(); return; }
+  main.replaceChildren(h("h1", {}, error.status === 404 ? "Not found" : "This cannot be shown now"), h("p", {}, `${error.message}.`),
+    h("button", {type: "button", onclick: () => show()}, "Try again"));
+}
+
+/** Shows what the address says. */
+export async function show({keepsFocus = false} = {}) {
+  const mine = ++shown, main = element("main"), view = viewOf(location.pathname);
+  end?.();
+  end = null;
+  trouble("");
+  navShow(view);
+  if (me.role === "none") { askLogin(); return; }
+  const fresh = h("div");
+  main.replaceChildren(fresh);
+  document.title = `${view.name} – Makegood`;
+  try {
+    const module = await import(view.file);
+    const stop = await module.show({main: fresh, query: new URLSearchParams(location.search), path: location.pathname});
+    if (mine === shown) end = stop ?? null;
+    else stop?.();
+  } catch (error) {
+    if (mine === shown) failed(main, error);
+  }
+  if (mine === shown && !keepsFocus) {
+    main.focus();
+    say(main.querySelector("h1")?.textContent ?? view.name);
+  }
+}
+
+export function go(address, options) {
+  if (address !== location.pathname + location.search) history.pushState(null, "", address);
+  return show(options);
+}
+
+function navShow(current) {
+  element("nav").replaceChildren(...VIEWS.map((view) => h("li", {},
+    h("a", {href: view.path, "aria-current": view === current || (current === ORDER && view.path === "/orders") ? "page" : null}, view.name))));
+  element("who").replaceChildren(...(me.needs_login && me.role !== "none"
+    ? [h("button", {type: "button", title: `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`, onclick: async () => { await logout(); show(); }}, `Log out ${me.name}`)]
+    : []));
+  element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.needs_login ? "" : ", for reading only"}`;
+}
+
+// ---- login ----
+
+function askLogin() {
+  const failedText = h("p", {class: "failed", role: "alert"});
+  const token = h("input", {type: "password", name: "token", autocomplete: "current-password", required: true, id: "token"});
+  me.role = "none";
+  document.title = "Log in – Makegood";
+  element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Log in"),
+    h("form", {onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        await login(token.value);
+        await show();
+      } catch (error) {
+        failedText.textContent = `${error.message}.`;
+        token.select();
+      }
+    }}, h("p", {}, h("label", {for: "token"}, "Your token"), token), failedText, h("button", {type: "submit", class: "first"}, "Log in"))));
+  token.focus();
+}
+
+// ---- theme ----
+
+const THEMES = {auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark"};
+function themeShow() {
+  const theme = localStorage.getItem("theme") ?? "auto";
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  element("theme").textContent = {auto: "◐", light: "☀", dark: "☾"}[theme] ?? "◐";
+  element("theme").setAttribute("aria-label", THEMES[theme] ?? THEMES.auto);
+  element("theme").title = THEMES[theme] ?? THEMES.auto;
+}
+element("theme").onclick = () => {
+  const names = Object.keys(THEMES), at = names.indexOf(localStorage.getItem("theme") ?? "auto");
+  localStorage.setItem("theme", names[(at + 1) % names.length]);
+  themeShow();
+  say(element("theme").title);
+};
+
+// ---- keys, links ----
+
+function keysShow() {
+  const close = h("button", {type: "submit", class: "first"}, "Close");
+  const dialog = h("dialog", {"aria-labelledby": "keys-title"}, h("form", {method: "dialog"},
+    h("h2", {id: "keys-title"}, "Keys"),
+    h("dl", {class: "facts"}, [["/", "to the search for an order"], ...VIEWS.map((view) => [`g ${view.key}`, view.name]), ["?", "this list"], ["Esc", "closes a dialog"]]
+      .map(([keys, what]) => [h("dt", {}, keys.split(" ").map((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
+    h("div", {class: "row"}, close)));
+  dialog.onclose = () => dialog.remove();
+  document.body.append(dialog);
+  dialog.showModal();
+}
+element("help").onclick = keysShow;
+
+let before = "", beforeAt = 0;
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+  const view = before === "g" && event.timeStamp - beforeAt < 1500 && VIEWS.find((each) => each.key === event.key);
+  before = event.key;
+  beforeAt = event.timeStamp;
+  if (view) go(view.path);
+  else if (event.key === "/") element("find-id").focus();
+  else if (event.key === "?") keysShow();
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='/']");
+  if (!link || link.hasAttribute("download") || link.target || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || link.pathname.startsWith("/api/")) return;
+  event.preventDefault();
+  go(link.getAttribute("href"));
+});
+window.addEventListener("popstate", () => show());
+
+element("find").onsubmit = (event) => {
+  event.preventDefault();
+  const id = element("find-id").value.trim();
+  if (id !== "") go(`/orders/${encodeURIComponent(id)}`);
+};
+
+// Not awaited here: views import this file, and would wait for its end.
+async function begin() {
+  try {
+    await meRead();
+    await show({keepsFocus: true});
+  } catch (error) {
+    failed(element("main"), error);
+  }
+}
+themeShow();
+begin();

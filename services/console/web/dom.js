@@ -1,0 +1,106 @@
+// Making the page. What strangers wrote gets in as text, and in no other way: there is no innerHTML in these files.
+
+/** h("a", {href: "/", class: "x"}, "text", child, [children]): null, false and "" are left out. */
+export function h(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element[key] = value;
+    else element.setAttribute(key, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
+  return element;
+}
+
+/**
+ * Makes `element` show what `wanted` shows and keeps what is the same: so focus, selection, open details and the place
+ * of the scroll bar outlive an update.
+ */
+export function morph(element, wanted) {
+  const mine = [...element.childNodes], theirs = [...wanted.childNodes];
+  theirs.forEach((their, index) => {
+    const my = mine[index];
+    if (my === undefined) element.append(their);
+    else if (my.nodeName !== their.nodeName || (my.dataset?.key ?? "") !== (their.dataset?.key ?? "")) my.replaceWith(their);
+    else if (my.nodeType === Node.TEXT_NODE) { if (my.data !== their.data) my.data = their.data; }
+    else { attributesMorph(my, their); morph(my, their); }
+  });
+  mine.slice(theirs.length).forEach((node) => node.remove());
+}
+
+function attributesMorph(my, their) {
+  for (const name of my.getAttributeNames()) {
+    if (!their.hasAttribute(name) && !(name === "open" && my.nodeName === "DETAILS") && name !== "style") my.removeAttribute(name);
+  }
+  for (const name of their.getAttributeNames()) {
+    if (name !== "style" && my.getAttribute(name) !== their.getAttribute(name)) my.setAttribute(name, their.getAttribute(name));
+  }
+  for (const name of ["--from", "--size"]) my.style?.setProperty(name, their.style.getPropertyValue(name));
+  for (const name of ["onclick", "onsubmit", "onchange"]) my[name] = their[name];
+}
+
+const numbers = new Intl.NumberFormat();
+export const number = (value) => numbers.format(Number(value));
+export const plural = (count, one, many) => `${number(count)} ${Number(count) === 1 ? one : many}`;
+
+/** "3 s", "12 min", "5 h", "2 d": how long, roughly. */
+export function duration(ms) {
+  const s = Math.max(0, Math.round(Number(ms) / 1000));
+  if (Number(ms) < 1000) return `${Math.max(0, Math.round(Number(ms)))} ms`;
+  if (s < 120) return `${s} s`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  if (s < 172800) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86400)} d`;
+}
+
+// By the database's clock, as it last told: this machine's may be wrong.
+let clockAhead = 0;
+export const clockTell = (nowMs) => { clockAhead = Number(nowMs) - Date.now(); };
+export const now = () => Date.now() + clockAhead;
+
+/** A moment as the reader's clock has it; the exact one, in UTC, on pointing. */
+export function when(iso, {relative = false, ms = false} = {}) {
+  if (!iso) return "";
+  const date = new Date(iso);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const time = date.toLocaleTimeString([], {hour: "2-digit", minute: "2-digit", second: "2-digit", ...(ms ? {fractionalSecondDigits: 3} : {})});
+  const text = relative ? ago(date) : isToday ? time : `${date.toLocaleDateString([], {year: "numeric", month: "short", day: "numeric"})} ${time}`;
+  return h("time", {datetime: iso, title: iso}, text);
+}
+
+function ago(date) {
+  const ms = now() - date.getTime();
+  return ms >= 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
+}
+
+const KINDS = {
+  good: ["processed", "done", "serving", "undone", "skipped", "closed"],
+  busy: ["processing", "running", "undo_running", "compensating"],
+  wait: ["pending", "waiting", "undo_pending", "undo_waiting", "paused", "half_open", "not ready", "unknown"],
+  bad: ["error", "failed", "undo_failed", "no agent", "breaker open", "open"],
+};
+export const kindOf = (word) => Object.keys(KINDS).find((kind) => KINDS[kind].includes(word)) ?? "over";
+export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-${kind}`}, word.replaceAll("_", " "));
+
+export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
+
+/** columns: [{name, cell(row), number?}]; the first is the row's heading. On a phone a row is a card. */
+export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index} = {}) {
+  if (rows.length === 0) return h("p", {class: "soft"}, empty);
+  const kind = (column) => (column.number ? "number" : null);
+  return h("table", {},
+    h("caption", {class: "unseen"}, caption),
+    h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: kind(column)}, column.name)))),
+    h("tbody", {}, rows.map((row, index) => h("tr", {"data-key": key(row, index)},
+      columns.map((column, at) => at === 0
+        ? h("th", {scope: "row", class: kind(column)}, column.cell(row))
+        : h("td", {"data-name": column.name, class: kind(column)}, column.cell(row)))))));
+}
+
+export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
+
+/** Tells it to who cannot see the page change. */
+export function say(text) {
+  const said = document.getElementById("said");
+  if (said.textContent !== text) said.textContent = text;
+}

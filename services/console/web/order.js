@@ -1,0 +1,165 @@
+// One order: why it is where it is, its time as bars, its story, and all that is kept of it.
+import {h, morph, badge, duration, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
+import {get, listen, mayAct, post} from "/api.js";
+import {trouble} from "/app.js";
+import {actButton} from "/act.js";
+
+const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
+const ENDED = ["processed", "compensated", "cancelled"];
+
+// ---- the order's time ----
+
+/** For each step the states it was in: [{step, service, spans: [{state, from, to, attempt}]}], by its transitions. */
+function tracks(dossier, end) {
+  const byStep = new Map(dossier.steps.map((step) => [step.step, {step: step.step, service: step.service, state: step.state, spans: []}]));
+  for (const event of dossier.events) {
+    const at = Date.parse(event.at);
+    for (const change of event.transitions ?? []) {
+      const track = change.step && byStep.get(change.step);
+      if (!track) continue;
+      const last = track.spans.at(-1);
+      if (last && last.to === null) last.to = at;
+      const isOver = ["done", "undone", "skipped", "failed", "undo_failed"].includes(change.to);
+      track.spans.push({state: change.to, from: at, to: isOver ? at : null, attempt: change.attempt, reason: change.reason});
+    }
+  }
+  for (const track of byStep.values()) for (const span of track.spans) span.to ??= end;
+  return [...byStep.values()];
+}
+
+function bars(dossier) {
+  const {order} = dossier;
+  const begin = Date.parse(order.created_at);
+  const isStill = ENDED.includes(order.state) || (order.state === "error" && !order.wake_at);
+  const end = Math.max(isStill ? Date.parse(order.updated_at) : now(), begin + 1);
+  const all = tracks(dossier, end);
+  if (all.length === 0) return null;
+  const share = (ms) => `${Math.min(100, Math.max(0, 100 * ms / (end - begin)))}%`;
+  return panel("Its time", h("ol", {class: "track-list"}, all.map((track) => h("li", {"data-key": track.step},
+    h("span", {}, track.step, " ", badge(track.state)),
+    h("span", {class: "track", role: "img", "aria-label": track.spans.map((span) => `${span.state.replaceAll("_", " ")} for ${duration(span.to - span.from)}`).join(", ") || "not begun"},
+      track.spans.map((span) => {
+        const bar = h("span", {class: `bar is-${kindOf(span.state)}`, title: `${span.state.replaceAll("_", " ")}${span.attempt ? `, attempt ${span.attempt}` : ""}: ${duration(span.to - span.from)}`});
+        bar.style.setProperty("--from", share(span.from - begin));
+        bar.style.setProperty("--size", share(span.to - span.from));
+        return bar;
+      }))))),
+  h("div", {class: "scale"}, h("span", {}, when(order.created_at)), h("span", {}, `${duration(end - begin)}${isStill ? "" : " so far"}`)));
+}
+
+// ---- its story ----
+
+const words = (text) => (text ?? "").replaceAll("_", " ");
+
+function changeLine(change) {
+  return h("li", {}, change.step ? h("strong", {}, change.step) : "order", ` ${words(change.from)} → `, badge(change.to),
+    change.kind && ["running", "undo_running"].includes(change.to) ? ` ${change.kind}, attempt ${change.attempt}` : "",
+    change.reason && change.reason !== "none" ? `: ${words(change.reason)}` : "", change.due_at ? [", until ", when(change.due_at)] : "");
+}
+
+function eventLine(event) {
+  return h("li", {"data-key": event.version}, when(event.at, {ms: true}), h("div", {},
+    h("strong", {}, words(event.cause_kind)), event.step ? ` of step ${event.step}${event.attempt > 0 ? `, attempt ${event.attempt}` : ""}` : "",
+    event.reason ? `: ${event.reason}` : "", h("span", {class: "soft"}, ` by ${event.by_whom}`),
+    h("ul", {}, (event.transitions ?? []).map(changeLine),
+      (event.statuses ?? []).map((status) => h("li", {class: "told"}, `client told: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}`)))));
+}
+
+function story(dossier, shown, redraw) {
+  const left = dossier.events.length - shown.events;
+  const older = dossier.left_out.events;
+  return panel("Its story", left > 0 && h("p", {}, h("button", {type: "button", onclick: () => { shown.events = Infinity; redraw(); }}, `Show the ${plural(left, "earlier event", "earlier events")}`)),
+    older > 0 && h("p", {class: "soft"}, `${plural(older, "event", "events")} before these are left out.`),
+    h("ol", {class: "story"}, dossier.events.slice(left > 0 ? left : 0).map(eventLine)));
+}
+
+// ---- what is kept ----
+
+function stepsShow(data) {
+  return panel("Its steps", table("Steps", [
+    {name: "step", cell: (row) => row.step},
+    {name: "state", cell: (row) => [badge(row.state), row.maybe === "t" && row.state !== "done" && " may have happened"]},
+    {name: "service", cell: (row) => row.service},
+    {name: "attempts", number: true, cell: (row) => number(row.attempt)},
+    {name: "failures", number: true, cell: (row) => number(row.failure_count)},
+    {name: "why", cell: (row) => [row.reason === "none" ? "" : words(row.reason), row.due_at && [" until ", when(row.due_at)]]},
+    {name: "last failure", cell: (row) => [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? ""]},
+    {name: "result", cell: (row) => (row.result === null ? "" : h("details", {}, h("summary", {}, "show"), h("pre", {}, row.result)))},
+  ], data.steps, {empty: "No step has begun.", key: (row) => row.step}));
+}
+
+function factsShow(order) {
+  const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
+  return panel("What is known of it", h("dl", {class: "facts"},
+    fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
+    fact("came", when(order.created_at)), fact("changed", when(order.updated_at)), fact("complete by", when(order.complete_by)),
+    fact("looked at again", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),
+    fact("priority", order.is_high ? "high" : "normal"), fact("client's queue", order.reply_to), fact("correlation", order.correlation_id && h("span", {class: "id"}, order.correlation_id)),
+    fact("written by", h("span", {class: "id"}, order.locked_by)), fact("trace", order.traceparent && h("span", {class: "id"}, order.traceparent))));
+}
+
+function bytesShow(data) {
+  const {dossier} = data;
+  return h("section", {class: "panel"}, h("h2", {}, "What is kept"),
+    h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload, revision ${dossier.order.revision}, as it came` : "Payload, as it came"), h("pre", {}, data.payload)),
+    dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), h("pre", {}, JSON.stringify(dossier.workflow.definition, null, 2))),
+    dossier.alerts.length > 0 && h("details", {open: dossier.alerts.some((alert) => !alert.closed_at)}, h("summary", {}, plural(dossier.alerts.length, "alert", "alerts")), table("Alerts", [
+      {name: "alert", cell: (row) => badge(row.code, row.closed_at ? "over" : "bad")}, {name: "what it says", cell: (row) => row.text},
+      {name: "opened", cell: (row) => when(row.opened_at)}, {name: "looked after by", cell: (row) => row.acked_by ?? ""}, {name: "closed", cell: (row) => when(row.closed_at)},
+    ], dossier.alerts)),
+    h("p", {}, h("a", {class: "button", href: `/api/v1/orders/${encodeURIComponent(dossier.order_id)}`, download: `order-${dossier.order_id}.json`}, "Download all of it as JSON")));
+}
+
+// ---- what can be done ----
+
+const ACTS = [
+  {verb: "resume", name: "Resume", states: ["error"], text: "What failed is tried again, with new attempts."},
+  {verb: "restart", name: "Restart", states: ["error", "compensated", "cancelled"], text: "The whole order begins anew, with new keys for its services."},
+  {verb: "compensate", name: "Undo it", states: ["pending", "processing", "processed", "error"], isHarm: true, text: "All that was done, or may have been, is undone, in reverse order."},
+  {verb: "cancel", name: "Cancel", states: ["pending", "processing", "error"], isHarm: true, text: "What was done is undone, and its client is told that it was cancelled."},
+];
+
+function acts(order, orderId, again) {
+  return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state)).map((act) => {
+    const commandId = crypto.randomUUID?.() ?? null; // the same for a second click: it changes once
+    return actButton(act.name, {...act, title: `${act.name}: order ${orderId}`,
+      act: (reason) => post(`orders/${encodeURIComponent(orderId)}/${act.verb}`, {reason, version: order.version, command_id: commandId}), done: again});
+  }));
+}
+
+export async function show({main, path}) {
+  const orderId = decodeURIComponent(path.slice("/orders/".length));
+  const shown = {events: EVENTS_SHOWN};
+  let data = await get(`orders/${encodeURIComponent(orderId)}`), isAsking = false, isStopped = false;
+
+  const draw = () => {
+    const {order} = data.dossier;
+    morph(main, h("div", {},
+      h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
+      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), acts(order, orderId, again)),
+      bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(order), bytesShow(data)));
+  };
+  async function again() {
+    if (isAsking) return;
+    isAsking = true;
+    try {
+      const state = data.dossier.order.state;
+      data = await get(`orders/${encodeURIComponent(orderId)}`);
+      trouble("");
+      if (!isStopped) draw();
+      if (data.dossier.order.state !== state) say(`the order is now ${words(data.dossier.order.state)}`);
+    } catch (error) {
+      trouble(`What you see is old: ${error.message}.`);
+    } finally {
+      isAsking = false;
+    }
+  }
+  draw();
+  const stop = listen({order: orderId}, {
+    order: ({version}) => { if (Number(version) !== data.dossier.order.version) again(); },
+    trouble: ({error}) => trouble(`What you see is old: ${error}.`),
+    overview: () => trouble(""),
+    broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
+  });
+  return () => { isStopped = true; stop(); };
+}

@@ -1,0 +1,91 @@
+// Orders by state, workflow, step, error and time. What is looked at has a bound, which is said: "none" is never a guess.
+import {h, badge, number, orderLink, panel, plural, table, when, say} from "/dom.js";
+import {get} from "/api.js";
+import {go} from "/app.js";
+
+const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
+  ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
+const FIELDS = ["state", "workflow", "step", "error", "since", "until"];
+
+const ORDER_COLUMNS = [
+  {name: "order", cell: (row) => orderLink(row.order_id)},
+  {name: "state", cell: (row) => badge(row.state)},
+  {name: "workflow", cell: (row) => row.workflow},
+  {name: "why", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+  {name: "failures", number: true, cell: (row) => number(row.failure_count)},
+  {name: "came", cell: (row) => when(row.created_at)},
+  {name: "changed", cell: (row) => when(row.updated_at)},
+];
+const FAILURE_COLUMNS = [
+  {name: "order", cell: (row) => orderLink(row.order_id)},
+  {name: "state", cell: (row) => badge(row.state ?? "gone")},
+  {name: "workflow", cell: (row) => row.workflow},
+  {name: "step", cell: (row) => row.step ?? "the order"},
+  {name: "service", cell: (row) => row.service ?? ""},
+  {name: "what it says", cell: (row) => row.text},
+  {name: "since", cell: (row) => when(row.opened_at)},
+];
+
+function field(name, label, control) {
+  control.id = `filter-${name}`;
+  control.name = name;
+  return h("div", {}, h("label", {for: control.id}, label), control);
+}
+
+function select(choices, value) {
+  return h("select", {}, choices.map(([word, text]) => h("option", {value: word, selected: word === value}, text)));
+}
+
+function form(filter, workflows) {
+  const input = (name, placeholder) => h("input", {value: filter[name], placeholder, autocomplete: "off", autocapitalize: "off", spellcheck: "false"});
+  const names = [...new Set([...workflows.map((row) => row.name), filter.workflow].filter(Boolean))];
+  const self = h("form", {class: "filters", onsubmit: (event) => {
+    event.preventDefault();
+    const wanted = new URLSearchParams([...new FormData(self)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value !== ""));
+    go(`/orders${String(wanted) === "" ? "" : `?${wanted}`}`);
+  }},
+  field("state", "state", select(STATES, filter.state)),
+  field("workflow", "workflow", select([["", "any"], ...names.map((name) => [name, name])], filter.workflow)),
+  field("step", "failed at step", input("step", "")),
+  field("error", "error has in it", input("error", "")),
+  field("since", "since", input("since", "2h, 7d, 2026-01-31")),
+  field("until", "until", input("until", "1h, 2026-01-31T12:00Z")),
+  h("div", {class: "row"}, h("button", {type: "submit", class: "first"}, "Search"), h("a", {class: "button", href: "/orders"}, "Clear")));
+  return self;
+}
+
+function lookedAt(page, count) {
+  const looked = plural(page.looked_at, "order", "orders");
+  if (page.failures) return page.is_full ? `Looked at the newest ${number(page.looked_at)} failures, back to ${page.back_to}; narrow the time for older ones.` : "";
+  if (page.is_full) return `Looked at ${looked} of those that are due first; there are more open ones.`;
+  if (page.next !== null && count === 0) return `None of the ${looked} looked at so far, back to ${page.back_to}.`;
+  return "";
+}
+
+export async function show({main, query}) {
+  const filter = Object.fromEntries(FIELDS.map((name) => [name, query.get(name) ?? ""]));
+  const list = h("div"), rows = [];
+  const [first, {workflows}] = await Promise.all([get("orders", filter), get("workflows")]);
+  const isFailures = first.failures !== undefined;
+  const columns = isFailures ? FAILURE_COLUMNS : ORDER_COLUMNS;
+  let page = first;
+
+  const draw = () => {
+    rows.push(...(page.failures ?? page.orders));
+    const note = lookedAt(page, rows.length);
+    const more = h("button", {type: "button", onclick: async () => {
+      more.disabled = true;
+      const had = rows.length;
+      page = await get("orders", {...filter, after: page.next});
+      draw();
+      say(`${rows.length - had} more`);
+      list.querySelectorAll("tbody tr")[had]?.querySelector("a")?.focus();
+    }}, rows.length === 0 ? "Look further back" : "More");
+    list.replaceChildren(
+      table("Orders", columns, rows, {empty: page.next === null ? "No order is so." : "None so far.", key: (row) => row.alert_id ?? row.order_id}),
+      ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
+  };
+  main.append(h("h1", {}, "Orders"), h("section", {class: "panel", "aria-label": "Search"}, form(filter, workflows)),
+    panel(isFailures ? "Failures that stand open, newest first" : ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, those that came first first" : "Newest first", list));
+  draw();
+}

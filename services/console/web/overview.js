@@ -1,0 +1,124 @@
+// Is it well? What is open, what is stuck, which service hurts; each with where to go on.
+import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
+import {get, listen} from "/api.js";
+import {trouble} from "/app.js";
+
+const LEADER_SILENT_MS = 10000; // a leader is seen several times a second
+const OWED_LATE_MS = 60000;
+const OPEN = ["pending", "processing", "compensating"];
+const ABOUT_ORDERS = { // what an alert about an order says of one, and of several
+  order_error: ["order has failed", "orders have failed"],
+  outcome_unknown: ["order has a step of which nobody knows whether it happened", "orders have a step of which nobody knows whether it happened"],
+  undo_failed: ["order could not be undone", "orders could not be undone"],
+  state_lost: ["order is not what the database had confirmed", "orders are not what the database had confirmed"],
+};
+
+/** All that needs a person, worst first: {isBad, text, href, what}. */
+function needs(data) {
+  const found = [];
+  const leader = data.leader[0];
+  const of = (figure) => data.figures.filter((row) => row.figure === figure && Number(row.number) > 0);
+  if (!leader || leader.holder === "" || leader.age_ms === null || Number(leader.age_ms) > LEADER_SILENT_MS) {
+    found.push({isBad: true, text: "No supervisor leads: what is overdue is not found.", what: "Start makegood-supervisor."});
+  }
+  for (const service of data.services) {
+    const href = "/services";
+    if (service.state === "no agent") found.push({isBad: true, href, text: `No agent of service ${service.service} reports.`, what: "Start makegood-agent for it."});
+    else if (service.state === "breaker open") found.push({isBad: true, href, text: `Service ${service.service} fails: its agents have stopped calling it for now.`, what: "See what it says, and mend it; its orders wait and go on by themselves."});
+    else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See why on the page of services."});
+    else if (service.state === "paused") found.push({isBad: false, href, text: `Service ${service.service} is paused by ${service.by_whom}: ${service.reason}.`, what: "Its orders wait until it is resumed."});
+  }
+  for (const row of of("alerts")) {
+    const about = ABOUT_ORDERS[row.word];
+    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : "/alerts",
+      text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
+      what: about ? "See why." : row.word === "dead_letter" ? "See what was set aside." : "See the alerts."});
+  }
+  for (const row of of("owed")) {
+    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} still owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full; they are sent again until they arrive."});
+  }
+  return found.sort((a, b) => Number(b.isBad) - Number(a.isBad));
+}
+
+function verdict(data) {
+  const found = needs(data), bad = found.filter((each) => each.isBad).length;
+  const title = bad > 0 ? `${plural(bad, "thing needs", "things need")} somebody` : found.length > 0 ? "Well, with a note" : "All is well";
+  say(title);
+  return h("section", {class: `panel verdict ${bad > 0 ? "is-bad" : found.length > 0 ? "is-wait" : ""}`},
+    h("h1", {}, title),
+    found.length === 0 ? h("p", {class: "soft"}, "A supervisor leads, every service is served, no alert is open.")
+      : h("ul", {}, found.slice(0, 12).map((each) => h("li", {}, each.text, " ", each.href ? h("a", {href: each.href}, each.what) : each.what))));
+}
+
+function tile(name, value, note, kind = "") {
+  return h("li", {class: `tile ${kind}`}, h("span", {class: "soft"}, name), h("b", {}, value), h("span", {class: "soft"}, note));
+}
+
+function tiles(data) {
+  const orders = data.figures.filter((row) => row.figure === "orders");
+  const sum = (rows) => rows.reduce((total, row) => total + Number(row.number), 0);
+  const oldest = (rows) => rows.reduce((most, row) => Math.max(most, Number(row.oldest_ms)), 0);
+  const alerts = data.figures.filter((row) => row.figure === "alerts"), owed = data.figures.filter((row) => row.figure === "owed");
+  const failing = alerts.filter((row) => row.word in ABOUT_ORDERS);
+  return h("ul", {class: "tiles", "aria-label": "Figures"},
+    OPEN.map((state) => {
+      const rows = orders.filter((row) => row.word === state);
+      return tile(state, number(sum(rows)), rows.length > 0 ? `oldest ${duration(oldest(rows))}` : "none open");
+    }),
+    tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", sum(failing) > 0 ? "is-bad" : ""),
+    tile("alerts open", number(sum(alerts)), alerts.length > 0 ? `oldest ${duration(oldest(alerts))}` : "none", sum(alerts) > 0 ? "is-bad" : ""),
+    tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
+}
+
+export const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
+
+function failures(data) {
+  return panel("What fails, by its cause", table("Failures by cause", [
+    {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
+    {name: "orders", number: true, cell: (row) => number(row.count)},
+    {name: "workflow", cell: (row) => row.workflow},
+    {name: "step", cell: (row) => row.step ?? "the order"},
+    {name: "service", cell: (row) => row.service ?? ""},
+    {name: "since", cell: (row) => when(row.oldest, {relative: true})},
+  ], data.groups, {empty: "Nothing fails."}), data.groups.length > 0 && h("p", {}, h("a", {href: "/failures"}, "All failures")));
+}
+
+function oldest(data) {
+  return panel("Open for the longest", table("The open orders that came first", [
+    {name: "order", cell: (row) => orderLink(row.order_id)},
+    {name: "state", cell: (row) => badge(row.state)},
+    {name: "workflow", cell: (row) => row.workflow},
+    {name: "why", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+    {name: "came", cell: (row) => when(row.created_at, {relative: true})},
+  ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
+}
+
+function services(data) {
+  return panel("Services", table("Services", [
+    {name: "service", cell: (row) => h("a", {href: "/services"}, row.service)},
+    {name: "state", cell: (row) => badge(row.state)},
+    {name: "agents", number: true, cell: (row) => number(row.agents)},
+    {name: "calls under way", number: true, cell: (row) => number(row.in_flight)},
+  ], data.services, {empty: "No service is known: no agent has ever reported."}));
+}
+
+function draw(main, data) {
+  clockTell(data.now_ms);
+  const leader = data.leader[0];
+  const wanted = h("div", {}, verdict(data), tiles(data), failures(data), oldest(data), services(data),
+    h("p", {class: "soft"}, leader && leader.holder !== "" ? `${leader.holder} leads the supervisors, in epoch ${leader.epoch}.` : "No supervisor leads."));
+  morph(main, wanted);
+}
+
+export async function show({main}) {
+  draw(main, await get("overview"));
+  const fresh = document.getElementById("fresh");
+  const shown = () => { fresh.textContent = `as of ${new Date().toLocaleTimeString()}`; };
+  shown();
+  const stop = listen({}, {
+    overview: (data) => { trouble(""); draw(main, data); shown(); },
+    trouble: (data) => trouble(`What you see is old: ${data.error}.`),
+    broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
+  });
+  return () => { stop(); fresh.textContent = ""; };
+}

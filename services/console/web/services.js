@@ -1,0 +1,49 @@
+// Which remote service hurts, what operators want of it, and what its agents say.
+import {h, badge, duration, number, panel, table, when} from "/dom.js";
+import {get, mayAct, post} from "/api.js";
+import {go} from "/app.js";
+import {actButton} from "/act.js";
+
+function limits(service) {
+  const wanted = [service.concurrency && `${number(service.concurrency)} calls at once`, service.rate_per_s && `${number(service.rate_per_s)} calls a second`].filter(Boolean);
+  return wanted.length > 0 ? `${wanted.join(", ")}, for all its agents together` : "those of its agents' files";
+}
+const again = () => go("/services", {keepsFocus: true});
+
+function buttons(service) {
+  const send = (verb) => (reason, fields) => post(`services/${encodeURIComponent(service.service)}/${verb}`, {reason, version: Number(service.version), ...fields});
+  return h("p", {class: "row"},
+    service.state === "paused"
+      ? actButton("Resume", {title: `Resume service ${service.service}`, text: "Its agents call it again, and the steps that wait for it go on.", act: send("resume"), done: again})
+      : actButton("Pause", {title: `Pause service ${service.service}`, text: "Nobody calls it any more; calls under way end. Its steps wait and use up no attempt, but the orders' own time goes on.",
+        fields: [{name: "for", label: "for how long (10m, 2h); empty: until somebody resumes it"}], act: send("pause"), done: again}),
+    actButton("Limit", {title: `Limit service ${service.service}`, text: "For all its agents together. None exceeds that of its own file.",
+      fields: [{name: "concurrency", label: "calls at once; none: no limit; empty: as it is"}, {name: "rate", label: "calls a second; none: no limit; empty: as it is"}],
+      act: send("limit"), done: again}));
+}
+
+function serviceShow(service, agents) {
+  return h("section", {class: "panel", "data-key": service.service},
+    h("div", {class: "head"}, h("h2", {}, service.service), badge(service.state)),
+    h("dl", {class: "facts"},
+      h("dt", {}, "agents"), h("dd", {}, `${number(service.agents)} report, ${number(service.obeying)} obey what is wanted`),
+      h("dt", {}, "calls under way"), h("dd", {}, number(service.in_flight)),
+      h("dt", {}, "limits"), h("dd", {}, limits(service)),
+      service.by_whom && [h("dt", {}, "wanted by"), h("dd", {}, `${service.by_whom}: ${service.reason} `, when(service.set_at))],
+      service.paused_until && [h("dt", {}, "paused until"), h("dd", {}, when(service.paused_until))]),
+    h("details", {}, h("summary", {}, "Its agents"), table(`Agents of ${service.service}`, [
+      {name: "agent", cell: (row) => h("span", {class: "id"}, row.instance)},
+      {name: "breaker", cell: (row) => badge(row.breaker)},
+      {name: "ready", cell: (row) => (row.is_ready === "t" ? "yes" : "no")},
+      {name: "calls", number: true, cell: (row) => `${number(row.in_flight)} of ${number(row.concurrency)}`},
+      {name: "why", cell: (row) => row.reason ?? ""},
+      {name: "reported", cell: (row) => `${duration(row.age_ms)} ago`},
+    ], agents, {empty: "None has reported.", key: (row) => row.instance})),
+    mayAct() && buttons(service));
+}
+
+export async function show({main}) {
+  const {services, agents} = await get("services");
+  main.append(h("h1", {}, "Services"), services.length === 0 ? panel("None", h("p", {class: "soft"}, "No agent has ever reported. Start makegood-agent with a service file."))
+    : h("div", {}, services.map((service) => serviceShow(service, agents.filter((agent) => agent.service === service.service)))));
+}

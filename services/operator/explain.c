@@ -1,0 +1,157 @@
+/* Why an order is where it is, in one line: what it waits for, until when, and who could move it. */
+#include "operator/explain.h"
+
+#include <string.h>
+
+#include "core/words.h"
+
+static bool is_word(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static const char *reason_text(const char *word)
+{
+    enum mg_reason reason = MG_REASON_NONE;
+    return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
+}
+
+static void queue_of(const struct table *order, const char *service, char queue[MG_QUEUE_NAME_SIZE])
+{
+    mg_topology_request_queue(service, is_word(table_cell(order, 0, "is_high"), "t"), queue);
+}
+
+static void breaker_write(struct mg_buf *out, const struct table *services, const char *service)
+{
+    for (int row = 0; row < services->row_count; row++) {
+        if (is_word(table_cell(services, row, "service"), service) &&
+            !is_word(table_cell(services, row, "breaker"), "closed")) {
+            mg_buf_printf(out, "; agent %s reports breaker %s: %s", table_cell(services, row, "instance"),
+                          table_cell(services, row, "breaker"), table_cell(services, row, "reason"));
+            return;
+        }
+    }
+}
+
+/* Who wanted it, if somebody did. */
+static void pause_write(struct mg_buf *out, const struct table *controlled, const char *service)
+{
+    for (int row = 0; row < controlled->row_count; row++) {
+        if (is_word(table_cell(controlled, row, "service"), service) &&
+            is_word(table_cell(controlled, row, "state"), "paused")) {
+            mg_buf_printf(out, "; paused by %s: %s", table_cell(controlled, row, "by_whom"),
+                          table_cell(controlled, row, "reason"));
+        }
+    }
+}
+
+static void queue_write(struct mg_buf *out, const struct explain_queue *queue, const char *name)
+{
+    if (queue == NULL) {
+        return;
+    }
+    if (queue->consumers < 0) {
+        mg_buf_printf(out, "; there is no queue %s; run: makegood broker apply", name);
+    } else if (queue->consumers == 0) {
+        mg_buf_printf(out, "; no agent consumes queue %s, in which %lld requests lie", name,
+                      (long long)queue->ready);
+    }
+}
+
+static bool is_running(const char *state)
+{
+    return is_word(state, "running") || is_word(state, "undo_running");
+}
+
+static void step_write(struct mg_buf *out, const struct explain_facts *facts, int row)
+{
+    const struct table *steps = facts->steps;
+    const char *state = table_cell(steps, row, "state");
+    const char *service = table_cell(steps, row, "service");
+    const char *reason = table_cell(steps, row, "reason");
+    char queue[MG_QUEUE_NAME_SIZE];
+    queue_of(facts->order, service, queue);
+    mg_buf_printf(out, "step %s ", table_cell(steps, row, "step"));
+    if (is_running(state)) {
+        mg_buf_printf(out, "runs attempt %s (%s) at service %s until %s, through queue %s",
+                      table_cell(steps, row, "attempt"), table_cell(steps, row, "kind"), service,
+                      table_cell(steps, row, "complete_by"), queue);
+        queue_write(out, facts->queue, queue);
+    } else if (is_word(reason, "no_consumer")) {
+        mg_buf_printf(out, "waits: no agent consumes queue %s; start an agent for service %s", queue,
+                      service);
+    } else if (table_cell(steps, row, "due_at")[0] != '\0') {
+        mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
+                      table_cell(steps, row, "due_at"), reason_text(reason),
+                      table_cell(steps, row, "failure_count"));
+    } else {
+        mg_buf_printf(out, "for service %s is %s: %s", service, state, reason_text(reason));
+    }
+    breaker_write(out, facts->services, service);
+    if (is_word(reason, "service_paused")) {
+        pause_write(out, facts->controlled, service);
+    }
+}
+
+/* The step that matters most: one that needs a person, then one that waits, then one that runs. */
+static int step_choose(const struct table *steps)
+{
+    static const char *const order[] = {"undo_failed",  "failed",       "unknown",      "waiting",
+                                        "undo_waiting", "undo_pending", "undo_running", "running"};
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        for (int row = 0; row < steps->row_count; row++) {
+            if (is_word(table_cell(steps, row, "state"), order[i])) {
+                return row;
+            }
+        }
+    }
+    return -1;
+}
+
+static bool has_ended(const char *word)
+{
+    enum mg_order_state state = MG_ORDER_PENDING;
+    return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
+}
+
+bool explain_asks_queue(const struct table *order, const struct table *steps,
+                        char ret_queue[MG_QUEUE_NAME_SIZE])
+{
+    const char *state = table_cell(order, 0, "state");
+    int row = step_choose(steps);
+    if (row < 0 || is_word(state, "error") || has_ended(state) ||
+        !is_running(table_cell(steps, row, "state"))) {
+        return false;
+    }
+    queue_of(order, table_cell(steps, row, "service"), ret_queue);
+    return true;
+}
+
+void explain_write(struct mg_buf *out, const struct explain_facts *facts)
+{
+    const struct table *order = facts->order, *steps = facts->steps;
+    const char *state = table_cell(order, 0, "state");
+    int row = step_choose(steps);
+    mg_buf_printf(out, "order %s is %s", table_cell(order, 0, "order_id"), state);
+    if (is_word(state, "error")) {
+        mg_buf_printf(out, ": %s", reason_text(table_cell(order, 0, "reason")));
+        if (row >= 0) {
+            mg_buf_printf(out, "; step %s is %s: %s", table_cell(steps, row, "step"),
+                          table_cell(steps, row, "state"), table_cell(steps, row, "error_text"));
+        }
+        mg_buf_append_text(out, "; a person must resume, settle, skip, compensate or restart it");
+    } else if (has_ended(state)) {
+        const char *reason = reason_text(table_cell(order, 0, "reason"));
+        const char *archived_on = table_cell(order, 0, "archived_on");
+        mg_buf_printf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
+        if (archived_on[0] != '\0') {
+            mg_buf_printf(out, ", and was archived on %s: it can be read, and not be changed", archived_on);
+        }
+    } else if (row >= 0) {
+        mg_buf_append_text(out, ": ");
+        step_write(out, facts, row);
+    } else {
+        mg_buf_printf(out, ": nothing has been sent yet; the supervisor looks at it at %s",
+                      table_cell(order, 0, "wake_at"));
+    }
+}

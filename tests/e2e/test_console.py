@@ -1,0 +1,284 @@
+"""The console over real HTTP: what it shows, to whom, and that only those who may change anything, by their own page."""
+
+import hashlib
+import http.client
+import json
+import uuid
+
+from harness import SANITIZER, scenario, step
+from local import processes
+
+TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a token to act with")}
+VIEWS = ("/", "/orders", "/orders/x", "/failures", "/alerts", "/dead", "/services", "/login")
+PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js", "/alerts.js",
+         "/dead.js", "/services.js", "/icon.svg")
+ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
+          "orders?error=http", "failures", "alerts", "alerts?all=1", "services", "workflows", "dead", "dead?queue=orders.rejected")
+SOON_S = 20
+
+
+class Console:
+    """A console of a stage's cluster, and a browser that has not logged in."""
+
+    def __init__(self, stage, *words, tokens=True):
+        self.port = processes.free_port()
+        if tokens:
+            path = stage.scratch / "tokens"
+            path.write_text("# who may\n" + "".join(f"{role} {name} {hashlib.sha256(token.encode()).hexdigest()}\n"
+                                                    for role, (name, token) in TOKENS.items()), encoding="utf-8")
+            words = ("--tokens-file", path, *words)
+        self.process = processes.Process("console", [stage.cluster.bin / "makegood", "console", "--listen", f"127.0.0.1:{self.port}", *words],
+                                         stage.scratch / "console.log", env=stage.cluster.tool_env, http_port=self.port)
+        self.process.start().wait_ready()
+        self.cookie = self.csrf = None
+
+    def ask(self, method, path, body=None, headers=None):
+        """(status, headers, body) of one request, as this browser sends it; `headers` go before its own, None leaves one out."""
+        own = {"Host": f"localhost:{self.port}", "Cookie": self.cookie}
+        if method == "POST":
+            own |= {"Content-Type": "application/json", "Origin": f"http://localhost:{self.port}", "Sec-Fetch-Site": "same-origin",
+                    "X-Makegood-CSRF": self.csrf}
+        own |= headers or {}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
+        try:
+            connection.putrequest(method, path, skip_host=True)
+            data = None if body is None else json.dumps(body).encode()
+            for name, value in own.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            connection.putheader("Content-Length", str(len(data or b"")))
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+        finally:
+            connection.close()
+
+    def get(self, path, status=200):
+        seen, _, text = self.ask("GET", "/api/v1/" + path)
+        assert seen == status, (path, seen, text)
+        return json.loads(text)
+
+    def post(self, path, body, status=200, **headers):
+        seen, _, text = self.ask("POST", "/api/v1/" + path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        assert seen == status, (path, seen, text)
+        return json.loads(text)
+
+    def login(self, role):
+        status, headers, text = self.ask("POST", "/api/v1/login", {"token": TOKENS[role][1]})
+        assert status == 200, text
+        cookie = headers["Set-Cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie, cookie
+        self.cookie, self.csrf = cookie.split(";")[0], json.loads(text)["csrf"]
+        return json.loads(text)
+
+    def events(self, path, is_enough):
+        """Live events until is_enough(name, data) is true of one, which is returned."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
+        try:
+            connection.request("GET", "/api/v1/" + path, headers={"Host": f"localhost:{self.port}", "Cookie": self.cookie})
+            answer = connection.getresponse()
+            assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/event-stream"), answer.headers
+            name = None
+            for line in answer:
+                field, _, value = line.decode().rstrip("\n").partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "data" and is_enough(name, json.loads(value)):
+                    return json.loads(value)
+            raise AssertionError("the stream ended")
+        finally:
+            connection.close()
+
+    def end(self):
+        code = self.process.terminate()
+        with open(self.process.log_path, encoding="utf-8", errors="replace") as log:
+            found = SANITIZER.search(log.read())
+        assert found is None, found.group()
+        assert code == 0 or self.process.was_in_leak_check, code
+
+
+def pay(s, on_failure="error"):
+    s.load_workflow("pay", [step("charge", "payment", retry={"attempts": 1, "backoff": "50ms"})], on_failure=on_failure)
+
+
+def kept(s):
+    """All that a change would change."""
+    return s.rows("""SELECT (SELECT json_agg(p ORDER BY order_id) FROM order_process p)::text, (SELECT json_agg(a ORDER BY alert_id)
+                     FROM operator_alert a)::text, (SELECT json_agg(c) FROM service_control c)::text,
+                     (SELECT json_agg(o ORDER BY action_id) FROM operator_action o)::text""")
+
+
+@scenario(services=("payment",))
+def the_console_shows_all_and_a_get_changes_nothing(s):
+    """Would catch: a page or a part of one that is missing; a header that keeps a page from harm and is not sent; a change by
+    GET; orders shown to who has not logged in."""
+    pay(s)
+    s.remote("payment").switch("decline")
+    orders = [s.client.submit("pay", {"n": n}) for n in range(3)]
+    for order in orders:
+        s.client.wait_status(order, "error")
+    console = Console(s)
+    for path in VIEWS + PARTS:
+        status, headers, text = console.ask("GET", path)
+        assert status == 200 and text, path
+        assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff", (path, headers)
+        again, _, nothing = console.ask("GET", path, headers={"If-None-Match": headers["ETag"]})
+        assert (again, nothing) == (304, ""), path
+        assert "innerHTML" not in text.replace("there is no innerHTML", ""), path
+    assert console.get("me") == {**console.get("me"), "role": "none", "needs_login": True}
+    routes = [*ROUTES, f"orders/{orders[0].order_id}"]
+    for route in routes[1:] + ["live"]:
+        console.get(route, status=401)
+
+    console.login("reader")
+    before = kept(s)
+    for route in routes:
+        console.get(route)
+        status, _, text = console.ask("HEAD", "/api/v1/" + route)
+        assert (status, text) == (200, ""), route
+    for verb in ("resume", "cancel"):
+        console.get(f"orders/{orders[0].order_id}/{verb}", status=404)
+    for bad in ("orders?state=lost", "orders?since=yesterday", "orders?after=x", "orders/a%20b", "dead?queue=orders.intake"):
+        console.get(bad, status=400)
+    console.get("orders/nobody", status=404)
+    status, _, _ = console.ask("DELETE", f"/api/v1/orders/{orders[0].order_id}")
+    assert status == 405, status
+    assert kept(s) == before
+
+    seen = console.get(f"orders/{orders[0].order_id}")
+    assert seen["dossier"]["order"]["state"] == "error" and "http_422" in json.dumps(seen["dossier"]), seen
+    assert "charge is failed" in seen["explanation"], seen["explanation"]
+    groups = console.get("failures")["groups"]
+    assert [(group["step"], group["count"]) for group in groups] == [("charge", "3")], groups
+    listed = [row["order_id"] for row in console.get("orders")["orders"]]
+    assert sorted(listed) == sorted(order.order_id for order in orders), listed
+    console.end()
+
+
+@scenario(services=("payment",))
+def the_console_lets_only_its_own_page_and_who_may_act(s):
+    """Would catch: a reader who changes something; a page of another site that does it with an operator's cookie; a name
+    that an attacker lets resolve to this machine."""
+    pay(s)
+    s.remote("payment").switch("decline")
+    order = s.client.submit("pay", {})
+    s.client.wait_status(order, "error")
+    version = s.process(order)["version"]
+    change = {"reason": "the test wants it", "version": version}
+    path = f"orders/{order.order_id}/resume"
+    console = Console(s)
+    before = kept(s)
+
+    console.post(path, change, status=401)
+    console.post("login", {"token": "a guess"}, status=403)
+    console.login("reader")
+    console.post(path, change, status=403)
+    operator = console.login("operator")
+    assert (operator["name"], operator["role"]) == ("otto", "operator"), operator
+    console.post(path, change, status=403, X_Makegood_CSRF=None)
+    console.post(path, change, status=403, X_Makegood_CSRF="0" * 64)
+    console.post(path, change, status=403, Origin="http://evil.example")
+    console.post(path, change, status=403, Sec_Fetch_Site="cross-site")
+    console.post(path, change, status=403, Content_Type="text/plain")
+    for wrong in ({"version": version}, {**change, "reason": "no"}, {"reason": "without a version"}, {**change, "reason": "x" * 5000}):
+        console.post(path, wrong, status=400)
+    console.post("orders/a b/resume".replace(" ", "%20"), change, status=400)
+    console.post(f"orders/{order.order_id}/delete", change, status=400)
+    for host in ("evil.example", f"evil.example:{console.port}", f"localhost.evil.example:{console.port}"):
+        for asked in ("/", "/api/v1/me", "/api/v1/overview"):
+            status, _, _ = console.ask("GET", asked, headers={"Host": host})
+            assert status == 421, (host, asked, status)
+    assert kept(s) == before
+
+    console.post("logout", {})
+    console.get("overview", status=401)
+    console.end()
+
+    open_to_read = Console(s, tokens=False)
+    assert open_to_read.get("me")["role"] == "reader"
+    open_to_read.get("overview")
+    open_to_read.post(path, change, status=403)
+    open_to_read.end()
+    refused = s.cluster.tool("console", "--listen", "0.0.0.0:0", "--allow-plaintext", check=False)
+    assert refused.returncode == 2 and "--tokens-file" in refused.stderr, refused
+    tokens = s.scratch / "bad-tokens"
+    tokens.write_text(f"reader rita {'0' * 64}\nadmin anna {'1' * 64}\n", encoding="utf-8")
+    refused = s.cluster.tool("console", "--tokens-file", tokens, "--check-config", check=False)
+    assert refused.returncode == 2 and "line 2" in refused.stderr, refused
+
+
+@scenario(services=("payment",))
+def a_failed_order_is_resumed_in_the_console(s):
+    """Would catch: a resume that does not reach the schedulers; a second click that changes twice; a change without a trace of
+    who and why; a page that is not told of what happens."""
+    pay(s)
+    s.remote("payment").switch("decline")
+    order = s.client.submit("pay", {"amount": 14.00})
+    s.client.wait_status(order, "error")
+    console = Console(s)
+    console.login("operator")
+    failed = console.get("orders?state=error")["failures"]
+    assert [row["order_id"] for row in failed] == [order.order_id], failed
+    shown = console.get(f"orders/{order.order_id}")
+    version = shown["dossier"]["order"]["version"]
+    assert json.loads(shown["payload"]) == {"amount": 14.00}
+
+    s.remote("payment").switch("order")
+    path, command_id = f"orders/{order.order_id}/resume", str(uuid.uuid4())
+    console.post(path, {"reason": "of another day", "version": version + 7}, status=409)
+    done = console.post(path, {"reason": "the card is good again", "version": version, "command_id": command_id})
+    assert "processing" in done["text"] or "processed" in done["text"], done
+    s.client.wait_status(order, "processed")
+    console.events(f"live?order={order.order_id}", lambda name, data: name == "order" and int(data["version"]) > version)
+    console.events("live", lambda name, data: name == "overview" and data["leader"])
+    status, _, text = console.ask("POST", "/api/v1/" + path, {"reason": "the card is good again", "version": version, "command_id": command_id})
+    assert status in (200, 409), text
+    resumes = [row for row in s.events(order) if row["cause_kind"] == "resume"]
+    assert [(row["by_whom"], row["reason"]) for row in resumes] == [("otto", "the card is good again")], resumes
+    noted = s.rows("SELECT by_whom, verb, subject, reason FROM operator_action ORDER BY action_id")
+    assert noted[-1] == {"by_whom": "otto", "verb": "order resume", "subject": order.order_id, "reason": "the card is good again"}, noted
+    story = console.get(f"orders/{order.order_id}")["dossier"]
+    assert story["order"]["state"] == "processed" and any(event["cause_kind"] == "resume" for event in story["events"]), story
+    console.end()
+
+
+@scenario(services=("payment",))
+def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
+    """Would catch: a verb of the page that does something else than its namesake of the tool; an act on another dead letter
+    than the one shown."""
+    pay(s)
+    console = Console(s)
+    console.login("operator")
+    why = {"reason": "the test wants it"}
+
+    console.post("services/payment/pause", {**why, "version": 0, "for": "10m"})
+    row = next(row for row in console.get("services")["services"] if row["service"] == "payment")
+    assert row["state"] == "paused" and row["by_whom"] == "otto" and row["paused_until"], row
+    console.post("services/payment/resume", {**why, "version": 0}, status=409)
+    console.post("services/payment/resume", {**why, "version": int(row["version"])})
+    console.post("services/payment/limit", {**why, "version": int(row["version"]) + 1, "concurrency": "many"}, status=400)
+    console.post("services/payment/limit", {**why, "version": int(row["version"]) + 1, "concurrency": "2", "rate": "none"})
+    assert s.rows("SELECT is_paused, concurrency, rate_per_s FROM service_control") == [{"is_paused": False, "concurrency": 2, "rate_per_s": None}]
+    console.post("services/nobody/pause", {**why, "version": 0}, status=404)
+
+    s.remote("payment").switch("decline")
+    order = s.client.submit("pay", {})
+    s.client.wait_status(order, "error")
+    alert = next(row for row in console.get("alerts")["alerts"] if row["order_id"] == order.order_id)
+    console.post(f"alerts/{alert['alert_id']}/ack", why)
+    console.post(f"alerts/{alert['alert_id']}/ack", why, status=409)
+    assert s.alerts("order_error")[0]["acked_by"] == "otto: the test wants it"
+
+    for n in range(2):
+        s.client.publish(f"no submission {n} \u2603", message_id=f"bad-{n}")
+    s.wait(lambda: s.client.depth("orders.rejected") == 2, "both are refused")
+    letters = console.get("dead?queue=orders.rejected")["letters"]
+    assert [letter["body"] for letter in letters] == ["no submission 0 \u2603", "no submission 1 \u2603"], letters
+    console.post("dead/drop", {**why, "queue": "orders.rejected", "mark": letters[1]["mark"]})
+    s.wait(lambda: s.client.depth("orders.rejected") == 1, "one is dropped")
+    console.post("dead/drop", {**why, "queue": "orders.rejected", "mark": letters[1]["mark"]}, status=404)
+    assert console.get("dead?queue=orders.rejected")["letters"][0]["mark"] == letters[0]["mark"]
+    console.post("dead/drop", {**why, "queue": "orders.intake", "mark": letters[0]["mark"]}, status=400)
+    verbs = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
+    assert {"service pause", "service resume", "service limit", "alert ack", "dead drop"} <= set(verbs), verbs
+    console.end()
