@@ -1,7 +1,7 @@
 /*
  * `batch start|list|show|pause|resume|stop|run`: one action on all orders that failed for one cause. The
- * list is made in the database, once; who drives it is the process that runs batches, this tool's `batch run`
- * among them.
+ * list is made in the database, once; who drives it is one of the processes that run batches: the consoles,
+ * and this tool's `batch run`.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -11,11 +11,10 @@
 #include "base/log.h"
 #include "failure_options.h"
 #include "operator/batch_runner.h"
+#include "operator/batch_words.h"
 #include "verbs.h"
 #include "wire/command.h"
 
-#define RATE_DEFAULT      "5"
-#define RATE_MAX          1000
 #define ORDERS_DIGITS_MAX 18 /* of what the database counts orders by */
 
 /* ---- who drives them ---- */
@@ -36,7 +35,8 @@ static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before
             (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"),
                           table_cell(&runner, 0, "age_ms"));
         } else {
-            (void)fprintf(out, "%snobody drives batches: start makegood batch run\n", before);
+            (void)fprintf(out, "%snobody drives batches: start makegood console, or makegood batch run\n",
+                          before);
         }
     }
     table_free(&runner);
@@ -48,7 +48,7 @@ static enum exit_code runner_miss(struct cli *cli)
     struct table runner = {0};
     enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
     if (code == EXIT_DONE && !is_driven(&runner)) {
-        cli_note("nobody drives batches: it begins when makegood batch run is started");
+        cli_note("nobody drives batches: it begins when makegood console, or makegood batch run, is started");
     }
     table_free(&runner);
     return code;
@@ -56,16 +56,10 @@ static enum exit_code runner_miss(struct cli *cli)
 
 /* ---- start ---- */
 
-static enum exit_code failures_read(const struct cli *cli, struct failure_options *ret)
+static enum exit_code filter_read(const struct cli *cli, struct batch_filter *ret)
 {
     enum exit_code code = failure_options_read(cli, ret);
-    const char *const parts[] = {ret->filter.workflow, ret->filter.step, ret->filter.error,
-                                 ret->services,        ret->since,       ret->until};
-    bool is_narrowed = cli->options.is_all;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        is_narrowed = is_narrowed || parts[i][0] != '\0';
-    }
-    if (code == EXIT_DONE && !is_narrowed) {
+    if (code == EXIT_DONE && !cli->options.is_all && !batch_filter_is_narrow(&ret->filter)) {
         return cli_fail(EXIT_USAGE,
                         "say which failures, with --workflow, --step, --service, --error or a time, as "
                         "makegood order list --group-by error shows them; or --all");
@@ -74,19 +68,18 @@ static enum exit_code failures_read(const struct cli *cli, struct failure_option
 }
 
 /* What a batch would hold, and what it would not. */
-static enum exit_code choice_read(struct cli *cli, const struct failure_options *failures,
+static enum exit_code choice_read(struct cli *cli, const struct mg_failure_filter *filter,
                                   struct table *ret_table)
 {
-    const struct mg_failure_filter *filter = &failures->filter;
     const char *const params[] = {filter->workflow, filter->step,  filter->error,
                                   filter->services, filter->since, filter->until};
     return table_read(cli, MG_REPORT_BATCH_CHOICE, params, 6, ret_table);
 }
 
-static enum exit_code choice_tell(struct cli *cli, const struct failure_options *failures)
+static enum exit_code choice_tell(struct cli *cli, const struct mg_failure_filter *filter)
 {
     struct table choice = {0};
-    enum exit_code code = choice_read(cli, failures, &choice);
+    enum exit_code code = choice_read(cli, filter, &choice);
     if (code == EXIT_DONE) {
         table_print(cli, &choice, NULL);
     }
@@ -95,7 +88,7 @@ static enum exit_code choice_tell(struct cli *cli, const struct failure_options 
 }
 
 /* Why no order can be taken. */
-static enum exit_code nothing_tell(struct cli *cli, const struct failure_options *failures,
+static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filter *filter,
                                    int64_t open_batches)
 {
     struct table choice = {0};
@@ -103,7 +96,7 @@ static enum exit_code nothing_tell(struct cli *cli, const struct failure_options
         return cli_fail(EXIT_CONFLICT, "%lld batches are open; wait for some of them, or stop them",
                         (long long)open_batches);
     }
-    enum exit_code code = choice_read(cli, failures, &choice);
+    enum exit_code code = choice_read(cli, filter, &choice);
     if (code == EXIT_DONE) {
         code = cli_fail(EXIT_NOT_FOUND,
                         "no order can be taken: of those with such a failure %s are not in error, %s are in "
@@ -152,22 +145,20 @@ static enum exit_code started_print(struct cli *cli, const struct mg_batch_start
     return runner_miss(cli);
 }
 
-static enum exit_code start_send(struct cli *cli, const struct failure_options *failures,
+static enum exit_code start_send(struct cli *cli, const struct mg_failure_filter *filter,
                                  enum mg_cause_kind verb)
 {
     struct starting starting = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1], batch_id[MG_UUID_SIZE];
-    const char *rate = option_text(cli->options.rate)[0] != '\0' ? cli->options.rate : RATE_DEFAULT;
-    char *end = NULL;
-    double number = strtod(rate, &end);
-    if (strspn(rate, "0123456789.") != strlen(rate) || *end != '\0' || number < 0.001 || number > RATE_MAX) {
-        return cli_fail(EXIT_USAGE, "--rate %.80s: expected orders a second, 0.001 to %d", rate, RATE_MAX);
+    const char *rate;
+    if (!batch_rate_parse(cli->options.rate, &rate)) {
+        return cli_fail(EXIT_USAGE, "--rate %.80s: expected " BATCH_RATE_RIGHT, cli->options.rate);
     }
     mg_uuid_random(batch_id);
     cli_by(cli, by, sizeof(by));
     const struct mg_batch_start start = {.batch_id = batch_id,
                                          .verb = verb,
-                                         .filter = failures->filter,
+                                         .filter = *filter,
                                          .reason = cli->options.reason,
                                          .by = by,
                                          .canary = cli->options.canary,
@@ -187,27 +178,25 @@ static enum exit_code start_send(struct cli *cli, const struct failure_options *
         return cli_fail_err(&starting.err);
     }
     return starting.started.batch_id[0] != '\0' ? started_print(cli, &start, &starting.started)
-                                                : nothing_tell(cli, failures, starting.started.open_batches);
+                                                : nothing_tell(cli, filter, starting.started.open_batches);
 }
 
 static enum exit_code verb_batch_start(struct cli *cli)
 {
-    struct failure_options failures;
-    const char *word = cli->words.items[0];
+    struct batch_filter chosen;
     enum mg_cause_kind verb = MG_CAUSE_COUNT;
-    (void)mg_cause_parse(word, strlen(word), &verb);
-    if (verb != MG_CAUSE_RESUME && verb != MG_CAUSE_COMPENSATE && verb != MG_CAUSE_CANCEL) {
-        return cli_fail(EXIT_USAGE, "%.80s: expected resume, compensate or cancel", word);
+    if (!batch_verb_parse(cli->words.items[0], &verb)) {
+        return cli_fail(EXIT_USAGE, "%.80s: expected " BATCH_VERBS_RIGHT, cli->words.items[0]);
     }
     if (strlen(option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
         return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
-    enum exit_code code = failures_read(cli, &failures);
+    enum exit_code code = filter_read(cli, &chosen);
     if (code == EXIT_DONE && cli->options.is_dry_run) {
         code = cli_open_store(cli, false);
-        return code == EXIT_DONE ? choice_tell(cli, &failures) : code;
+        return code == EXIT_DONE ? choice_tell(cli, &chosen.filter) : code;
     }
-    return code == EXIT_DONE ? start_send(cli, &failures, verb) : code;
+    return code == EXIT_DONE ? start_send(cli, &chosen.filter, verb) : code;
 }
 
 /* ---- list and show ---- */

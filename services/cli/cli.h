@@ -44,7 +44,8 @@ struct cli_options {
 
 struct cli {
     struct cli_options options;
-    struct mg_list words; /* behind noun and verb */
+    struct mg_config *config; /* that they come from */
+    struct mg_list words;     /* behind noun and verb */
     bool is_json;
     struct mg_loop *loop;
     struct mg_store *store;

@@ -3,7 +3,10 @@
 
 #include "base/log.h"
 #include "console/console.h"
+#include "notify.h"
 #include "verbs.h"
+
+#define TEARDOWN_MAX_MS 5000 /* it has nothing in hand that would have to be finished */
 
 struct serving {
     struct cli *cli;
@@ -12,15 +15,18 @@ struct serving {
 
 static void on_end(void *arg)
 {
+    mg_notify_stopping(TEARDOWN_MAX_MS);
     mg_loop_stop(((struct serving *)arg)->cli->loop);
 }
 
 static void on_hangup(void *arg)
 {
     struct serving *serving = arg;
+    mg_notify_reloading();
     if (serving->console != NULL) {
         mg_console_reload(serving->console);
     }
+    mg_notify_reloaded();
 }
 
 static struct mg_console_options options_of(const struct cli *cli)
@@ -32,7 +38,8 @@ static struct mg_console_options options_of(const struct cli *cli)
                                        .tokens_file = options->tokens_file,
                                        .hosts = &options->hosts,
                                        .broker = options->broker,
-                                       .pg_dsn = options->pg_dsn};
+                                       .pg_dsn = options->pg_dsn,
+                                       .config = cli->config};
 }
 
 enum exit_code console_check(const struct cli *cli)
@@ -56,9 +63,15 @@ static enum exit_code verb_console(struct cli *cli)
     if (mg_console_create(cli->loop, &options, &serving.console, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
+    struct mg_notify *notify = mg_notify_create(cli->loop, mg_console_is_ready, serving.console);
+    if (notify == NULL) {
+        mg_console_destroy(serving.console);
+        return cli_fail(EXIT_ERROR, "could not start: no memory");
+    }
     mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("listen", options.listen),
            MG_LOG_NUMBER("port", mg_console_port(serving.console)));
     mg_loop_run(cli->loop);
+    mg_notify_destroy(notify);
     mg_console_destroy(serving.console);
     mg_log(MG_LOG_INFO, "stopped", MG_LOG_NONE);
     return EXIT_DONE;

@@ -190,7 +190,8 @@ static void batches_check(struct doctor *doctor)
         const char *age = table_cell(&runner, 0, "age_ms");
         bool is_driven = age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
         (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_batches"),
-                       is_driven ? "driven by " : "and nobody drives them; start makegood batch run",
+                       is_driven ? "driven by "
+                                 : "and nobody drives them; start makegood console, or makegood batch run",
                        is_driven ? table_cell(&runner, 0, "holder") : "");
         finding(doctor, is_driven, "batches", detail);
     }

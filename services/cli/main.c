@@ -61,6 +61,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return cli_fail(EXIT_USAGE, "%s", err.text);
     }
+    cli.config = config;
     enum exit_code code = EXIT_DONE;
     if (action == MG_CONFIG_RUN) {
         code = usage_check(verb, &cli);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "broker_options.h"
+#include "operator/batch_words.h"
 #include "verbs.h"
 
 #define PAUSE_MAX_MS                                                                                         \
@@ -59,10 +60,10 @@ static const struct {
     TEXT(
         EXTRA_LIMITS | EXTRA_BATCH, rate, "rate", NULL, "N|none",
         "so many a second. Calls of a service (none: no limit but that of each agent; as it is, if not given), "
-        "or orders of a batch (5 if not given)"),
-    INTEGER(EXTRA_BATCH, canary, "canary", "5", 0, 10000, "N",
+        "or orders of a batch (" BATCH_RATE " if not given)"),
+    INTEGER(EXTRA_BATCH, canary, "canary", BATCH_CANARY, 0, BATCH_CANARY_MAX, "N",
             "orders that are tried first; the rest follows when all of these have ended well"),
-    INTEGER(EXTRA_BATCH, stop_percent, "stop-above", "10", 0, 100, "PERCENT",
+    INTEGER(EXTRA_BATCH, stop_percent, "stop-above", BATCH_STOP_ABOVE, 0, 100, "PERCENT",
             "it stops by itself when more of the canary, or later of the last 50, fail again"),
     FLAG(EXTRA_BATCH, is_dry_run, "dry-run", "only say how many orders it would be"),
     TEXT(EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",

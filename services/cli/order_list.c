@@ -13,7 +13,7 @@
 
 /* What is asked of the database, as text; "": nothing. */
 struct filter {
-    struct failure_options failures;
+    struct batch_filter failures;
     const char *state, *after;
     char limit[NUMBER_SIZE];
 };

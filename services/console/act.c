@@ -1,7 +1,7 @@
 /*
- * Changes. Each is written down with who and why before it is made: what changes a service in the same
- * transaction, anything else as a line of operator_action; without the line nothing is done. An order changes
- * by a command to the schedulers, whose answer says what became of it.
+ * Changes. Each is written down with who and why before it is made: what changes a service or a batch in the
+ * same transaction, anything else as a line of operator_action; without the line nothing is done. An order
+ * changes by a command to the schedulers, whose answer says what became of it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "console/server.h"
+#include "console/change.h"
 #include "core/key.h"
 #include "operator/limit.h"
 #include "wire/json.h"
@@ -20,20 +20,7 @@
     5000 /* a scheduler answers in milliseconds; who waits longer looks at the order                         \
           */
 #define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
-#define MARK_SIZE    64
 #define BY_SIZE      256
-
-/* One change under way. */
-struct change {
-    struct change *next; /* of the console's */
-    struct mg_console *console;
-    struct mg_http_exchange *request; /* NULL: it is no more */
-    char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
-    char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE];
-    struct mg_command command;                    /* of an order */
-    char queue[PART_SIZE], mark[MARK_SIZE];       /* of a dead letter */
-    char concurrency[PART_SIZE], rate[PART_SIZE]; /* of a service */
-};
 
 static void change_free(struct change *change)
 {
@@ -52,22 +39,38 @@ void changes_free(struct mg_console *console)
     }
 }
 
-static void change_end(struct change *change, unsigned int status, const char *text)
+static void change_over(const struct change *change, unsigned int status)
 {
-    struct mg_buf json;
     asker_forget(change->console->asker);
     mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a change was asked for", MG_LOG_TEXT("by", change->by),
            MG_LOG_TEXT("noun", change->noun), MG_LOG_TEXT("id", change->id),
            MG_LOG_TEXT("verb", change->verb), MG_LOG_NUMBER("status", status));
-    if (change->request != NULL && status >= 300) {
-        answer_error(change->request, status, "%s", text);
-    } else if (change->request != NULL) {
+}
+
+void change_end_with(struct change *change, unsigned int status, struct mg_slice json)
+{
+    change_over(change, status);
+    if (change->request != NULL) {
+        answer_json(change->request, status, json);
+    }
+    change_free(change);
+}
+
+void change_end(struct change *change, unsigned int status, const char *text)
+{
+    struct mg_buf json;
+    if (status < 300) {
         mg_buf_init(&json, MG_ERR_TEXT_MAX * 8);
         mg_buf_append_text(&json, "{\"text\": ");
         mg_buf_append_json(&json, mg_slice_of(text));
         mg_buf_append_text(&json, "}");
-        answer_json(change->request, status, mg_buf_slice(&json));
+        change_end_with(change, status, mg_buf_slice(&json));
         mg_buf_finish(&json);
+        return;
+    }
+    change_over(change, status);
+    if (change->request != NULL) {
+        answer_error(change->request, status, "%s", text);
     }
     change_free(change);
 }
@@ -79,8 +82,7 @@ static void on_gone(void *arg)
 
 /* ---- what the page sent ---- */
 
-/* "" if there is no such text. False: there is one, and it is too long. */
-static bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
+bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
 {
     struct mg_buf text;
     mg_buf_init(&text, size - 1);
@@ -92,8 +94,7 @@ static bool text_read(struct mg_slice body, const char *pointer, char *ret_text,
     return is_good;
 }
 
-/* 0 if there is no such number. */
-static uint64_t number_read(struct mg_slice body, const char *pointer)
+uint64_t number_read(struct mg_slice body, const char *pointer)
 {
     char text[24];
     struct mg_slice value = mg_json_find(body, pointer);
@@ -135,9 +136,14 @@ static void order_change(struct change *change)
     }
 }
 
+bool uuid_is_valid(const char *text)
+{
+    return strlen(text) == MG_UUID_SIZE - 1 && strspn(text, "0123456789abcdef-") == MG_UUID_SIZE - 1;
+}
+
 static void uuid_take(const char *text, char ret_uuid[MG_UUID_SIZE])
 {
-    if (strlen(text) == MG_UUID_SIZE - 1 && strspn(text, "0123456789abcdef-") == MG_UUID_SIZE - 1) {
+    if (uuid_is_valid(text)) {
         memcpy(ret_uuid, text, MG_UUID_SIZE);
     } else {
         mg_uuid_random(ret_uuid);
@@ -343,6 +349,9 @@ static const char *change_begin(struct change *change, struct mg_slice body)
     }
     if (strcmp(change->noun, "services") == 0) {
         return service_change(change, body);
+    }
+    if (strcmp(change->noun, "batches") == 0) {
+        return batch_change(change, body);
     }
     if (strcmp(change->noun, "orders") == 0) {
         wrong = order_read(change, body);

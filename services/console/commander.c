@@ -91,6 +91,11 @@ void commander_destroy(struct commander *commander)
     free(commander);
 }
 
+enum mg_class commander_set_url(struct commander *commander, const char *url, struct mg_err *err)
+{
+    return mg_broker_set_url(mg_command_client_broker(commander->client), url, err);
+}
+
 bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size)
 {
     return mg_command_client_is_up(commander->client, ret_reason, size);

@@ -16,6 +16,9 @@ enum mg_class commander_create(struct mg_loop *loop, const struct mg_broker_addr
                                const char *name, struct commander **ret_commander,
                                struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: address */
 void commander_destroy(struct commander *commander);             /* who waits is not called; accepts NULL */
+/* Later connections use it. */
+enum mg_class commander_set_url(struct commander *commander, const char *url,
+                                struct mg_err *err) MG_MUSTCHECK;
 bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size);
 /* `done` is called once, never from within. What the command borrows lives until then. False: too many are
  * under way. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "console/server.h"
 #include "io/broker.h"
@@ -14,7 +15,7 @@
     "2s" /* pages take milliseconds; on a machine that is overloaded somebody must still see why */
 #define CONNECTIONS_MAX 256u /* 64 that look on, and each browser's few */
 
-static bool is_ready(void *arg, char *ret_reason, size_t size)
+bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct mg_console *console = arg;
     return mg_store_is_ready(console->store, ret_reason, size);
@@ -28,7 +29,7 @@ static struct mg_http_server_options http_options(const struct mg_console_option
                                            .key_file = options->key_file,
                                            .is_plaintext_allowed = options->broker.is_plaintext_allowed,
                                            .metrics = console != NULL ? console->metrics : NULL,
-                                           .is_ready = is_ready,
+                                           .is_ready = mg_console_is_ready,
                                            .handle = route_request,
                                            .arg = console,
                                            .connections_max = CONNECTIONS_MAX};
@@ -76,27 +77,52 @@ static void store_refused(void *arg, const char *reason)
     mg_log(MG_LOG_ERROR, "this database must not be used", MG_LOG_TEXT("reason", reason));
 }
 
+static enum mg_class stores_create(struct mg_console *console, struct mg_err *err)
+{
+    struct mg_store_options options = {.dsn = console->options->pg_dsn,
+                                       .name = "makegood console",
+                                       .is_plaintext_allowed = console->options->broker.is_plaintext_allowed,
+                                       .is_unsafe_durability_allowed = true, /* it moves no order */
+                                       .statement_timeout = STATEMENT_TIMEOUT,
+                                       .metrics = console->metrics,
+                                       .on_state = store_changed,
+                                       .on_refused = store_refused,
+                                       .arg = console};
+    enum mg_class class = mg_store_create(console->loop, &options, &console->store, err);
+    /* What the one cannot reach the other cannot: it is said once. */
+    options.name = "makegood console, changes";
+    options.statement_timeout = NULL;
+    options.on_state = NULL;
+    options.on_refused = NULL;
+    if (class == MG_OK) class = mg_store_create(console->loop, &options, &console->changing_store, err);
+    return class;
+}
+
+/* Batches go on by themselves wherever a console runs: of all who could drive them one does. */
+static enum mg_class runner_start(struct mg_console *console, struct mg_err *err)
+{
+    char holder[128];
+    mg_instance_name(holder, sizeof holder);
+    const struct mg_batch_runner_options options = {.pg_dsn = console->options->pg_dsn,
+                                                    .broker = console->options->broker,
+                                                    .holder = holder,
+                                                    .metrics = console->metrics};
+    return mg_batch_runner_start(console->loop, &options, &console->runner, err);
+}
+
 static enum mg_class parts_create(struct mg_console *console, struct mg_err *err)
 {
     const struct mg_console_options *options = console->options;
-    const struct mg_store_options store = {.dsn = options->pg_dsn,
-                                           .name = "makegood console",
-                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
-                                           .is_unsafe_durability_allowed =
-                                               true, /* it only shows; doctor says it */
-                                           .statement_timeout = STATEMENT_TIMEOUT,
-                                           .metrics = console->metrics,
-                                           .on_state = store_changed,
-                                           .on_refused = store_refused,
-                                           .arg = console};
+    console->url = strdup(options->broker.url);
     console->sessions = sessions_create(options->tokens_file, options->cert_file[0] != '\0', err);
     if (console->sessions == NULL) return err->class;
     console->asker = asker_create(console);
     console->live = live_create(console);
     console->dead = dead_create(console);
-    if (console->asker == NULL || console->live == NULL || console->dead == NULL)
+    if (console->url == NULL || console->asker == NULL || console->live == NULL || console->dead == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
-    enum mg_class class = mg_store_create(console->loop, &store, &console->store, err);
+    enum mg_class class = stores_create(console, err);
+    if (class == MG_OK) class = runner_start(console, err);
     if (class == MG_OK)
         class =
             commander_create(console->loop, &options->broker, "makegood console", &console->commander, err);
@@ -132,11 +158,14 @@ void mg_console_destroy(struct mg_console *console)
     live_destroy(console->live);
     dead_destroy(console->dead);
     commander_destroy(console->commander);
+    mg_batch_runner_stop(console->runner);
+    mg_store_destroy(console->changing_store);
     mg_store_destroy(console->store);
     changes_free(console);
     asker_destroy(console->asker);
     sessions_destroy(console->sessions);
     mg_metrics_destroy(console->metrics);
+    free(console->url);
     free(console);
 }
 
@@ -154,9 +183,47 @@ static void reread_tell(const char *what, const struct mg_err *err, bool is_good
                MG_LOG_TEXT("reason", err->text));
 }
 
+static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
+{
+    struct mg_console *console = arg;
+    char *url = strdup(text);
+    if (url == NULL) return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
+    enum mg_class class = commander_set_url(console->commander, url, err);
+    if (class == MG_OK) class = mg_batch_runner_set_url(console->runner, url, err);
+    if (class != MG_OK) {
+        free(url);
+        return class;
+    }
+    free(console->url);
+    console->url = url;
+    return MG_OK;
+}
+
+static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
+{
+    struct mg_console *console = arg;
+    enum mg_class class = mg_store_set_dsn(console->store, text, err);
+    if (class == MG_OK) class = mg_store_set_dsn(console->changing_store, text, err);
+    if (class == MG_OK) class = mg_batch_runner_set_dsn(console->runner, text, err);
+    return class;
+}
+
+static void secret_reread(struct mg_console *console, const char *name, mg_config_take_fn *take)
+{
+    enum mg_config_reread state = MG_REREAD_NO_FILE;
+    struct mg_err err;
+    enum mg_class class =
+        mg_config_reread_secret(console->options->config, name, take, console, &state, &err);
+    if (class != MG_OK || state != MG_REREAD_NO_FILE) reread_tell(name, &err, class == MG_OK);
+}
+
 void mg_console_reload(struct mg_console *console)
 {
     struct mg_err err;
+    if (console->options->config != NULL) {
+        secret_reread(console, "amqp-url", take_url);
+        secret_reread(console, "pg-dsn", take_dsn);
+    }
     if (console->options->tokens_file[0] != '\0')
         reread_tell("tokens-file", &err, sessions_reload(console->sessions, &err) == MG_OK);
     if (console->options->cert_file[0] != '\0')

@@ -4,11 +4,13 @@
  * whose statements are bounded; what is live comes as server-sent events, from one poller however many look
  * on.
  *
- * It changes nothing by GET. Orders change by commands to the schedulers, as with the tool.
+ * It changes nothing by GET. Orders change by commands to the schedulers, as with the tool. It drives
+ * batches, whoever has started them (operator/batch_runner.h).
  */
 #ifndef MG_CONSOLE_H
 #define MG_CONSOLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/config.h"
@@ -25,6 +27,7 @@ struct mg_console_options {
     const struct mg_list *hosts; /* by which browsers may call it, beside those of loopback */
     struct mg_broker_address broker;
     const char *pg_dsn;
+    struct mg_config *config; /* where the secrets of both servers are read again; NULL: nowhere */
 };
 
 struct mg_console;
@@ -35,9 +38,11 @@ enum mg_class mg_console_check(const struct mg_console_options *options, struct 
 enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_options *options,
                                 struct mg_console **ret_console, struct mg_err *err) MG_MUSTCHECK;
 void mg_console_destroy(struct mg_console *console); /* accepts NULL */
+/* Of a struct mg_console: whether pages can show anything, and what is missing. */
+bool mg_console_is_ready(void *console, char *ret_reason, size_t size);
 int mg_console_port(const struct mg_console *console);
-/* Reads tokens and certificate again, and logs what became of it; what is wrong stays as it was. Sessions of
- * tokens that are no longer there end. */
+/* Reads secrets, tokens and certificate again, and logs what became of it; what is wrong stays as it was.
+ * What connects later uses what is new. Sessions of tokens that are no longer there end. */
 void mg_console_reload(struct mg_console *console);
 
 #endif

@@ -22,6 +22,7 @@
 struct walk {
     struct dead *dead; /* NULL: it has ended; the loop's thread alone looks at it */
     struct mg_broker_address address;
+    char *url; /* its own: that of the console may become another meanwhile */
     char queue[MG_QUEUE_NAME_SIZE];
     struct mg_http_exchange *settling; /* who wants one letter settled; NULL: it lists */
     char mark[MARK_SIZE];              /* of that letter */
@@ -137,6 +138,7 @@ static void list_work(void *arg)
 static void walk_free(struct walk *walk)
 {
     mg_buf_finish(&walk->json);
+    free(walk->url);
     free(walk);
 }
 
@@ -195,12 +197,18 @@ static void walk_done(void *arg)
 static struct walk *walk_create(struct dead *dead, const char *queue)
 {
     struct walk *walk = calloc(1, sizeof *walk);
-    if (walk != NULL) {
-        walk->dead = dead;
-        walk->address = dead->console->options->broker;
-        (void)snprintf(walk->queue, sizeof walk->queue, "%s", queue);
-        mg_buf_init(&walk->json, LIST_MAX_BYTES);
+    char *url = strdup(dead->console->url);
+    if (walk == NULL || url == NULL) {
+        free(walk);
+        free(url);
+        return NULL;
     }
+    walk->dead = dead;
+    walk->url = url;
+    walk->address = dead->console->options->broker;
+    walk->address.url = url;
+    (void)snprintf(walk->queue, sizeof walk->queue, "%s", queue);
+    mg_buf_init(&walk->json, LIST_MAX_BYTES);
     return walk;
 }
 

@@ -7,8 +7,8 @@
 #include "console/server.h"
 #include "core/key.h"
 #include "core/words.h"
+#include "operator/batch_words.h"
 #include "operator/explain.h"
-#include "operator/moment.h"
 
 #define STATUS_OK        200u
 #define STATUS_NOT_FOUND 404u
@@ -18,6 +18,9 @@
 #define ALERTS_LIMIT          200
 #define OLDEST_LIMIT          10
 #define TOP_GROUPS_LIMIT      5
+#define BATCHES_LIMIT         50
+#define TOP_BATCHES_LIMIT     20 /* more than may be open */
+#define BATCH_ORDERS_LIMIT    100
 #define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as a report's parameter */
 #define TEXT_AS_IT_IS(number) #number
 #define EXPLANATION_BYTES     (64u * 1024)
@@ -380,13 +383,131 @@ bool plan_workflows(const struct mg_http_exchange *request, const char *id, stru
     return true;
 }
 
+/* ---- batches ---- */
+
+/* Cells of a batch that are JSON already. */
+static const char *const BATCH_RAW[] = {"filter", NULL};
+
+static unsigned int render_batches(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    mg_buf_append_text(out, "{\"batches\": ");
+    table_append_array(out, &tables[0], BATCH_RAW);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "runner", &tables[1]);
+    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == BATCHES_LIMIT ? "true" : "false");
+    return STATUS_OK;
+}
+
+bool plan_batches(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                  char ret_refusal[REFUSAL_SIZE])
+{
+    static const char *const params[] = {TEXT_OF(BATCHES_LIMIT), NULL};
+    (void)request;
+    (void)id;
+    (void)ret_refusal;
+    plan_begin(plan, "batches", render_batches);
+    plan_add(plan, MG_REPORT_BATCHES, params);
+    plan_add(plan, MG_REPORT_BATCH_RUNNER, NULL);
+    return true;
+}
+
+enum { BATCH_ROW, BATCH_ORDERS, BATCH_RUNNER };
+
+static unsigned int render_batch(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    const struct table *orders = &tables[BATCH_ORDERS];
+    (void)plan;
+    if (tables[BATCH_ROW].row_count == 0) {
+        mg_buf_append_text(out, "{\"error\": \"there is no such batch\"}");
+        return STATUS_NOT_FOUND;
+    }
+    mg_buf_append_text(out, "{\"batch\": ");
+    table_append_object(out, &tables[BATCH_ROW], 0, BATCH_RAW);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "orders", orders);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "runner", &tables[BATCH_RUNNER]);
+    mg_buf_append_text(out, ", \"next\": ");
+    if (orders->row_count == BATCH_ORDERS_LIMIT) {
+        mg_buf_append_json(out, mg_slice_of(table_cell(orders, orders->row_count - 1, "n")));
+    } else {
+        mg_buf_append_text(out, "null");
+    }
+    mg_buf_append_text(out, "}");
+    return STATUS_OK;
+}
+
+bool plan_batch(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                char ret_refusal[REFUSAL_SIZE])
+{
+    const char *result, *after;
+    enum mg_batch_result known;
+    if (!uuid_is_valid(id)) {
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "this is no batch's id");
+        return false;
+    }
+    if (!param_read(request, "result", &result, ret_refusal) ||
+        !param_read(request, "after", &after, ret_refusal)) {
+        return false;
+    }
+    if (!is_number(after) || (result[0] != '\0' && !mg_batch_result_parse(result, strlen(result), &known))) {
+        (void)snprintf(ret_refusal, REFUSAL_SIZE,
+                       "after: expected what the page before named as next; result: waiting, asked, done, "
+                       "failed or skipped");
+        return false;
+    }
+    const char *const batch[] = {id, NULL};
+    const char *const orders[] = {id, result, after, TEXT_OF(BATCH_ORDERS_LIMIT), NULL};
+    plan_begin(plan, "batch", render_batch);
+    plan_add(plan, MG_REPORT_BATCH, batch);
+    plan_add(plan, MG_REPORT_BATCH_ORDERS, orders);
+    plan_add(plan, MG_REPORT_BATCH_RUNNER, NULL);
+    return true;
+}
+
+static unsigned int render_choice(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+{
+    (void)plan;
+    table_append_object(out, &tables[0], 0, NULL);
+    return STATUS_OK;
+}
+
+bool plan_choice(const struct mg_http_exchange *request, const char *id, struct plan *plan,
+                 char ret_refusal[REFUSAL_SIZE])
+{
+    const char *service;
+    struct filter filter;
+    struct batch_filter chosen;
+    (void)id;
+    _Static_assert(BATCH_REFUSAL_SIZE <= REFUSAL_SIZE, "a refusal goes out as it is");
+    if (!filter_read(request, &filter, ret_refusal) ||
+        !param_read(request, "service", &service, ret_refusal)) {
+        return false;
+    }
+    const struct mg_list services = {.items = {service}, .count = service[0] != '\0' ? 1 : 0};
+    const struct batch_words words = {
+        .workflow = filter.workflow, .step = filter.step, .error = filter.error, .services = &services};
+    if (!batch_filter_read(&words, &chosen, ret_refusal)) {
+        return false;
+    }
+    const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "", NULL};
+    plan_begin(plan, "choice", render_choice);
+    plan_add(plan, MG_REPORT_BATCH_CHOICE, params);
+    return true;
+}
+
+/* ---- all at a glance ---- */
+
 enum {
     OVERVIEW_FIGURES,
     OVERVIEW_OLDEST,
     OVERVIEW_GROUPS,
     OVERVIEW_CONTROLLED,
     OVERVIEW_LEADER,
-    OVERVIEW_SETTINGS
+    OVERVIEW_SETTINGS,
+    OVERVIEW_BATCHES,
+    OVERVIEW_RUNNER,
 };
 
 static unsigned int render_overview(const struct plan *plan, const struct table *tables, struct mg_buf *out)
@@ -400,6 +521,10 @@ static unsigned int render_overview(const struct plan *plan, const struct table 
     array_write(out, "services", &tables[OVERVIEW_CONTROLLED]);
     mg_buf_append_text(out, ", ");
     array_write(out, "leader", &tables[OVERVIEW_LEADER]);
+    mg_buf_append_text(out, ", \"batches\": ");
+    table_append_array(out, &tables[OVERVIEW_BATCHES], BATCH_RAW);
+    mg_buf_append_text(out, ", ");
+    array_write(out, "runner", &tables[OVERVIEW_RUNNER]);
     mg_buf_printf(out, ", \"oldest\": %s", table_cell(&tables[OVERVIEW_OLDEST], 0, "page"));
     mg_buf_printf(out, ", \"now_ms\": %s}", table_cell(&tables[OVERVIEW_SETTINGS], 0, "now_ms"));
     return STATUS_OK;
@@ -409,6 +534,7 @@ void plan_overview(struct plan *plan)
 {
     static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
     static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), NULL};
+    static const char *const batches[] = {TEXT_OF(TOP_BATCHES_LIMIT), NULL};
     plan_begin(plan, "overview", render_overview);
     plan_add(plan, MG_REPORT_FIGURES, NULL);
     plan_add(plan, MG_REPORT_PAGE_OPEN, oldest);
@@ -416,4 +542,6 @@ void plan_overview(struct plan *plan)
     plan_add(plan, MG_REPORT_CONTROLLED, NULL);
     plan_add(plan, MG_REPORT_LEADER, NULL);
     plan_add(plan, MG_REPORT_SETTINGS, NULL);
+    plan_add(plan, MG_REPORT_BATCHES, batches);
+    plan_add(plan, MG_REPORT_BATCH_RUNNER, NULL);
 }

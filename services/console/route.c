@@ -67,8 +67,11 @@ static const struct {
     bool has_id;
     plan_fn *plan;
 } PLANS[] = {
-    {"orders", false, plan_orders}, {"orders", true, plan_order},       {"failures", false, plan_failures},
-    {"alerts", false, plan_alerts}, {"services", false, plan_services}, {"workflows", false, plan_workflows},
+    {"orders", false, plan_orders},     {"orders", true, plan_order},
+    {"failures", false, plan_failures}, {"alerts", false, plan_alerts},
+    {"services", false, plan_services}, {"workflows", false, plan_workflows},
+    {"batches", false, plan_batches},   {"batches", true, plan_batch},
+    {"choice", false, plan_choice},
 };
 
 bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE])

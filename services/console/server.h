@@ -1,6 +1,6 @@
 /* What the console's files share. One file for each part: who (session.c), what is asked (ask.c, pages.c),
- * what is changed (act.c), what is live (live.c), what lies dead (dead.c), where a request goes (route.c),
- * what is sent (answer.c). */
+ * what is changed (act.c, batches.c), what is live (live.c), what lies dead (dead.c), where a request goes
+ * (route.c), what is sent (answer.c). */
 #ifndef MG_CONSOLE_SERVER_H
 #define MG_CONSOLE_SERVER_H
 
@@ -11,13 +11,17 @@
 #include "console/console.h"
 #include "io/http_server.h"
 #include "io/store.h"
+#include "operator/batch_runner.h"
 #include "operator/table.h"
 
 struct mg_console {
-    const struct mg_console_options *options;
+    const struct mg_console_options *options; /* but for the secrets, which may be others by now */
+    char *url;                                /* of the broker, as it is now */
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
+    struct mg_store *changing_store; /* for what takes longer than a page may */
+    struct mg_batch_runner *runner;
     struct mg_http_server *http;
     struct sessions *sessions;
     struct asker *asker;
@@ -71,8 +75,8 @@ void session_tell(const struct sessions *sessions, struct mg_http_exchange *requ
 
 /* ---- ask.c: reports, asked once for all who want the same ---- */
 
-#define REPORTS_MAX 6
-#define PARAMS_MAX  7
+#define REPORTS_MAX 8
+#define PARAMS_MAX  8
 #define PARAM_SIZE  256
 #define KEY_SIZE    4096
 
@@ -105,7 +109,8 @@ void asker_forget(struct asker *asker);
 #define REFUSAL_SIZE 256
 typedef bool plan_fn(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,
                      char ret_refusal[REFUSAL_SIZE]);
-plan_fn plan_orders, plan_order, plan_failures, plan_alerts, plan_services, plan_workflows;
+plan_fn plan_orders, plan_order, plan_failures, plan_alerts, plan_services, plan_workflows, plan_batches,
+    plan_batch, plan_choice;
 void plan_overview(struct plan *ret_plan);
 void plan_versions(const char *order_ids, struct plan *ret_plan);
 
@@ -129,6 +134,7 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request, const char
 /* `rest` is what stands behind /api/v1/; the visitor may act. Answers the request. */
 void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
          const char *rest);
+bool uuid_is_valid(const char *text);
 /* When nobody is left who would end them. */
 void changes_free(struct mg_console *console);
 

@@ -447,6 +447,16 @@ enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_
     return MG_OK;
 }
 
+enum mg_class mg_batch_runner_set_url(struct mg_batch_runner *runner, const char *url, struct mg_err *err)
+{
+    return mg_broker_set_url(mg_command_client_broker(runner->client), url, err);
+}
+
+enum mg_class mg_batch_runner_set_dsn(struct mg_batch_runner *runner, const char *dsn, struct mg_err *err)
+{
+    return mg_store_set_dsn(runner->store, dsn, err);
+}
+
 void mg_batch_runner_stop(struct mg_batch_runner *runner)
 {
     if (runner == NULL) {

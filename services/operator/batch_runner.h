@@ -27,6 +27,12 @@ struct mg_batch_runner_options {
 /* Connects to both servers, on a session and connections of its own. */
 enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_runner_options *options,
                                     struct mg_batch_runner **ret_runner, struct mg_err *err) MG_MUSTCHECK;
+/* Later connections use these; those that are open go on. On error (MG_BAD_INPUT) the old one stays. */
+enum mg_class mg_batch_runner_set_url(struct mg_batch_runner *runner, const char *url,
+                                      struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_batch_runner_set_dsn(struct mg_batch_runner *runner, const char *dsn,
+                                      struct mg_err *err) MG_MUSTCHECK;
 /* At once; what is under way is found by the next. Accepts NULL. */
 void mg_batch_runner_stop(struct mg_batch_runner *runner);
+
 #endif

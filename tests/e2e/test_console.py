@@ -9,26 +9,28 @@ from harness import SANITIZER, scenario, step
 from local import processes
 
 TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a token to act with")}
-VIEWS = ("/", "/orders", "/orders/x", "/failures", "/alerts", "/dead", "/services", "/login")
-PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js", "/alerts.js",
-         "/dead.js", "/services.js", "/icon.svg")
+VIEWS = ("/", "/orders", "/orders/x", "/failures", "/batches", "/batches/x", "/alerts", "/dead", "/services", "/login")
+PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
+         "/batches.js", "/batch.js", "/alerts.js", "/dead.js", "/services.js", "/icon.svg")
 ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
-          "orders?error=http", "failures", "alerts", "alerts?all=1", "services", "workflows", "dead", "dead?queue=orders.rejected")
+          "orders?error=http", "failures", "batches", "choice", "choice?step=charge&service=payment",
+          "alerts", "alerts?all=1", "services", "workflows", "dead", "dead?queue=orders.rejected")
 SOON_S = 20
 
 
 class Console:
     """A console of a stage's cluster, and a browser that has not logged in."""
 
-    def __init__(self, stage, *words, tokens=True):
+    def __init__(self, stage, *words, tokens=True, env=None):
         self.port = processes.free_port()
         if tokens:
             path = stage.scratch / "tokens"
             path.write_text("# who may\n" + "".join(f"{role} {name} {hashlib.sha256(token.encode()).hexdigest()}\n"
                                                     for role, (name, token) in TOKENS.items()), encoding="utf-8")
             words = ("--tokens-file", path, *words)
-        self.process = processes.Process("console", [stage.cluster.bin / "makegood", "console", "--listen", f"127.0.0.1:{self.port}", *words],
-                                         stage.scratch / "console.log", env=stage.cluster.tool_env, http_port=self.port)
+        argv = [stage.cluster.bin / "makegood", "console", "--listen", f"127.0.0.1:{self.port}", *words]
+        self.process = processes.Process("console", argv, stage.scratch / f"console-{self.port}.log", http_port=self.port,
+                                         env=env or stage.cluster.tool_env)
         self.process.start().wait_ready()
         self.cookie = self.csrf = None
 

@@ -5,6 +5,7 @@ import socket
 
 from harness import scenario
 from local import processes
+from test_console import Console
 
 ONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("payment",)}  # what the scenario starts itself
 WATCHDOG_US = 200_000
@@ -74,6 +75,21 @@ def systemd_hears_how_a_service_begins_reloads_and_ends(s):
         assert process.terminate() == 0, process.tail()
         stopping = manager.wait(s, "STOPPING=1")
         manager.wait(s, "EXTEND_TIMEOUT_USEC=", stopping)
+
+
+@scenario(**ONE)
+def systemd_hears_of_a_console_as_of_a_service(s):
+    """Would catch: a console whose unit is never started, or killed while it reads its files again."""
+    manager = Manager(s.scratch / "notify-console")
+    console = Console(s, env={**s.cluster.tool_env, "NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": str(WATCHDOG_US)})
+    manager.wait(s, "READY=1")
+    manager.wait(s, "STATUS=ready")
+    manager.wait(s, "WATCHDOG=1")
+    heard = len(manager.heard)
+    console.process.signal(signal.SIGHUP)
+    manager.wait(s, "READY=1", manager.wait(s, "RELOADING=1", heard))
+    console.end()
+    manager.wait(s, "STOPPING=1")
 
 
 @scenario(**ONE)

@@ -12,6 +12,8 @@ import psycopg2
 
 from harness import scenario, step
 from local import processes
+from test_batch import driver, seen_at
+from test_console import Console
 
 OWN = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("till",)}  # what the scenario starts itself
 
@@ -306,6 +308,28 @@ def renewed_secrets_count_without_a_restart(s):
         process.wait_ready()
     assert [process.pid for process in s.cluster.all] == pids
     assert vault.till.tokens_seen[-1] == vault.till.token
+
+
+@scenario(**OWN)
+def a_console_takes_renewed_secrets_without_a_restart(s):
+    """Would catch: a part of the console, or its runner of batches, that goes on asking with the old password."""
+    vault = Vault(s)
+    vault.start()
+    console = Console(s, env=vault.env)
+    console.login("reader")
+    s.wait(lambda: driver(s) != "", "it drives batches")
+    vault.change_all()
+    console.process.signal(signal.SIGHUP)
+    s.wait(lambda: {"amqp-url", "pg-dsn"} <= {line["what"] for line in log_lines(console.process) if line["message"] == "read again"},
+           "it has read both again")
+    for process in s.cluster.all:
+        vault.hang_up(process)
+    vault.cut_all()
+    cut_at = s.rows("SELECT clock_timestamp() AS now")[0]["now"]
+    s.wait(lambda: console.ask("GET", "/api/v1/orders")[0] == 200, "it asks the database with the new one")
+    s.wait(lambda: console.ask("GET", "/api/v1/dead")[0] == 200, "and the broker")
+    s.wait(lambda: seen_at(s) > cut_at, "and drives batches")
+    console.end()
 
 
 @scenario(**OWN)

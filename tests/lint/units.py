@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 UNITS = ("makegood-scheduler@1.service", "makegood-agent@payment.service", "makegood-supervisor.service",
-         "makegood-migrate.service", "makegood-retain.service", "makegood-retain.timer", "makegood.target")
+         "makegood-console.service", "makegood-migrate.service", "makegood-retain.service", "makegood-retain.timer",
+         "makegood.target")
 # systemd's measure, ten times: 0 is shut, 100 open. What is left is the network, which is what the services are for.
 EXPOSURE_MAX = 12
 

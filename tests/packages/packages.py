@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "deploy"))
 from local.processes import Failure, wait_until  # noqa: E402
 
 SUITE = "bookworm"
-UNITS = ["makegood-scheduler@1", "makegood-scheduler@2", "makegood-supervisor",
+UNITS = ["makegood-scheduler@1", "makegood-scheduler@2", "makegood-supervisor", "makegood-console",
          "makegood-agent@inventory", "makegood-agent@payment", "makegood-agent@carrier"]
 WATCHDOG = "2s"  # the units say 30s; the test need not wait so long
 BOOT_S, INSTALL_S = 300, 900  # on a slow machine
@@ -239,7 +239,7 @@ def upgrade(machine):
 
 def remove(machine):
     machine.run("apt-get -q remove makegood-agent")
-    check([machine.property(unit, "ActiveState") for unit in UNITS] == ["active"] * 3 + ["inactive"] * 3,
+    check([machine.property(unit, "ActiveState") for unit in UNITS] == ["active"] * 4 + ["inactive"] * 3,
           "without makegood-agent the agents are gone and nothing else")
     machine.follow("Remove", 0)
     check(machine.run("systemctl list-units --no-legend 'makegood*'; find /usr /lib -name '*makegood*' -print").stdout == "",

@@ -3,14 +3,17 @@ import {h, say} from "/dom.js";
 
 const REASON_MIN = 3;
 
-function field({name, label, type = "text"}) {
-  return h("div", {}, h("label", {for: `act-${name}`}, label), h("input", {id: `act-${name}`, name, type, autocomplete: "off"}));
+function field({name, label, type = "text", value, choices, ...more}) {
+  const own = {id: `act-${name}`, name, ...more};
+  return h("div", {}, h("label", {for: own.id}, label), choices
+    ? h("select", own, choices.map(([word, text]) => h("option", {value: word}, text)))
+    : h("input", {...own, type, value, autocomplete: "off"}));
 }
 
-function open({title, text, fields = [], isHarm = false, act, done}) {
+function open({title, text, fields = [], isHarm = false, isImpossible = false, act, done}) {
   const failed = h("p", {class: "failed", role: "alert"});
   const reason = h("textarea", {id: "act-reason", name: "reason", required: true, minlength: REASON_MIN, maxlength: 500});
-  const confirm = h("button", {type: "submit", class: isHarm ? "harm" : "first"}, title);
+  const confirm = h("button", {type: "submit", class: isHarm ? "harm" : "first", disabled: isImpossible}, title);
   const form = h("form", {onsubmit: async (event) => {
     event.preventDefault();
     confirm.disabled = true;
@@ -35,7 +38,20 @@ function open({title, text, fields = [], isHarm = false, act, done}) {
   (fields.length > 0 ? form.elements[fields[0].name] : reason).focus();
 }
 
-/** act(reason, fields) does it and resolves with its answer; done(answer) shows what became of it. */
-export function actButton(name, options) {
-  return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: () => open(options)}, name);
+/**
+ * act(reason, fields) does it and resolves with its answer; done(answer) shows what became of it. What must be known
+ * before, prepare() resolves with: more options; what it throws is shown in the place of the question.
+ */
+export function actButton(name, {prepare = async () => ({}), ...options}) {
+  return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: async (event) => {
+    const button = event.currentTarget;
+    button.disabled = true;
+    try {
+      open({...options, ...await prepare()});
+    } catch (error) {
+      open({...options, text: `This cannot be asked for now: ${error.message}.`, fields: [], isImpossible: true});
+    } finally {
+      button.disabled = false;
+    }
+  }}, name);
 }

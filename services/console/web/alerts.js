@@ -1,5 +1,5 @@
 // Alerts: what Makegood found and a person should know, and who looks after it.
-import {h, badge, orderLink, panel, table, when} from "/dom.js";
+import {h, badge, batchLink, orderLink, panel, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
@@ -11,6 +11,7 @@ const WHAT_TO_DO = {
   state_lost: "The database lost what it had confirmed: compare the order with the service before you go on.",
   unpublishable: "The broker takes no message for this queue: see whether it is there and has room.",
   poisoned: "A message cannot be handled: see the logs of the schedulers.",
+  batch_stopped: "Too many of its orders failed again: see them on its page, mend the cause, then start another batch.",
   dead_letter: "See what was set aside on the page of dead letters.",
   mass_expiry: "Many steps expired at once: see whether agents and their services answer.",
   invariant_violation: "A fault of Makegood: keep the dossier of the order and report it.",
@@ -24,7 +25,7 @@ export async function show({main, query}) {
       h("a", {class: "button", href: "/alerts?all=1", "aria-current": isAll ? "true" : null}, "All")),
     panel(isAll ? "All, newest first" : "Open, newest first", table("Alerts", [
       {name: "alert", cell: (row) => [badge(row.code, row.closed_at ? "over" : "bad"), " ", h("span", {class: "soft"}, `no. ${row.alert_id}`)]},
-      {name: "about", cell: (row) => (row.order_id ? orderLink(row.order_id) : row.subject)},
+      {name: "about", cell: (row) => (row.order_id ? orderLink(row.order_id) : row.code === "batch_stopped" ? batchLink(row.subject) : row.subject)},
       {name: "what it says", cell: (row) => [row.text, !row.closed_at && WHAT_TO_DO[row.code] && h("p", {class: "soft"}, WHAT_TO_DO[row.code])]},
       {name: "opened", cell: (row) => when(row.opened_at)},
       {name: "looked after by", cell: (row) => (row.acked_by ? [row.acked_by, " ", when(row.acked_at)]

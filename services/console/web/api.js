@@ -29,6 +29,9 @@ export function post(path, body) {
   return call(path, {method: "POST", headers: {"Content-Type": "application/json", "X-Makegood-CSRF": me.csrf}, body: JSON.stringify(body)});
 }
 
+/** What tells one intention from another: asked for twice with one ticket, it is done once. */
+export const ticketMake = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
 export async function meRead() { return Object.assign(me, await get("me")); }
 export async function login(token) { return Object.assign(me, await post("login", {token})); }
 export async function logout() { return Object.assign(me, await post("logout", {})); }

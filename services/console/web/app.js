@@ -7,17 +7,20 @@ const VIEWS = [
   {path: "/", name: "Overview", key: "o", file: "/overview.js"},
   {path: "/orders", name: "Orders", key: "r", file: "/orders.js"},
   {path: "/failures", name: "Failures", key: "f", file: "/failures.js"},
+  {path: "/batches", name: "Batches", key: "b", file: "/batches.js"},
   {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
   {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
   {path: "/services", name: "Services", key: "s", file: "/services.js"},
 ];
-const ORDER = {name: "Order", file: "/order.js"};
+const ONE_OF = [ // views of one thing, below the list of all
+  {below: "/orders", name: "Order", file: "/order.js"},
+  {below: "/batches", name: "Batch", file: "/batch.js"},
+];
 const element = (id) => document.getElementById(id);
 let end = null, shown = 0;
 
 function viewOf(path) {
-  if (path.startsWith("/orders/")) return ORDER;
-  return VIEWS.find((view) => view.path === path) ?? VIEWS[0];
+  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? VIEWS.find((view) => view.path === path) ?? VIEWS[0];
 }
 
 /** What the whole page says is wrong; "" when it is over. */
@@ -67,7 +70,7 @@ export function go(address, options) {
 
 function navShow(current) {
   element("nav").replaceChildren(...VIEWS.map((view) => h("li", {},
-    h("a", {href: view.path, "aria-current": view === current || (current === ORDER && view.path === "/orders") ? "page" : null}, view.name))));
+    h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, view.name))));
   element("who").replaceChildren(...(me.needs_login && me.role !== "none"
     ? [h("button", {type: "button", title: `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`, onclick: async () => { await logout(); show(); }}, `Log out ${me.name}`)]
     : []));

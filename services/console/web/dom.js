@@ -75,13 +75,14 @@ function ago(date) {
 
 const KINDS = {
   good: ["processed", "done", "serving", "undone", "skipped", "closed"],
-  busy: ["processing", "running", "undo_running", "compensating"],
+  busy: ["processing", "running", "undo_running", "compensating", "asked", "canary"],
   wait: ["pending", "waiting", "undo_pending", "undo_waiting", "paused", "half_open", "not ready", "unknown"],
-  bad: ["error", "failed", "undo_failed", "no agent", "breaker open", "open"],
+  bad: ["error", "failed", "undo_failed", "no agent", "breaker open", "open", "stopped"],
 };
 export const kindOf = (word) => Object.keys(KINDS).find((kind) => KINDS[kind].includes(word)) ?? "over";
 export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-${kind}`}, word.replaceAll("_", " "));
 
+export const batchLink = (id) => h("a", {class: "id", href: `/batches/${encodeURIComponent(id)}`}, id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
 /** columns: [{name, cell(row), number?}]; the first is the row's heading. On a phone a row is a card. */

@@ -2,6 +2,7 @@
 import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
 import {get, listen} from "/api.js";
 import {trouble} from "/app.js";
+import {batchTable, isDriven} from "/batches.js";
 
 const LEADER_SILENT_MS = 10000; // a leader is seen several times a second
 const OWED_LATE_MS = 60000;
@@ -30,12 +31,16 @@ function needs(data) {
   }
   for (const row of of("alerts")) {
     const about = ABOUT_ORDERS[row.word];
-    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : "/alerts",
+    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "batch_stopped" ? "/batches" : "/alerts",
       text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
-      what: about ? "See why." : row.word === "dead_letter" ? "See what was set aside." : "See the alerts."});
+      what: about ? "See why." : row.word === "dead_letter" ? "See what was set aside." : row.word === "batch_stopped" ? "See the batches." : "See the alerts."});
   }
   for (const row of of("owed")) {
     if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} still owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full; they are sent again until they arrive."});
+  }
+  const runner = data.runner[0];
+  if (runner && Number(runner.open_batches) > 0 && !isDriven(runner)) {
+    found.push({isBad: true, href: "/batches", text: `${plural(runner.open_batches, "batch is", "batches are")} open, and nobody drives them.`, what: "See the batches."});
   }
   return found.sort((a, b) => Number(b.isBad) - Number(a.isBad));
 }
@@ -68,6 +73,11 @@ function tiles(data) {
     tile("failures open", number(sum(failing)), failing.length > 0 ? `oldest ${duration(oldest(failing))}` : "none", sum(failing) > 0 ? "is-bad" : ""),
     tile("alerts open", number(sum(alerts)), alerts.length > 0 ? `oldest ${duration(oldest(alerts))}` : "none", sum(alerts) > 0 ? "is-bad" : ""),
     tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
+}
+
+function batches(data) {
+  const open = data.batches.filter((row) => !row.ended_at);
+  return open.length > 0 && panel("Batches under way", batchTable(open));
 }
 
 export const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
@@ -105,7 +115,7 @@ function services(data) {
 function draw(main, data) {
   clockTell(data.now_ms);
   const leader = data.leader[0];
-  const wanted = h("div", {}, verdict(data), tiles(data), failures(data), oldest(data), services(data),
+  const wanted = h("div", {}, verdict(data), tiles(data), batches(data), failures(data), oldest(data), services(data),
     h("p", {class: "soft"}, leader && leader.holder !== "" ? `${leader.holder} leads the supervisors, in epoch ${leader.epoch}.` : "No supervisor leads."));
   morph(main, wanted);
 }

@@ -1,0 +1,185 @@
+/*
+ * Batches that pages start, pause, resume and stop, by the same calls as the tool. Their list is made in one
+ * transaction, with the line of operator_action; a page has a ticket, and what is asked for twice with one
+ * ticket is one batch.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "console/change.h"
+#include "operator/batch_words.h"
+
+#define TICKET_SIZE 65
+#define ANSWER_MAX  1024
+
+/* ---- starting ---- */
+
+static void started_tell(struct change *change, const struct mg_batch_started *started)
+{
+    struct mg_buf json;
+    char text[160];
+    if (started->is_new) {
+        (void)snprintf(text, sizeof text, "a batch of %lld orders has begun", (long long)started->orders);
+    } else {
+        (void)snprintf(text, sizeof text, "the same batch is %s already, %lld orders",
+                       mg_batch_state_name(started->state), (long long)started->orders);
+    }
+    mg_buf_init(&json, ANSWER_MAX);
+    mg_buf_printf(
+        &json,
+        "{\"text\": \"%s\", \"batch_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}", text,
+        started->batch_id, started->is_new ? "true" : "false", mg_batch_state_name(started->state),
+        (long long)started->orders);
+    change_end_with(change, 200, mg_buf_slice(&json));
+    mg_buf_finish(&json);
+}
+
+static void on_started(void *arg, const struct mg_batch_started *started, const struct mg_err *err)
+{
+    struct change *change = arg;
+    char text[160];
+    if (err != NULL) {
+        change_end(change, 503, err->text);
+    } else if (started->batch_id[0] != '\0') {
+        started_tell(change, started);
+    } else if (started->open_batches >= MG_BATCHES_MAX) {
+        (void)snprintf(text, sizeof text, "%lld batches are open; wait for some of them, or stop them",
+                       (long long)started->open_batches);
+        change_end(change, 409, text);
+    } else {
+        change_end(
+            change, 409,
+            "no order can be taken: of those with such a failure none is in error and in no other batch");
+    }
+}
+
+/* A number that a form sends as a text, "" for `initial`; -1: it is none, or above `max`. */
+static int64_t count_read(struct mg_slice body, const char *pointer, const char *initial, int64_t max)
+{
+    char text[PART_SIZE];
+    if (!text_read(body, pointer, text, sizeof text)) {
+        return -1;
+    }
+    const char *number = text[0] != '\0' ? text : initial;
+    if (strspn(number, "0123456789") != strlen(number) || strlen(number) > 18) {
+        return -1;
+    }
+    int64_t count = strtoll(number, NULL, 10);
+    return count <= max ? count : -1;
+}
+
+/* Who asks for the same once more with the same ticket means the batch that there is. With another verb or
+ * filter it is another one, whatever the ticket. */
+static void batch_id_make(const struct change *change, const char *ticket, enum mg_cause_kind verb,
+                          const struct mg_failure_filter *filter, char ret_batch_id[MG_UUID_SIZE])
+{
+    const char *const parts[] = {ticket,       change->by,    mg_cause_name(verb), filter->workflow,
+                                 filter->step, filter->error, filter->services};
+    struct mg_buf identity;
+    mg_buf_init(&identity, TICKET_SIZE + NAME_SIZE + 2 * MG_FAILURE_FILTER_MAX);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        mg_buf_append_text(&identity, parts[i]);
+        mg_buf_append_text(&identity, "\n");
+    }
+    mg_uuid_derived(mg_slice_of("console batch"), mg_buf_slice(&identity), ret_batch_id);
+    mg_buf_finish(&identity);
+}
+
+static const char *start_begin(struct change *change, struct mg_slice body)
+{
+    char verb_word[PART_SIZE], workflow[PART_SIZE], step[PART_SIZE], error[PARAM_SIZE], service[PART_SIZE];
+    char rate[PART_SIZE], ticket[TICKET_SIZE], batch_id[MG_UUID_SIZE];
+    static char refusal[BATCH_REFUSAL_SIZE]; /* what is returned outlives this call */
+    struct batch_filter chosen;
+    struct mg_batch_start start = {
+        .batch_id = batch_id,
+        .reason = change->reason,
+        .by = change->by,
+        .canary = count_read(body, "/canary", BATCH_CANARY, BATCH_CANARY_MAX),
+        .stop_percent = count_read(body, "/stop_above", BATCH_STOP_ABOVE, 100),
+    };
+    if (!text_read(body, "/verb", verb_word, sizeof verb_word) ||
+        !text_read(body, "/workflow", workflow, sizeof workflow) ||
+        !text_read(body, "/step", step, sizeof step) || !text_read(body, "/error", error, sizeof error) ||
+        !text_read(body, "/service", service, sizeof service) ||
+        !text_read(body, "/rate", rate, sizeof rate) || !text_read(body, "/ticket", ticket, sizeof ticket)) {
+        return "verb, workflow, step, service, error, rate and ticket are short";
+    }
+    const struct mg_list services = {.items = {service}, .count = service[0] != '\0' ? 1 : 0};
+    const struct batch_words words = {
+        .workflow = workflow, .step = step, .error = error, .services = &services};
+    if (ticket[0] == '\0') {
+        return "ticket: expected that of the page; load it again";
+    }
+    if (!batch_verb_parse(verb_word, &start.verb)) {
+        return "verb: expected " BATCH_VERBS_RIGHT;
+    }
+    if (!batch_rate_parse(rate, &start.rate_per_s)) {
+        return "rate: expected " BATCH_RATE_RIGHT;
+    }
+    if (start.canary < 0 || start.stop_percent < 0) {
+        return "canary: expected a number of orders, 0 to 10000; stop above: a percentage, 0 to 100";
+    }
+    if (!batch_filter_read(&words, &chosen, refusal)) {
+        return refusal;
+    }
+    if (!batch_filter_is_narrow(&chosen.filter)) {
+        return "say which failures, by workflow, step, service or error";
+    }
+    start.filter = chosen.filter;
+    batch_id_make(change, ticket, start.verb, &start.filter, batch_id);
+    mg_store_start_batch(change->console->changing_store, &start, on_started, change);
+    return NULL;
+}
+
+/* ---- pausing, resuming, stopping ---- */
+
+static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+{
+    struct change *change = arg;
+    char text[64];
+    if (err != NULL) {
+        change_end(change, 503, err->text);
+        return;
+    }
+    switch (result) {
+    case MG_WISH_DONE:
+        (void)snprintf(text, sizeof text, "done, as version %llu", (unsigned long long)version);
+        change_end(change, 200, text);
+        return;
+    case MG_WISH_CONFLICT:
+        change_end(change, 409, "the batch has gone on meanwhile, or ended; look again");
+        return;
+    case MG_WISH_NOT_FOUND:
+        change_end(change, 404, "there is no such batch");
+        return;
+    }
+}
+
+static const char *wish_begin(struct change *change, struct mg_slice body)
+{
+    static const enum mg_batch_wish wishes[] = {MG_BATCH_WISH_PAUSE, MG_BATCH_WISH_RESUME,
+                                                MG_BATCH_WISH_STOP};
+    if (!uuid_is_valid(change->id)) {
+        return "this is no batch's id";
+    }
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        if (strcmp(change->verb, mg_batch_wish_name(wishes[i])) == 0) {
+            const struct mg_batch_change wish = {.batch_id = change->id,
+                                                 .wish = wishes[i],
+                                                 .version = number_read(body, "/version"),
+                                                 .reason = change->reason,
+                                                 .by = change->by};
+            mg_store_change_batch(change->console->changing_store, &wish, on_changed, change);
+            return NULL;
+        }
+    }
+    return "expected batches/ID/pause, resume or stop";
+}
+
+const char *batch_change(struct change *change, struct mg_slice body)
+{
+    return change->id[0] == '\0' ? start_begin(change, body) : wish_begin(change, body);
+}

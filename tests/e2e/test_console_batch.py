@@ -1,0 +1,146 @@
+"""Bulk actions in the console: failed orders go again by a page, once however often it is clicked, whoever dies meanwhile."""
+
+import concurrent.futures
+import uuid
+
+from harness import scenario
+from test_batch import ORDERS, PAY, assert_asked_once, assert_gentle, batch, driver, fail, results, resumes, wait_ended
+from test_console import Console
+
+WHY = "the till is mended"
+
+
+def group_of(console, count=ORDERS):
+    """The one cause of failure that the page shows, as the page asks for it."""
+    groups = console.get("failures")["groups"]
+    assert [group["count"] for group in groups] == [str(count)], groups
+    return {name: groups[0][name] for name in ("workflow", "step", "service", "error")}
+
+
+def asking(console, **more):
+    return {**group_of(console), "verb": "resume", "reason": WHY, "ticket": uuid.uuid4().hex, "canary": "5", "rate": "100",
+            "stop_above": "10", **more}
+
+
+@scenario(**PAY)
+def two_clicks_in_the_console_start_one_batch(s):
+    """Would catch: a second batch by a second click, or by an answer that was lost; a batch that a reader starts; a console
+    whose batches nobody drives; a page that is not told how far they are."""
+    orders = fail(s)
+    s.remote("payment").switch("order")
+    console = Console(s)
+    console.login("reader")
+    wanted = asking(console)
+    console.post("batches", wanted, status=403)
+    assert console.get("batches") == {**console.get("batches"), "batches": []}
+    console.login("operator")
+    group = {name: wanted[name] for name in ("workflow", "step", "service", "error")}
+    query = "&".join(f"{name}={value}" for name, value in group.items()).replace(" ", "%20").replace("#", "%23")
+    choice = console.get("choice?" + query)
+    assert (choice["orders"], choice["not_in_error"], choice["in_other_batches"]) == (str(ORDERS), "0", "0"), choice
+    for wrong in ({"ticket": ""}, {"verb": "settle"}, {"verb": None}, {"rate": "0"}, {"rate": "fast"}, {"canary": "-1"},
+                  {"canary": "10001"}, {"stop_above": "101"}, {"reason": "no"}, {"error": "x" * 300}, {"service": "No Name"},
+                  {"workflow": "", "step": "", "service": "", "error": ""}):
+        console.post("batches", {**wanted, **wrong}, status=400)
+    assert not s.rows("SELECT 1 FROM batch") and not s.rows("SELECT 1 FROM operator_action")
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        clicks = list(pool.map(lambda _: console.post("batches", wanted), range(4)))
+    batch_id = clicks[0]["batch_id"]
+    assert {click["batch_id"] for click in clicks} == {batch_id} and sum(click["is_new"] for click in clicks) == 1, clicks
+    assert all(click["orders"] == ORDERS for click in clicks), clicks
+    console.events("live", lambda name, data: name == "overview" and any(
+        row["batch_id"] == batch_id and int(row["done"]) > 0 for row in data["batches"]))
+    ended = wait_ended(s, batch_id, "done")
+    assert (ended["done"], ended["failed"], ended["skipped"]) == (ORDERS, 0, 0), ended
+    for order in orders:
+        s.wait_state(order, "processed")
+    assert_asked_once(s, orders)
+    late = console.post("batches", wanted)
+    assert (late["batch_id"], late["is_new"], late["state"]) == (batch_id, False, "done"), late
+    console.post("batches", {**wanted, "ticket": uuid.uuid4().hex}, status=409)
+    assert [row["batch_id"] for row in console.get("batches")["batches"]] == [batch_id]
+
+    page = console.get(f"batches/{batch_id}")
+    assert (page["batch"]["state"], page["batch"]["by_whom"], page["batch"]["reason"], page["next"]) == ("done", "otto", WHY, None), page
+    assert {row["order_id"] for row in page["orders"] if (row["result"], row["state"]) == ("done", "processed")} == \
+        {order.order_id for order in orders}
+    assert console.get(f"batches/{batch_id}?result=failed")["orders"] == []
+    console.get(f"batches/{batch_id}?result=lost", status=400)
+    console.get(f"batches/{uuid.uuid4()}", status=404)
+    console.get("batches/x", status=400)
+    noted = s.rows("SELECT verb, subject, by_whom, reason FROM operator_action")
+    assert noted == [{"verb": "batch start", "subject": batch_id, "by_whom": "otto", "reason": WHY}], noted
+    story = next(row for row in s.events(orders[7]) if row["cause_kind"] == "resume")
+    assert (story["by_whom"], story["reason"]) == ("otto", f"{WHY} (batch {batch_id})"), story
+    console.end()
+
+
+@scenario(**PAY)
+def a_canary_that_fails_stops_the_batch_of_a_console(s):
+    """Would catch: failed orders that are sent again into a service that is not mended; a page that does not say why its batch
+    stopped; a batch that keeps its orders from the next one."""
+    orders = fail(s)
+    console = Console(s)
+    console.login("operator")
+    canary = 3
+    batch_id = console.post("batches", asking(console, canary=str(canary)))["batch_id"]
+    ended = wait_ended(s, batch_id, "stopped")
+    assert len(resumes(s)) <= canary and ended["failed"] == len(resumes(s)) >= 1, (ended, resumes(s))
+    page = console.get(f"batches/{batch_id}?result=failed")
+    assert page["batch"]["state"] == "stopped" and "failed again" in page["batch"]["why"], page["batch"]
+    assert page["orders"] and all(row["text"] == "in error again" for row in page["orders"]), page["orders"]
+    alerts = [row for row in console.get("alerts")["alerts"] if row["code"] == "batch_stopped"]
+    assert [row["subject"] for row in alerts] == [batch_id], alerts
+    console.post(f"batches/{batch_id}/resume", {"reason": WHY, "version": int(page["batch"]["version"])}, status=409)
+
+    s.remote("payment").switch("order")
+    second = console.post("batches", asking(console))
+    assert second["is_new"] and second["orders"] == ORDERS, second
+    wait_ended(s, second["batch_id"], "done")
+    for order in orders:
+        s.wait_state(order, "processed")
+    console.end()
+
+
+@scenario(**PAY)
+def a_console_killed_in_the_middle_of_a_batch_goes_on(s):
+    """Would catch: orders that are lost with the console that had asked for them, or that the next one asks for anew; two
+    consoles that both drive; a pause that the console's runner does not obey."""
+    orders = fail(s)
+    s.remote("payment").switch("order")
+    console = Console(s)
+    console.login("operator")
+    rate = 5
+    batch_id = console.post("batches", asking(console, rate=str(rate)))["batch_id"]
+    s.wait(lambda: batch(s, batch_id)["done"] >= 8, "it is under way")
+    console.process.kill()
+    before = len(resumes(s))
+    assert before < ORDERS, before
+
+    console = Console(s)
+    console.login("operator")
+    s.wait(lambda: batch(s, batch_id)["done"] > before, "the next console goes on")
+    shown = console.get(f"batches/{batch_id}")["batch"]
+    console.post(f"batches/{batch_id}/pause", {"reason": "slowly", "version": int(shown["version"]) + 7}, status=409)
+    console.post(f"batches/{batch_id}/pause", {"reason": "slowly", "version": int(shown["version"])})
+    assert batch(s, batch_id)["state"] == "paused"
+    s.wait(lambda: batch(s, batch_id)["asked"] == 0, "what was under way has ended")
+    paused = console.get(f"batches/{batch_id}")
+    assert paused["runner"][0]["holder"] == driver(s) and paused["batch"]["state"] == "paused", paused
+    assert 0 < int(paused["batch"]["waiting"]) == sum(row["result"] == "waiting" for row in paused["orders"]), paused
+    other = Console(s)
+    console.post(f"batches/{batch_id}/resume", {"reason": "go on", "version": int(paused["batch"]["version"])})
+    victim = console if f":{console.process.pid}:" in driver(s) else other
+    left = other if victim is console else console
+    victim.process.kill()
+    wait_ended(s, batch_id, "done")
+    for order in orders:
+        s.wait_state(order, "processed")
+    assert_asked_once(s, orders)
+    assert [row["result"] for row in results(s, batch_id)] == ["done"] * ORDERS
+    assert_gentle(results(s, batch_id), rate)
+    said = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
+    assert said == ["batch start", "batch pause", "batch resume"], said
+    s.wait(lambda: f":{left.process.pid}:" in driver(s), "the one that is left drives")
+    left.end()
