@@ -3,10 +3,10 @@ import {h, morph, badge, batchLink, number, panel, plural, table, when} from "/d
 import {get, listen} from "/api.js";
 import {trouble} from "/app.js";
 
-const RUNNER_SILENT_MS = 10000; // who drives batches says so every two seconds
+export const SILENT_MS = 10000; // a supervisor that leads is seen several times a second, who drives batches every two
 
 export const VERB_TEXTS = {resume: "resume", compensate: "undo", cancel: "cancel"};
-export const isDriven = (runner) => runner.age_ms !== null && Number(runner.age_ms) <= RUNNER_SILENT_MS;
+export const isDriven = (runner) => runner.age_ms !== null && Number(runner.age_ms) <= SILENT_MS;
 
 /** A batch nobody drives stands still, which is no fault of the batch. */
 export function runnerTell(runner) {

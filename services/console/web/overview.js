@@ -2,9 +2,8 @@
 import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
 import {get, listen} from "/api.js";
 import {trouble} from "/app.js";
-import {batchTable, isDriven} from "/batches.js";
+import {SILENT_MS, batchTable, isDriven} from "/batches.js";
 
-const LEADER_SILENT_MS = 10000; // a leader is seen several times a second
 const OWED_LATE_MS = 60000;
 const OPEN = ["pending", "processing", "compensating"];
 const ABOUT_ORDERS = { // what an alert about an order says of one, and of several
@@ -19,7 +18,7 @@ function needs(data) {
   const found = [];
   const leader = data.leader[0];
   const of = (figure) => data.figures.filter((row) => row.figure === figure && Number(row.number) > 0);
-  if (!leader || leader.holder === "" || leader.age_ms === null || Number(leader.age_ms) > LEADER_SILENT_MS) {
+  if (!leader || leader.holder === "" || leader.age_ms === null || Number(leader.age_ms) > SILENT_MS) {
     found.push({isBad: true, text: "No supervisor leads: what is overdue is not found.", what: "Start makegood-supervisor."});
   }
   for (const service of data.services) {
