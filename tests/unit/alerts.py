@@ -159,9 +159,10 @@ CASES = {
 }
 
 
-# The same rules, where a series begins with what they are about.
+# The same rules, where a series begins with what they are about, or does not stay as it is.
 NEW_SCHEDULER = 'job="makegood",part="scheduler",instance="10.0.0.9:9100"'
-BORN = {"MakegoodOrdersInError": {f'makegood_orders_total{{{SCHEDULER},workflow="new",state="error"}}': born(1)},
+ELSE = {"MakegoodOrdersInError": {f'makegood_orders_total{{{SCHEDULER},workflow="new",state="error"}}': born(1)},
+        "MakegoodBreakerOpen": {f'makegood_agent_breaker_state{{{AGENT},service="payment"}}': " ".join(["1 2 2"] * 41)},
         "MakegoodPoisoned": {f"makegood_poisoned_total{{{NEW_SCHEDULER}}}": born(1)},
         "MakegoodImpossible": {f"makegood_impossible_total{{{NEW_SCHEDULER}}}": born(1)},
         "MakegoodMetricsOverflow": {f"makegood_metrics_overflow_total{{{NEW_SCHEDULER}}}": born(400)}}
@@ -212,7 +213,7 @@ def main():
     if not findings:
         groups = [group_of("all is well", WELL, rules)]
         groups += [group_of(name, {**WELL, **CASES[name][0]}, rules, firing=name) for name in rules]
-        groups += [group_of(f"{name}, at once", {**WELL, **different}, rules, firing=name) for name, different in BORN.items()]
+        groups += [group_of(f"{name}, else", {**WELL, **different}, rules, firing=name) for name, different in ELSE.items()]
         for name, (different, *_) in CASES.items():
             findings += [f"{name}: {key} is no series of a system that is well" for key in different if key not in WELL]
         with tempfile.TemporaryDirectory() as scratch:
