@@ -231,7 +231,7 @@ class RowsLie(Fault):
 
 
 class RowsForget(Fault):
-    """The supervisor asks for such an order, and the scheduler has it wait anew: so it is done again at each look."""
+    """It is mended as the runbook says."""
     rules = ("MakegoodInvariantViolation",)
     about = "somebody changes a row by hand: what a step waited for is gone"
 
@@ -245,7 +245,7 @@ class RowsForget(Fault):
                  " UPDATE order_step s SET due_at = NULL FROM process WHERE s.order_id = process.order_id AND s.step = 'second'")
 
     def mend(self):
-        self.agent("nobody")
+        self.cluster.tool("order", "cancel", self.order, "--reason", "nobody serves it")
 
 
 class AttemptsExpire(Fault):
