@@ -9,7 +9,6 @@
 
 #include "base/id.h"
 #include "console/change.h"
-#include "operator/batch_words.h"
 
 #define TICKET_SIZE 65
 #define ANSWER_MAX  1024
@@ -87,49 +86,70 @@ static void batch_id_make(const struct change *change, const char *ticket, enum 
     mg_buf_finish(&identity);
 }
 
-static const char *start_begin(struct change *change, struct mg_slice body)
+/* What the page sent, as texts. */
+struct asked {
+    char verb[PART_SIZE], workflow[PART_SIZE], step[PART_SIZE], error[PARAM_SIZE], service[PART_SIZE];
+    char rate[PART_SIZE], ticket[TICKET_SIZE];
+};
+
+static bool asked_read(struct mg_slice body, struct asked *ret)
 {
-    char verb_word[PART_SIZE], workflow[PART_SIZE], step[PART_SIZE], error[PARAM_SIZE], service[PART_SIZE];
-    char rate[PART_SIZE], ticket[TICKET_SIZE], batch_id[MG_UUID_SIZE];
-    static char refusal[BATCH_REFUSAL_SIZE]; /* what is returned outlives this call */
-    struct batch_filter chosen;
-    struct mg_batch_start start = {
-        .batch_id = batch_id,
-        .reason = change->reason,
-        .by = change->by,
-        .canary = count_read(body, "/canary", BATCH_CANARY, BATCH_CANARY_MAX),
-        .stop_percent = count_read(body, "/stop_above", BATCH_STOP_ABOVE, 100),
-    };
-    if (!text_read(body, "/verb", verb_word, sizeof verb_word) ||
-        !text_read(body, "/workflow", workflow, sizeof workflow) ||
-        !text_read(body, "/step", step, sizeof step) || !text_read(body, "/error", error, sizeof error) ||
-        !text_read(body, "/service", service, sizeof service) ||
-        !text_read(body, "/rate", rate, sizeof rate) || !text_read(body, "/ticket", ticket, sizeof ticket)) {
-        return "verb, workflow, step, service, error, rate and ticket are short";
-    }
-    const struct mg_list services = {.items = {service}, .count = service[0] != '\0' ? 1 : 0};
-    const struct batch_words words = {
-        .workflow = workflow, .step = step, .error = error, .services = &services};
-    if (ticket[0] == '\0') {
+    return text_read(body, "/verb", ret->verb, sizeof ret->verb) &&
+           text_read(body, "/workflow", ret->workflow, sizeof ret->workflow) &&
+           text_read(body, "/step", ret->step, sizeof ret->step) &&
+           text_read(body, "/error", ret->error, sizeof ret->error) &&
+           text_read(body, "/service", ret->service, sizeof ret->service) &&
+           text_read(body, "/rate", ret->rate, sizeof ret->rate) &&
+           text_read(body, "/ticket", ret->ticket, sizeof ret->ticket);
+}
+
+/* NULL, or what is wrong with it. */
+static const char *start_read(struct change *change, struct mg_slice body, const struct asked *asked,
+                              struct mg_batch_start *ret_start)
+{
+    ret_start->reason = change->reason;
+    ret_start->by = change->by;
+    ret_start->canary = count_read(body, "/canary", BATCH_CANARY, BATCH_CANARY_MAX);
+    ret_start->stop_percent = count_read(body, "/stop_above", BATCH_STOP_ABOVE, 100);
+    if (asked->ticket[0] == '\0') {
         return "ticket: expected that of the page; load it again";
     }
-    if (!batch_verb_parse(verb_word, &start.verb)) {
+    if (!batch_verb_parse(asked->verb, &ret_start->verb)) {
         return "verb: expected " BATCH_VERBS_RIGHT;
     }
-    if (!batch_rate_parse(rate, &start.rate_per_s)) {
+    if (!batch_rate_parse(asked->rate, &ret_start->rate_per_s)) {
         return "rate: expected " BATCH_RATE_RIGHT;
     }
-    if (start.canary < 0 || start.stop_percent < 0) {
+    if (ret_start->canary < 0 || ret_start->stop_percent < 0) {
         return "canary: expected a number of orders, 0 to 10000; stop above: a percentage, 0 to 100";
     }
-    if (!batch_filter_read(&words, &chosen, refusal)) {
-        return refusal;
+    return NULL;
+}
+
+static const char *start_begin(struct change *change, struct mg_slice body)
+{
+    struct asked asked;
+    struct batch_filter chosen;
+    char batch_id[MG_UUID_SIZE];
+    struct mg_batch_start start = {.batch_id = batch_id};
+    if (!asked_read(body, &asked)) {
+        return "verb, workflow, step, service, error, rate and ticket are short";
+    }
+    const char *wrong = start_read(change, body, &asked, &start);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    const struct mg_list services = {.items = {asked.service}, .count = asked.service[0] != '\0' ? 1 : 0};
+    const struct batch_words words = {
+        .workflow = asked.workflow, .step = asked.step, .error = asked.error, .services = &services};
+    if (!batch_filter_read(&words, &chosen, change->refusal)) {
+        return change->refusal;
     }
     if (!batch_filter_is_narrow(&chosen.filter)) {
         return "say which failures, by workflow, step, service or error";
     }
     start.filter = chosen.filter;
-    batch_id_make(change, ticket, start.verb, &start.filter, batch_id);
+    batch_id_make(change, asked.ticket, start.verb, &start.filter, batch_id);
     mg_store_start_batch(change->console->changing_store, &start, on_started, change);
     return NULL;
 }

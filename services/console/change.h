@@ -3,6 +3,7 @@
 #define MG_CONSOLE_CHANGE_H
 
 #include "console/server.h"
+#include "operator/batch_words.h"
 #include "wire/command.h"
 
 #define MARK_SIZE 64
@@ -16,6 +17,7 @@ struct change {
     struct mg_command command;                    /* of an order */
     char queue[PART_SIZE], mark[MARK_SIZE];       /* of a dead letter */
     char concurrency[PART_SIZE], rate[PART_SIZE]; /* of a service */
+    char refusal[BATCH_REFUSAL_SIZE];             /* of a batch: what is wrong with it */
 };
 
 /* Answers the request with this text, or as an error, and is the end of the change. */
