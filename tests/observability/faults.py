@@ -180,6 +180,17 @@ class BatchFails(Fault):
         self.cluster.tool("batch", "start", "compensate", "--workflow", "again", "--canary", 0, "--rate", 50, "--reason", "it is not")
 
 
+class ArchiveHasNoDay(Fault):
+    rules = ("MakegoodRetentionStands",)
+    about = "ended orders should leave for an archive that nobody made room in"
+
+    def begin(self):
+        self.cluster.tool("db", "vacuum-policy", "--hot", "1d", "--reason", "they fill the disk")
+
+    def mend(self):
+        self.cluster.tool("db", "retain")
+
+
 class NonsenseComes(Fault):
     rules = ("MakegoodDeadLetters",)
     about = "a message is none of ours"
@@ -485,7 +496,7 @@ class ServersDie(Fault):
 
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
-    (OrdersFail, AgentsDie, RemoteIsAway, BatchFails, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+    (OrdersFail, AgentsDie, RemoteIsAway, BatchFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # what is set aside is put back: so no nonsense lies beside it
     (ServersStutter,),

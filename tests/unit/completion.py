@@ -29,7 +29,7 @@ def verbs():
     """[(noun, verb or "", options)] as --help says."""
     found = []
     for line in run(TOOL, "--help").splitlines():
-        match = re.match(r"  ([a-z]+)(?: ([a-z]+))?(?=\s)", line)
+        match = re.match(r"  ([a-z]+)(?: ([a-z-]+))?(?=\s)", line)
         if match:
             noun, verb = match.group(1), match.group(2) or ""
             text = run(TOOL, noun, *([verb] if verb else []), "--help").split("options:\n")[1].split("\nEvery option")[0]

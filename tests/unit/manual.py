@@ -31,7 +31,7 @@ def helps(program):
     """All texts of --help: of the program itself, and of its verbs."""
     texts = [run(program, "--help").stdout]
     for line in texts[0].splitlines():
-        verb = re.match(r"  ([a-z]+(?: [a-z]+)?)\s", line)
+        verb = re.match(r"  ([a-z]+(?: [a-z-]+)?)\s", line)
         if verb and program.name == "makegood":
             texts.append(run(program, *verb.group(1).split(), "--help").stdout)
     return texts
@@ -60,7 +60,7 @@ def look(program, section, folder):
     of_verbs = [options_in(help_text) for help_text in helps(program)[1:]]
     common = set.intersection(*[options for options in of_verbs if "--amqp-url" in options] or [set()])
     for help_text, options in zip(helps(program)[1:], of_verbs, strict=True):
-        usage = re.match(r"usage: makegood ([a-z]+(?: [a-z]+)?)", help_text).group(1)
+        usage = re.match(r"usage: makegood ([a-z]+(?: [a-z-]+)?)", help_text).group(1)
         line = re.search(rf"^\s+{usage}\b.*", text, re.M)
         findings += [] if line else [f"does not name the verb {usage}"]
         findings += [f"does not give {usage} its {name}" for name in sorted(options - common)
