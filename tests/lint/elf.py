@@ -31,11 +31,11 @@ def build(folder):
 
 
 def dynamic_symbols(path):
-    """(name, type, is defined here) of each entry of the dynamic symbol table."""
+    """(name, address, type, is defined here) of each entry of the dynamic symbol table."""
     for line in run("readelf", "-W", "--dyn-syms", path).splitlines():
         words = line.split()
         if len(words) >= 8 and words[0].rstrip(":").isdigit():
-            yield words[7].split("@")[0], words[3], words[6] != "UND"
+            yield words[7].split("@")[0], int(words[1], 16), words[3], words[6] != "UND"
 
 
 def has_cet(path):
@@ -48,9 +48,9 @@ def look(path):
     header, segments = run("readelf", "-W", "-h", path), run("readelf", "-W", "-l", path)
     dynamic, relocations = run("readelf", "-W", "-d", path), run("readelf", "-W", "-r", path)
     symbols = list(dynamic_symbols(path))
-    names = {name for name, _, _ in symbols}
+    names = {name for name, _, _, _ in symbols}
     flags = " ".join(re.findall(r"\((?:FLAGS|FLAGS_1)\)\s+(.*)", dynamic))
-    copied = set(re.findall(r"_COPY\s+\S+\s+([^\s@]+)", relocations))
+    copied = {int(address, 16) for address in re.findall(r"^(\w+).*_COPY\s", relocations, re.M)}
     stack = re.search(r"GNU_STACK.*", segments)
     wrong = {
         "is not position independent (PIE)": not re.search(r"Type:\s+DYN", header) or "PIE" not in flags,
@@ -64,8 +64,8 @@ def look(path):
         "has no fortified calls": not any(re.fullmatch(r"__\w+_chk", name) and "stack" not in name for name in names),
     }
     findings = [text for text, is_so in wrong.items() if is_so]
-    for name, kind, is_defined in symbols:
-        if is_defined and (kind == "FUNC" or name not in copied):  # a library's variable is copied here by the linker
+    for name, address, kind, is_defined in symbols:
+        if is_defined and (kind == "FUNC" or address not in copied):  # a library's variable, under each of its names, is copied here
             findings.append(f"exports {name}, which nobody outside uses")
     return findings
 
