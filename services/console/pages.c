@@ -168,15 +168,14 @@ static bool is_number(const char *text)
     return strspn(text, "0123456789") == strlen(text) && strlen(text) < 19;
 }
 
-/* BLOCK or BLOCK/ORDER, as the page before gave it. */
+/* MICROSECONDS/ORDER, as the page before gave it. */
 static bool is_newest_cursor(const char *text)
 {
     const char *slash = strchr(text, '/');
-    char block[PARAM_SIZE];
-    (void)snprintf(block, sizeof block, "%.*s", (int)(slash != NULL ? slash - text : (long)strlen(text)),
-                   text);
-    return is_number(block) &&
-           (slash == NULL || (slash > text && mg_order_id_is_valid(slash + 1, strlen(slash + 1))));
+    char number[PARAM_SIZE];
+    (void)snprintf(number, sizeof number, "%.*s", slash != NULL ? (int)(slash - text) : 0, text);
+    return text[0] == '\0' ||
+           (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
 }
 
 bool plan_orders(const struct mg_http_exchange *request, const char *id, struct plan *plan,
