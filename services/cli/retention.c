@@ -18,8 +18,6 @@
 #include "verbs.h"
 #include "wire/command.h"
 
-extern char **environ;
-
 /* ---- the policy ---- */
 
 struct setting {
