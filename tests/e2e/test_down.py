@@ -10,11 +10,13 @@ OPEN_FOR_S = 1
 
 def wary(_name, definition):
     """One call at a time and one an attempt; two failures open it."""
-    return {**definition, "concurrency": 1, "tries": 1, "breaker": {"min_calls": 2, "open_for": f"{OPEN_FOR_S}s"}}
+    return {**definition, "concurrency": 1, "tries": 1, "try_timeout": "30s",
+            "breaker": {"min_calls": 2, "open_for": f"{OPEN_FOR_S}s"}}
 
 
 def load(s):
-    s.load_workflow("pay", [step("charge", "payment", complete_within="60s", retry={"attempts": 1000, "backoff": "50ms", "max_backoff": "200ms"})])
+    s.load_workflow("pay", [step("charge", "payment", complete_within="60s", retry={
+        "attempts": 1000, "backoff": "50ms", "max_backoff": "200ms"})])
 
 
 def service(s):
@@ -113,7 +115,8 @@ def an_outage_outlives_its_leader_and_its_prober(s):
     s.ends_badly.add(prober.name)
     prober.kill()
     left = [agent for agent in s.cluster.agents if agent is not prober]
-    after = s.wait(lambda: next((agent for agent in left if agent.metric("makegood_agent_service_down") == 2), None), "another probes")
+    after = s.wait(lambda: next((agent for agent in left if agent.metric("makegood_agent_service_down") == 2), None),
+                   "another probes")
     seen = calls(after)
     s.wait(lambda: calls(after) > seen, "it does")
     newcomer = prober.start().wait_ready()

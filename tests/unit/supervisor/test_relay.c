@@ -28,6 +28,8 @@ static const char *const DOUBTFUL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", 
                                                      {"payment", "0", "f", "0", "0", "b", "open", "t"}};
 static const char *const DOWN[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "open", "t"},
                                                  {"payment", "0", "f", "0", "0", "b", "open", "t"}};
+static const char *const LEFT_OVER[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "open", "t"},
+                                                      {"payment", "0", "f", "0", "0", "b", "closed", "t"}};
 static const char *const LEAVING[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "open", "f"},
                                                     {"payment", "0", "f", "0", "0", "b", "open", "t"}};
 static const char *const BACK[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "b", "closed", "t"}};
@@ -136,7 +138,7 @@ START_TEST(who_leads_again_asks_anew)
     ck_assert(last_cast()->is_down);
     fake_answer_sweep(NULL, 0);
     supervisor_lead_session(fake_supervisor(), false, "gone");
-    wanted(WELL, 2);
+    wanted(LEFT_OVER, 2);
     supervisor_lead_session(fake_supervisor(), true, "");
     fake_lead(100);
     ck_assert(!last_cast()->is_down);
