@@ -88,9 +88,10 @@ bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t
     mg_buf_init(&text, size - 1);
     struct mg_slice value = mg_json_find(body, pointer);
     bool is_there = value.data != NULL && mg_json_string(value, &text);
-    bool is_good =
-        !is_there || (!text.failed && (text.len == 0 || memchr(text.data, '\0', text.len) == NULL));
-    (void)snprintf(ret_text, size, "%s", is_there && is_good && text.len > 0 ? text.data : "");
+    bool has_text = is_there && !text.failed && text.len > 0;
+    bool has_nul = has_text && memchr(text.data, '\0', text.len) != NULL;
+    bool is_good = !is_there || (!text.failed && !has_nul);
+    (void)snprintf(ret_text, size, "%s", has_text && is_good ? text.data : "");
     mg_buf_finish(&text);
     return is_good;
 }
