@@ -18,7 +18,8 @@
 bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct mg_console *console = arg;
-    return mg_store_is_ready(console->store, ret_reason, size);
+    return mg_store_is_ready(console->store, ret_reason, size) &&
+           mg_store_is_ready(console->changing_store, ret_reason, size);
 }
 
 static struct mg_http_server_options http_options(const struct mg_console_options *options,
