@@ -47,9 +47,11 @@
 
 /* clang-format off */
 
-/* One that has left, as it was then: type json keeps bytes, so what is taken out of it is as it was put in. */
+/* One that has left, as it was then: type json keeps bytes, so what is taken out of it is as it was put in. While there is
+ * one of its id in the tables, the archive is not looked at. */
 #define ARCHIVED                                                                                             \
     "(SELECT archived_on, dossier FROM order_archive WHERE order_id = $1::text"                              \
+    " AND NOT EXISTS (SELECT FROM order_process p WHERE p.order_id = $1::text)"                              \
     " ORDER BY archived_on DESC LIMIT 1) a"
 
 #define BATCH_COLUMNS                                                                                        \

@@ -227,28 +227,33 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
     return true;
 }
 
-enum { ORDER_DOSSIER, ORDER_ROW, ORDER_STEPS, ORDER_SERVICES, ORDER_CONTROLLED };
+/* Dossier, row and steps, of an order in the tables or of one that has left them for the archive. */
+enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
+enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
 static unsigned int render_order(const struct plan *plan, const struct table *tables, struct mg_buf *out)
 {
     struct mg_buf text;
-    if (tables[ORDER_DOSSIER].row_count == 0 || tables[ORDER_ROW].row_count == 0) {
+    const struct table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
+    if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
         mg_buf_printf(out, "{\"error\": \"there is no order %s; an id is written whole\"}",
                       plan->asks[0].params[0]);
         return STATUS_NOT_FOUND;
     }
-    const struct explain_facts facts = {&tables[ORDER_ROW], &tables[ORDER_STEPS], &tables[ORDER_SERVICES],
+    const struct explain_facts facts = {&place[PLACE_ROW], &place[PLACE_STEPS], &tables[ORDER_SERVICES],
                                         &tables[ORDER_CONTROLLED], NULL};
     mg_buf_init(&text, EXPLANATION_BYTES);
     explain_write(&text, &facts);
     mg_buf_append_text(out, "{\"explanation\": ");
     mg_buf_append_json(out, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
+    mg_buf_append_text(out, ", \"archived_on\": ");
+    mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "archived_on"))); /* "": it is not */
     mg_buf_append_text(out, ", \"dossier\": ");
-    mg_buf_append_text(out, table_cell(&tables[ORDER_DOSSIER], 0, "dossier"));
+    mg_buf_append_text(out, table_cell(&place[PLACE_DOSSIER], 0, "dossier"));
     mg_buf_append_text(out, ", \"payload\": "); /* as texts: a browser would read 14.00 as 14 */
-    mg_buf_append_json(out, mg_slice_of(table_cell(&tables[ORDER_ROW], 0, "payload")));
+    mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "payload")));
     mg_buf_append_text(out, ", ");
-    array_write(out, "steps", &tables[ORDER_STEPS]);
+    array_write(out, "steps", &place[PLACE_STEPS]);
     mg_buf_append_text(out, "}");
     mg_buf_finish(&text);
     return STATUS_OK;
@@ -269,6 +274,9 @@ bool plan_order(const struct mg_http_exchange *request, const char *id, struct p
     plan_add(plan, MG_REPORT_DOSSIER, params);
     plan_add(plan, MG_REPORT_ORDER, params);
     plan_add(plan, MG_REPORT_ORDER_STEPS, params);
+    plan_add(plan, MG_REPORT_ARCHIVED_DOSSIER, params);
+    plan_add(plan, MG_REPORT_ARCHIVED_ORDER, params);
+    plan_add(plan, MG_REPORT_ARCHIVED_STEPS, params);
     plan_add(plan, MG_REPORT_SERVICES, NULL);
     plan_add(plan, MG_REPORT_CONTROLLED, NULL);
     return true;

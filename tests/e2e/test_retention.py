@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from harness import scenario
 from local import orders, verdict
+from test_console import Console
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "proto/dossier.schema.json").read_text(encoding="utf-8"))
@@ -96,6 +97,10 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     text, note = export(s, order)
     assert note == ""
     before = json.loads(tool(s, "order", "show", order.order_id, "-o", "json").stdout)
+    console = Console(s)
+    console.login("reader")
+    page = console.get(f"orders/{order.order_id}")
+    assert page["archived_on"] == ""
     leave_at_once(s)
     s.wait(lambda: has_left(s, order) and has_left(s, other), "both have left")
     after, note = export(s, order)
@@ -106,6 +111,12 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert "it can be read, and not be changed" in shown.pop("explanation"), shown
     before.pop("explanation")
     assert shown == before
+    kept = console.get(f"orders/{order.order_id}")
+    assert kept["archived_on"] == archived_on and "it can be read, and not be changed" in kept["explanation"], kept
+    assert [kept[part] for part in ("payload", "steps")] == [page[part] for part in ("payload", "steps")], kept
+    assert kept["dossier"]["events"] == page["dossier"]["events"], kept
+    console.get("orders/there-is-none", status=404)
+    console.end()
     told = tool(s, "order", "show", other.order_id).stdout
     assert "undone" in told and f"was archived on {archived_on}" in told, told
     assert "compensated" in tool(s, "order", "watch", other.order_id).stdout

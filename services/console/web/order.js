@@ -136,7 +136,7 @@ export async function show({main, path}) {
     const {order} = data.dossier;
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
-      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), acts(order, orderId, again)),
+      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.archived_on === "" && acts(order, orderId, again)),
       bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(order), bytesShow(data)));
   };
   async function again() {
