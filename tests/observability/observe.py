@@ -303,12 +303,6 @@ class Show:
         rules = {rule for fault in stage for rule in self.meant(fault)}
         self.look_until(lambda: not rules & set(self.look()), f"{sorted(rules)} are silent before anything is broken", RESOLVES_S)
         self.unexpected = set()
-        for kind in stage:
-            fault = kind(self)
-            say(f"{fault.about}: {', '.join(fault.rules)}")
-            fault.begin()
-            self.broken.append(fault)
-            began[fault] = time.monotonic()
 
         def look():
             firing = self.look()
@@ -316,6 +310,13 @@ class Show:
                 self.judge(fault, began[fault], firing)
             self.judge_mended(firing)
             return not self.broken and all(fault.is_lasting for fault, _ in self.mended)
+        for kind in stage:
+            fault = kind(self)
+            say(f"{fault.about}: {', '.join(fault.rules)}")
+            fault.begin()
+            self.broken.append(fault)
+            began[fault] = time.monotonic()
+            look()
         self.look_until(look, "a stage is over", 4 * RESOLVES_S)
         if self.unexpected:
             say(f"  besides, as a consequence: {', '.join(sorted(self.unexpected))}")
