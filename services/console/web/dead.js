@@ -1,5 +1,5 @@
 // Messages that were set aside: what the broker gave up on, and submissions that were refused.
-import {h, panel, plural, when} from "/dom.js";
+import {h, bytes, panel, plural, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
@@ -14,7 +14,7 @@ function letterShow(queue, letter) {
     h("dl", {class: "facts"}, fact("came from", letter.queue), fact("type", letter.type), fact("when", when(letter.died_at)),
       fact("message", letter.message_id && h("span", {class: "id"}, letter.message_id)),
       fact("correlation", letter.correlation_id && h("span", {class: "id"}, letter.correlation_id))),
-    h("details", {}, h("summary", {}, "Its body"), h("pre", {}, letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "Only its beginning; see makegood dead show.")),
+    h("details", {}, h("summary", {}, "Its body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "Only its beginning; see makegood dead show.")),
     mayAct() && h("p", {class: "row"},
       actButton("Send it back", {title: "Send it back where it came from", text: "It is handled again as if it had just come. What made it die may do so again.",
         act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: again}),

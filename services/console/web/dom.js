@@ -98,6 +98,9 @@ export function table(caption, columns, rows, {empty = "None.", key = (_row, ind
         : h("td", {"data-name": column.name, class: kind(column)}, column.cell(row)))))));
 }
 
+/** Bytes as they came, in a field that scrolls, also by the keyboard. */
+export const bytes = (name, text) => h("pre", {tabindex: 0, role: "group", "aria-label": name}, text);
+
 export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
 
 /** Tells it to who cannot see the page change. */

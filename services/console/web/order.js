@@ -1,5 +1,5 @@
 // One order: why it is where it is, its time as bars, its story, and all that is kept of it.
-import {h, morph, badge, duration, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
+import {h, morph, badge, bytes, duration, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
 import {get, listen, mayAct, post} from "/api.js";
 import {trouble} from "/app.js";
 import {actButton} from "/act.js";
@@ -84,7 +84,7 @@ function stepsShow(data) {
     {name: "failures", number: true, cell: (row) => number(row.failure_count)},
     {name: "why", cell: (row) => [row.reason === "none" ? "" : words(row.reason), row.due_at && [" until ", when(row.due_at)]]},
     {name: "last failure", cell: (row) => [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? ""]},
-    {name: "result", cell: (row) => (row.result === null ? "" : h("details", {}, h("summary", {}, "show"), h("pre", {}, row.result)))},
+    {name: "result", cell: (row) => (row.result === null ? "" : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
   ], data.steps, {empty: "No step has begun.", key: (row) => row.step}));
 }
 
@@ -101,8 +101,8 @@ function factsShow(order) {
 function bytesShow(data) {
   const {dossier} = data;
   return h("section", {class: "panel"}, h("h2", {}, "What is kept"),
-    h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload, revision ${dossier.order.revision}, as it came` : "Payload, as it came"), h("pre", {}, data.payload)),
-    dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), h("pre", {}, JSON.stringify(dossier.workflow.definition, null, 2))),
+    h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload, revision ${dossier.order.revision}, as it came` : "Payload, as it came"), bytes("payload", data.payload)),
+    dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), bytes("definition", JSON.stringify(dossier.workflow.definition, null, 2))),
     dossier.alerts.length > 0 && h("details", {open: dossier.alerts.some((alert) => !alert.closed_at)}, h("summary", {}, plural(dossier.alerts.length, "alert", "alerts")), table("Alerts", [
       {name: "alert", cell: (row) => badge(row.code, row.closed_at ? "over" : "bad")}, {name: "what it says", cell: (row) => row.text},
       {name: "opened", cell: (row) => when(row.opened_at)}, {name: "looked after by", cell: (row) => row.acked_by ?? ""}, {name: "closed", cell: (row) => when(row.closed_at)},
