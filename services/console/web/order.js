@@ -5,6 +5,7 @@ import {trouble} from "/app.js";
 import {actButton} from "/act.js";
 
 const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
+const AGAIN_MS = 1000;
 const ENDED = ["processed", "compensated", "cancelled"];
 
 // ---- the order's time ----
@@ -131,6 +132,7 @@ export async function show({main, path}) {
   const orderId = decodeURIComponent(path.slice("/orders/".length));
   const shown = {events: EVENTS_SHOWN};
   let data = await get(`orders/${encodeURIComponent(orderId)}`), isAsking = false, isStopped = false;
+  let told = 0, timer = null; // the version that the stream has last told of; the answer that comes may be one that was kept
 
   const draw = () => {
     const {order} = data.dossier;
@@ -153,13 +155,17 @@ export async function show({main, path}) {
     } finally {
       isAsking = false;
     }
+    if (!isStopped && told > data.dossier.order.version) timer = setTimeout(again, AGAIN_MS);
   }
   draw();
   const stop = listen({order: orderId}, {
-    order: ({version}) => { if (Number(version) !== data.dossier.order.version) again(); },
+    order: ({version}) => {
+      told = Number(version);
+      if (told !== data.dossier.order.version) again();
+    },
     trouble: ({error}) => trouble(`What you see is old: ${error}.`),
     overview: () => trouble(""),
     broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
   });
-  return () => { isStopped = true; stop(); };
+  return () => { isStopped = true; clearTimeout(timer); stop(); };
 }
