@@ -43,15 +43,16 @@ function open({title, text, fields = [], isHarm = false, isImpossible = false, a
  * before, prepare() resolves with: more options; what it throws is shown in the place of the question.
  */
 export function actButton(name, {prepare = async () => ({}), ...options}) {
-  return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: async (event) => {
-    const button = event.currentTarget;
-    button.disabled = true;
+  let isPreparing = false; // not by `disabled`, which would take the focus away for good
+  return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: async () => {
+    if (isPreparing) return;
+    isPreparing = true;
     try {
       open({...options, ...await prepare()});
     } catch (error) {
       open({...options, text: `This cannot be asked for now: ${error.message}.`, fields: [], isImpossible: true});
     } finally {
-      button.disabled = false;
+      isPreparing = false;
     }
   }}, name);
 }
