@@ -4,6 +4,9 @@ export class Refusal extends Error {
   constructor(status, text) { super(text); this.status = status; }
 }
 
+const AGAIN_MS = 5000; // until a stream that was refused is asked for again
+const QUIET_MS = 5000; // a lost one is not told of before: mostly it is back then
+
 export const me = {name: "", role: "none", csrf: "", needs_login: false, version: ""};
 export const mayAct = () => me.role === "operator" && me.csrf !== "";
 
@@ -36,13 +39,35 @@ export async function meRead() { return Object.assign(me, await get("me")); }
 export async function login(token) { return Object.assign(me, await post("login", {token})); }
 export async function logout() { return Object.assign(me, await post("logout", {})); }
 
-/** Calls handlers[event](data) for each event; returns what ends it. */
+/**
+ * Calls handlers[event](data) for each event, and handlers.broken() when none can come; returns what ends it. It listens
+ * while the page can be seen: a browser has six connections to a server, and forgotten tabs would keep them all.
+ */
 export function listen(parameters, handlers) {
   const query = new URLSearchParams(parameters);
-  const source = new EventSource(`/api/v1/live${String(query) !== "" ? `?${query}` : ""}`);
-  for (const [name, handle] of Object.entries(handlers)) {
-    if (name !== "broken") source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
-  }
-  source.onerror = () => handlers.broken?.();
-  return () => source.close();
+  let source = null, again = null, quiet = null;
+  const calm = () => { clearTimeout(quiet); quiet = null; };
+  const end = () => { source?.close(); source = null; clearTimeout(again); calm(); };
+  const begin = () => {
+    end();
+    if (document.hidden) return;
+    source = new EventSource(`/api/v1/live${String(query) !== "" ? `?${query}` : ""}`);
+    for (const [name, handle] of Object.entries(handlers)) {
+      if (name !== "broken") source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+    }
+    source.onopen = calm;
+    source.onerror = ({target}) => {
+      if (target.readyState === EventSource.CLOSED) refused();
+      else quiet ??= setTimeout(() => handlers.broken?.(), QUIET_MS); // a stream has its end, and the browser begins the next
+    };
+  };
+  const refused = async () => {
+    handlers.broken?.();
+    again = setTimeout(begin, AGAIN_MS); // a browser does not
+    await meRead().catch(() => {});
+    if (me.role === "none") window.dispatchEvent(new Event("loggedout"));
+  };
+  document.addEventListener("visibilitychange", begin);
+  begin();
+  return () => { document.removeEventListener("visibilitychange", begin); end(); };
 }

@@ -151,6 +151,7 @@ document.addEventListener("click", (event) => {
   go(link.getAttribute("href"));
 });
 window.addEventListener("popstate", () => show());
+window.addEventListener("loggedout", () => show());
 
 element("find").onsubmit = (event) => {
   event.preventDefault();
