@@ -192,14 +192,16 @@ class Cluster:
         return self.make(kind, f"{process.name}.{self.successors}", *words)
 
     def start_console(self):
-        """Starts the operator's web page, and returns it with the token of one who may act."""
-        port, token = free_port(), secrets.token_urlsafe(24)
+        """Starts the operator's web page, and returns it with the tokens of one who may act and of one who may read."""
+        port, roles = free_port(), ("operator", "reader")
+        own = {role: secrets.token_urlsafe(24) for role in roles}
         tokens = self.scratch / "console-tokens"
-        tokens.write_text(f"operator operator {hashlib.sha256(token.encode()).hexdigest()}\n", encoding="utf-8")
+        tokens.write_text("".join(f"{role} {role} {hashlib.sha256(own[role].encode()).hexdigest()}\n" for role in roles),
+                          encoding="utf-8")
         argv = [self.bin / "makegood", "console", "--listen", f"127.0.0.1:{port}", "--tokens-file", tokens]
         console = Process("console", argv, self.scratch / "console.log", env={**self.env, **self.tool_env}, http_port=port,
                           outlives=self.outlives)
-        return console.start().wait_ready(), token
+        return console.start().wait_ready(), *own.values()
 
     def start(self):
         """Starts everything and returns when all of it is ready."""

@@ -225,7 +225,7 @@ class Demo:
 
     def leave_running(self):
         """For --keep: how to talk to it, and how to end it."""
-        console, token = self.cluster.start_console()
+        console, token, reader_token = self.cluster.start_console()
         stop = self.scratch / "stop"
         pids = [str(process.pid) for process in processes.Process.started if process.is_running()]
         stop.write_text("#!/bin/sh\n# Ends what this demo started and removes its folder.\nkill "
@@ -238,7 +238,7 @@ class Demo:
         exports = "\n".join(f"  export {name}={value}" for name, value in self.cluster.tool_env.items())
         print(f"\nit is left running. To talk to it:\n{exports}\n"
               f"  PATH=$PATH:{self.cluster.bin}\n  makegood order list\n"
-              f"or in a browser: http://127.0.0.1:{console.http_port}\n  token: {token}\n"
+              f"or in a browser: http://127.0.0.1:{console.http_port}\n  token: {token}\n  token to read only: {reader_token}\n"
               f"logs are in {self.scratch}\nto end it: {stop}")
 
 

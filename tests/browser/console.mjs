@@ -1,0 +1,415 @@
+// The console as people use it, in a real browser.
+import assert from "node:assert/strict";
+import {readFileSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {after, before, beforeEach, test} from "node:test";
+import {fileURLToPath} from "node:url";
+import {behave, ended, failing, order, submit, tokens, tool, until} from "./demo.mjs";
+import {NARROW, Visitor, leave} from "./visitor.mjs";
+
+const SALE = fileURLToPath(new URL("sale.json", import.meta.url));
+const COMPENSATED = "demo-00003"; // deploy/demo's third order: its carrier declines
+const PAGES = 8; // a browser has six connections to a server
+const WHY = "Why; it is kept with your name", REASON = "the test wants it";
+
+before(() => tool(["workflow", "load", SALE]));
+beforeEach(() => behave("payment", "order"));
+after(leave);
+
+const buttonOf = (place, name) => place.getByRole("button", {name, exact: true}).first();
+
+/** Does what a button offers, with a reason; `fields` are the dialog's others, by their labels. */
+async function act({page}, button, fields = {}) {
+  await button.click();
+  const dialog = page.getByRole("dialog");
+  for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label).fill(value);
+  await dialog.getByLabel(WHY).fill(REASON);
+  await dialog.locator("button[type=submit]").click();
+  await dialog.waitFor({state: "detached"});
+}
+
+const panelOf = ({page}, heading) => page.locator("section", {has: page.getByRole("heading", {name: heading, exact: true})});
+
+/** Opens all that is folded. */
+async function unfold({page}) {
+  const folded = page.locator("main details:not([open]) > summary");
+  while (await folded.count() > 0) await folded.first().click();
+}
+
+/** Marks the page: a mark that is still there says that it was not loaded anew. */
+const mark = ({page}) => page.evaluate(() => { globalThis.isMarked = true; });
+const isMarked = ({page}) => page.evaluate(() => globalThis.isMarked === true);
+
+// ---- who is let in ----
+
+test("who has no token sees nothing, a wrong one is refused, a right one opens", async () => {
+  const visitor = await Visitor.come();
+  await visitor.sees("Your token");
+  await visitor.judge("login");
+  await visitor.open(`/orders/${COMPENSATED}`);
+  assert.equal(await visitor.page.locator("main h1").textContent(), "Log in");
+  await visitor.page.getByLabel("Your token").fill("a guess");
+  await visitor.page.keyboard.press("Enter");
+  await visitor.page.locator(".failed:not(:empty)").waitFor();
+  await visitor.judge("login-refused");
+  await visitor.page.getByLabel("Your token").fill(tokens.operator);
+  await visitor.page.keyboard.press("Enter");
+  await visitor.sees("Its story");
+  await visitor.page.getByRole("button", {name: "Log out operator"}).click();
+  await visitor.sees("Your token");
+  await visitor.leave(/status of 403/);
+});
+
+// ---- what a stranger asks: each is one page ----
+
+test("is it well? what is stuck, and why? the pages say it, and follow what happens", async () => {
+  const visitor = await Visitor.login("operator");
+  await visitor.sees("All is well");
+  await visitor.judge("overview-well");
+  await mark(visitor);
+  const ids = await failing(12);
+  await visitor.sees("1 thing needs somebody");
+  await visitor.sees("12 orders have failed");
+  assert(await isMarked(visitor), "the overview was loaded anew to show what has changed");
+  await visitor.judge("overview-failing");
+
+  await visitor.page.getByRole("link", {name: "See why"}).click();
+  const group = visitor.page.getByRole("row", {name: "http_422"});
+  assert.match(await group.textContent(), /12sale.*charge.*payment/s);
+  await visitor.judge("failures");
+  await group.getByRole("link", {name: "http_422"}).click();
+  await visitor.sees(ids[0]);
+  assert.equal(await visitor.page.locator("main tbody tr").count(), ids.length);
+  await visitor.judge("orders-of-a-failure");
+  await visitor.leave();
+});
+
+test("which service hurts? its page says so, and when it is over", async () => {
+  const visitor = await Visitor.login("operator");
+  await behave("payment", "unavailable");
+  const ids = await submit(60); // some more than what opens the breaker of each agent
+  await visitor.sees("Service payment fails");
+  await visitor.page.getByRole("link", {name: "See what it says"}).click();
+  const payment = panelOf(visitor, "payment");
+  await payment.getByText("breaker open").waitFor();
+  await payment.getByText("Its agents").click();
+  await visitor.judge("services");
+  await behave("payment", "order");
+  await ended(ids, "processed");
+  await visitor.leave();
+});
+
+test("what happened to an order? its id leads to its story", async () => {
+  const visitor = await Visitor.login("reader");
+  await visitor.page.getByRole("searchbox", {name: "Order id"}).fill(COMPENSATED);
+  await visitor.page.keyboard.press("Enter");
+  await visitor.sees("Its story");
+  assert.equal(new URL(visitor.page.url()).pathname, `/orders/${COMPENSATED}`);
+  const story = await visitor.page.locator(".story > li").allTextContents();
+  for (const [at, what] of [[0, /submitted/], [3, /book.*422.*compensating/s], [story.length - 1, /undone.*client told: compensated/s]]) {
+    assert.match(story[at], what);
+  }
+  assert.equal(await visitor.page.locator(".track-list li").count(), 3);
+  await unfold(visitor);
+  assert.match(await visitor.page.locator("main pre").filter({hasText: "ship_to"}).first().textContent(), /Étienne \\"Ti\\" Dupré/);
+  await visitor.judge("order");
+  await visitor.open("/orders/nobody");
+  await visitor.sees("Not found");
+  await visitor.judge("order-not-found");
+  await visitor.leave(/status of 404/);
+});
+
+test("orders are found by state, workflow, step, error and time", async () => {
+  const [id] = await failing(1);
+  await behave("payment", "order");
+  const visitor = await Visitor.login("reader");
+  const search = async (filters) => {
+    await visitor.page.getByRole("link", {name: "Orders", exact: true}).click();
+    await visitor.page.getByRole("heading", {name: "Orders", exact: true}).waitFor();
+    await visitor.page.getByRole("link", {name: "Clear"}).click();
+    await visitor.page.waitForURL("/orders");
+    for (const [label, value] of Object.entries(filters)) {
+      const field = visitor.page.getByLabel(label, {exact: true});
+      if (label === "state" || label === "workflow") await field.selectOption(value);
+      else await field.fill(value);
+    }
+    await visitor.page.getByRole("button", {name: "Search"}).click();
+    await visitor.page.waitForURL(/\?/);
+    await visitor.page.locator("main table, main .soft").first().waitFor();
+    return visitor.page.locator("main tbody tr").allTextContents();
+  };
+  const has = (rows, each) => assert(rows.length > 0 && rows.every((row) => each.test(row)), `${each} in each of ${rows.join("\n")}`);
+  has(await search({state: "compensated"}), /^demo-.*compensated/);
+  has(await search({workflow: "sale", state: "processed"}), /^browser-.*processed/);
+  has(await search({state: "error", "failed at step": "charge", "error has in it": "http_422"}), /^browser-.*charge/);
+  has(await search({workflow: "fulfilment", since: "1h"}), /^demo-.*fulfilment/);
+  assert.deepEqual(await search({state: "error", "failed at step": "book"}), []);
+  await visitor.judge("orders-none");
+  await visitor.open("/orders");
+  await visitor.page.getByRole("link", {name: id, exact: true}).waitFor();
+  await visitor.judge("orders");
+  await visitor.leave();
+});
+
+// ---- what an operator does ----
+
+test("a failed order is resumed, and its page follows it to its end", async () => {
+  const [id] = await failing(1);
+  const visitor = await Visitor.login("operator");
+  await visitor.open(`/orders/${id}`);
+  await visitor.judge("order-failed");
+  await buttonOf(visitor.page, "Resume").click();
+  await visitor.judge("order-resume");
+  await visitor.page.keyboard.press("Escape");
+  await visitor.page.getByRole("dialog").waitFor({state: "detached"});
+  assert.equal((await order(id)).state, "error", "what was not confirmed was done");
+  await mark(visitor);
+  await behave("payment", "order");
+  await act(visitor, buttonOf(visitor.page, "Resume"));
+  await visitor.page.locator("main .head .badge", {hasText: "processed"}).waitFor();
+  assert(await isMarked(visitor), "the order's page was loaded anew to show what has changed");
+  assert.equal((await order(id)).state, "processed");
+  assert.match(await tool(["order", "show", id]), new RegExp(`resume.*${REASON}.*by operator`));
+  await visitor.judge("order-resumed");
+  await visitor.leave();
+});
+
+test("a paused service is called by nobody, and its orders go on when it is resumed", async () => {
+  const visitor = await Visitor.login("operator");
+  await visitor.open("/services");
+  const payment = panelOf(visitor, "payment");
+  await act(visitor, buttonOf(payment, "Pause"), {"for how long (10m, 2h); empty: until somebody resumes it": "10m"});
+  await payment.getByText("paused", {exact: true}).waitFor();
+  await visitor.judge("services-paused");
+  const [id] = await submit(1);
+  await visitor.open(`/orders/${id}`);
+  await visitor.sees("paused");
+  await visitor.judge("order-waits");
+  await visitor.open("/");
+  await visitor.sees("Service payment is paused by operator");
+  await visitor.open("/services");
+  await act(visitor, buttonOf(payment, "Resume"));
+  await payment.getByText("serving").waitFor();
+  await ended([id], "processed");
+  await act(visitor, buttonOf(payment, "Limit"), {"calls at once; none: no limit; empty: as it is": "4"});
+  await payment.getByText("4 calls at once").waitFor();
+  await visitor.leave();
+});
+
+test("a refused submission is sent back when what it lacked is there, or dropped", async () => {
+  const visitor = await Visitor.login("operator");
+  await visitor.open("/dead");
+  await visitor.sees("is empty");
+  await visitor.judge("dead-none");
+  const [again, never] = [await submit(1, {workflow: "late"}), await submit(1, {workflow: "never"})].flat();
+  await until("both are refused", async () => (await tool(["dead", "list", "--queue", "orders.rejected"])).split("\n").length > 3);
+  await visitor.open("/dead?queue=orders.rejected");
+  await visitor.sees('no workflow "late" has been loaded');
+  await visitor.judge("dead");
+  const late = `${tmpdir()}/late.json`;
+  writeFileSync(late, readFileSync(SALE, "utf8").replace('"sale"', '"late"'));
+  await tool(["workflow", "load", late]);
+  await act(visitor, buttonOf(visitor.page, "Send it back"));
+  await visitor.sees("1 message lies");
+  await ended([again], "processed");
+  await act(visitor, buttonOf(visitor.page, "Drop it"));
+  await visitor.sees("is empty");
+  assert.equal((await order(never)).state, "unknown");
+  await visitor.leave();
+});
+
+test("an alert is looked after", async () => {
+  await failing(1);
+  await behave("payment", "order");
+  const visitor = await Visitor.login("operator");
+  await visitor.open("/alerts");
+  await visitor.judge("alerts");
+  await act(visitor, buttonOf(visitor.page, "Look after it"));
+  await visitor.sees(`operator: ${REASON}`);
+  await visitor.page.getByRole("link", {name: "All", exact: true}).click();
+  await visitor.sees("closed");
+  await visitor.judge("alerts-all");
+  await visitor.leave();
+});
+
+test("failed orders go again, gently: a batch stops by itself while its first ones fail, and the next goes to the end", async () => {
+  const ids = await failing(20);
+  const visitor = await Visitor.login("operator");
+  const start = async () => {
+    await visitor.open("/failures");
+    const row = visitor.page.getByRole("row", {name: "sale"}).filter({hasText: "http_422"});
+    const count = Number((await row.locator("td.number").textContent()));
+    await row.getByRole("button", {name: "Make these go again"}).click();
+    await visitor.sees(`It would be ${count} orders`);
+    return count;
+  };
+  const confirm = async () => {
+    await visitor.page.getByLabel("then so many a second").fill("100");
+    await visitor.page.getByLabel(WHY).fill(REASON);
+    await visitor.page.getByRole("dialog").locator("button[type=submit]").click();
+    await visitor.page.waitForURL(/\/batches\//);
+  };
+  const became = async (result) => Number(await visitor.page.locator(".tile", {hasText: result}).locator("b").textContent());
+
+  let count = await start();
+  await visitor.judge("batch-start");
+  await visitor.page.keyboard.press("Escape");
+  await visitor.page.getByRole("dialog").waitFor({state: "detached"});
+  assert.equal(await visitor.page.evaluate(() => document.activeElement.textContent), "Make these go again", "the focus is lost with the dialog");
+  await start();
+  await confirm();
+  await visitor.page.locator("main .head .badge", {hasText: "stopped"}).waitFor();
+  assert.deepEqual([await became("failed"), await became("skipped"), await became("done")], [5, count - 5, 0]);
+  await visitor.judge("batch-stopped");
+  await visitor.open("/");
+  await visitor.sees("batch stopped");
+
+  await behave("payment", "order");
+  count = await start();
+  await confirm();
+  await visitor.page.locator("main .head .badge", {hasText: "done"}).waitFor();
+  assert.deepEqual([await became("failed"), await became("skipped"), await became("done")], [0, 0, count]);
+  await visitor.judge("batch-done");
+  await ended(ids, "processed");
+  await visitor.open("/batches");
+  assert.equal(await visitor.page.locator("main tbody tr").count(), 2);
+  await visitor.judge("batches");
+  await visitor.leave();
+});
+
+// ---- how it is used ----
+
+test("by the keyboard alone one logs in, finds an order, and resumes it", async () => {
+  const [id] = await failing(1);
+  await behave("payment", "order");
+  const visitor = await Visitor.come(), {keyboard} = visitor.page;
+  await visitor.sees("Your token");
+  await keyboard.type(tokens.operator);
+  await keyboard.press("Enter");
+  await visitor.sees("needs somebody");
+  await keyboard.press("/");
+  await keyboard.type(id);
+  await keyboard.press("Enter");
+  await visitor.sees("Its story");
+  await visitor.tabTo("Resume");
+  await keyboard.press("Enter");
+  await visitor.page.getByRole("dialog").waitFor();
+  await keyboard.type(REASON);
+  await visitor.tabTo(`Resume: order ${id}`);
+  await keyboard.press("Enter");
+  await visitor.page.locator("main .head .badge", {hasText: "processed"}).waitFor();
+  await ended([id], "processed");
+  await keyboard.press("g");
+  await keyboard.press("f");
+  await visitor.page.waitForURL("/failures");
+  await keyboard.press("?");
+  await visitor.page.getByRole("dialog").waitFor();
+  await visitor.judge("keys");
+  await keyboard.press("Escape");
+  await visitor.page.getByRole("dialog").waitFor({state: "detached"});
+  await visitor.leave();
+});
+
+test("at 320 pixels all is there, without scrolling sideways, and large enough for a finger", async () => {
+  const [id] = await failing(1);
+  await behave("payment", "order");
+  await submit(1, {workflow: "never"});
+  const visitor = await Visitor.login("operator", NARROW);
+  for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/batches", "/alerts", "/dead",
+    "/dead?queue=orders.rejected", "/services"]) {
+    await visitor.open(path);
+    await visitor.page.locator("main .panel").last().waitFor();
+    await unfold(visitor);
+    await visitor.judge(`narrow${path.replaceAll(/\W/g, "-")}`);
+    await visitor.measure(path);
+  }
+  await visitor.open(`/orders/${id}`);
+  await buttonOf(visitor.page, "Resume").click();
+  await visitor.judge("narrow-dialog");
+  await visitor.measure("a dialog");
+  await visitor.leave();
+});
+
+test("the theme is as the system's, until somebody chooses, and then stays", async () => {
+  const visitor = await Visitor.login("reader");
+  const ground = () => visitor.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await visitor.page.emulateMedia({colorScheme: "dark"});
+  const dark = await ground();
+  assert.notEqual(dark, light);
+  await visitor.page.getByRole("button", {name: "Theme: as the system"}).click();
+  assert.equal(await ground(), light);
+  await visitor.page.reload();
+  await visitor.page.getByRole("button", {name: "Theme: light"}).click();
+  await visitor.page.emulateMedia({colorScheme: "light"});
+  assert.equal(await ground(), dark);
+  await visitor.leave();
+});
+
+test("a page that cannot follow any more says so, goes on when it can, and asks for the token when its session has ended", async () => {
+  const visitor = await Visitor.login("reader"), live = "**/api/v1/live*";
+  await visitor.page.route(live, (route) => route.abort());
+  await visitor.open("/");
+  await visitor.sees("What you see is old");
+  await visitor.page.unroute(live);
+  await visitor.page.locator("#trouble").waitFor({state: "hidden"});
+  await visitor.page.route(live, (route) => route.fulfill({status: 401, body: "{}"}));
+  await visitor.open("/");
+  await visitor.sees("What you see is old");
+  await visitor.context.clearCookies();
+  await visitor.sees("Your token");
+  await visitor.leave(/ERR_FAILED|status of 401/);
+});
+
+test("any number of pages may be open: those that nobody looks at keep no connection", async () => {
+  const visitor = await Visitor.login("reader");
+  for (let i = 0; i < PAGES; i++) {
+    const page = await visitor.context.newPage();
+    await page.goto("/");
+    await page.getByRole("heading", {level: 1}).waitFor();
+    await page.evaluate(() => { // as when another tab comes before it; without a screen there is no before
+      Object.defineProperty(document, "hidden", {value: true});
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
+  }
+  await visitor.leave();
+});
+
+// ---- what must not be ----
+
+test("a reader is offered nothing to do, and refused when asking nevertheless", async () => {
+  const [id] = await failing(1);
+  await behave("payment", "order");
+  const visitor = await Visitor.login("reader");
+  for (const path of [`/orders/${id}`, "/failures", "/services", "/alerts", "/dead?queue=orders.rejected"]) {
+    await visitor.open(path);
+    await visitor.page.locator("main .panel").last().waitFor();
+    assert.deepEqual(await visitor.page.locator("main button").allTextContents(), [], path);
+  }
+  const status = await visitor.page.evaluate(async (asked) => {
+    const {csrf} = await (await fetch("/api/v1/me")).json();
+    const answer = await fetch(`/api/v1/orders/${asked}/resume`, {method: "POST", headers: {"Content-Type": "application/json", "X-Makegood-CSRF": csrf},
+      body: JSON.stringify({reason: "a reader's wish", version: 1})});
+    return answer.status;
+  }, id);
+  assert.equal(status, 403);
+  assert.equal((await order(id)).state, "error");
+  await visitor.leave(/status of 403/);
+});
+
+test("what strangers wrote is shown as text, and does nothing", async () => {
+  const evil = "<img src=x onerror=document.title='taken'>";
+  const [id] = await submit(1, {payload: {[evil]: evil}});
+  await submit(1, {workflow: "never", payload: {evil}});
+  const visitor = await Visitor.login("reader");
+  for (const path of [`/orders/${id}`, "/dead?queue=orders.rejected", `/orders/${encodeURIComponent(evil)}`, `/orders?error=${encodeURIComponent(evil)}`]) {
+    await visitor.open(path);
+    await unfold(visitor);
+    assert.equal(await visitor.page.locator("main img, main script").count(), 0, path);
+    assert.doesNotMatch(await visitor.page.title(), /taken/);
+  }
+  await visitor.open(`/orders/${id}`);
+  await unfold(visitor);
+  await visitor.sees("onerror=");
+  await visitor.leave(/status of 40[04]/);
+});

@@ -1,0 +1,77 @@
+// The system behind the console: what deploy/demo --keep printed, the operator's tool, the sample remotes.
+import assert from "node:assert/strict";
+import {execFile} from "node:child_process";
+import {readFileSync} from "node:fs";
+
+const SOON_MS = 120000; // what takes longer will not happen
+const AGAIN_MS = 100;
+const NOT_FOUND = 3; // makegood's exit code
+
+const printed = readFileSync(process.env.MAKEGOOD_BROWSER_DEMO, "utf8");
+function told(pattern) {
+  const found = printed.match(pattern);
+  assert(found, `deploy/demo --keep printed nothing like ${pattern}`);
+  return found[1];
+}
+
+export const address = told(/in a browser: (\S+)/);
+export const tokens = {operator: told(/token: (\S+)/), reader: told(/token to read only: (\S+)/)};
+const scratch = told(/logs are in (\S+)/), bin = told(/PATH=\$PATH:(\S+)/);
+const environment = Object.fromEntries([...printed.matchAll(/export (\w+)=(\S+)/g)].map(([, name, value]) => [name, value]));
+
+/** What `makegood WORDS` printed. */
+export function tool(words, stdin = "") {
+  return new Promise((resolve, reject) => {
+    const child = execFile(`${bin}/makegood`, words, {env: {...process.env, ...environment}, maxBuffer: 64 << 20},
+      (error, stdout, stderr) => (error ? reject(Object.assign(error, {message: `makegood ${words.join(" ")}: ${stderr}`})) : resolve(stdout)));
+    child.stdin.end(stdin);
+  });
+}
+
+/** Asks until is_so() gives something true, and returns it. */
+export async function until(what, isSo) {
+  for (const deadline = Date.now() + SOON_MS; Date.now() < deadline;) {
+    const value = await isSo();
+    if (value) return value;
+    await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
+  }
+  throw new Error(`waited ${SOON_MS / 1000} s in vain until ${what}`);
+}
+
+let submitted = 0;
+/** Posts `count` orders of a workflow and returns their ids; they may wait, fail or end. */
+export async function submit(count, {workflow = "sale", payload = {}} = {}) {
+  const ids = Array.from({length: count}, () => `browser-${++submitted}`);
+  await tool(["order", "submit", "-"], ids.map((id) => JSON.stringify({order_id: id, workflow, payload: {number: id, ...payload}})).join("\n"));
+  return ids;
+}
+
+/** The order's row, as the tool shows it; one that there is not is "unknown". */
+export async function order(id) {
+  try {
+    return JSON.parse(await tool(["order", "show", id, "-o", "json"])).order;
+  } catch (error) {
+    if (error.code !== NOT_FOUND) throw error;
+    return {state: "unknown"};
+  }
+}
+
+export const ended = (ids, state) => until(`${ids.length} orders are ${state}`, async () => {
+  const states = await Promise.all(ids.map(async (id) => (await order(id)).state));
+  return states.every((each) => each === state);
+});
+
+/** Has a sample remote behave so, whatever the orders say; "order": as they say. */
+export async function behave(service, mode) {
+  const {url} = JSON.parse(readFileSync(`${scratch}/service-${service}.json`, "utf8"));
+  const answer = await fetch(`${url}/switches/${service}`, {method: "PUT", body: JSON.stringify({mode, count: -1})});
+  assert.equal(answer.status, 200, `${service} does not become ${mode}`);
+}
+
+/** Orders that have failed for good, since payment declined them. Payment goes on to decline. */
+export async function failing(count) {
+  await behave("payment", "decline");
+  const ids = await submit(count);
+  await ended(ids, "error");
+  return ids;
+}
