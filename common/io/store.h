@@ -355,8 +355,8 @@ enum mg_report {
     MG_REPORT_ARCHIVED_DOSSIER,
     MG_REPORT_RETENTION, /* hot, keep (NULL: for ever), by_whom, reason, set_at, how many partitions there are
                             from today on, the oldest day that is kept */
-    MG_REPORT_ALERTS,    /* $1 'open' or 'all', $2 limit */
-    MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders */
+    MG_REPORT_ALERTS,    /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
+    MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     MG_REPORT_SERVICES,  /* service_state */
     MG_REPORT_CONTROL,   /* what operators want of each service, as a row for each agent of it that reports:
                             service, version, is_paused, concurrency, rate_per_s, instance, breaker, is_ready;

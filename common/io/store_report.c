@@ -160,18 +160,24 @@ static const struct {
         " " ISO("r.set_at") " AS set_at, d.ahead, d.oldest_day FROM retention r,"
         " (SELECT count(*) FILTER (WHERE day >= (" MG_SQL_NOW " AT TIME ZONE 'UTC')::date) AS ahead,"
         "   min(day) AS oldest_day FROM (" MG_SQL_ARCHIVE_DAYS ") days) d WHERE r.name = 'orders'"}, 0},
+    /* Those that are open may be older than any number of closed ones: each has an index of its own. */
     [MG_REPORT_ALERTS] = {{
         "report_alerts",
         "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at,"
-        " " ISO("acked_at") " AS acked_at, acked_by, " ISO("closed_at") " AS closed_at FROM operator_alert"
-        " WHERE $1::text = 'all' OR closed_at IS NULL"
+        " " ISO("acked_at") " AS acked_at, acked_by, " ISO("closed_at") " AS closed_at"
+        " FROM ((SELECT * FROM operator_alert WHERE $1::text = 'all' ORDER BY alert_id DESC"
+        "   LIMIT least($2::text::bigint, " ROWS_MAX "))"
+        "  UNION ALL (SELECT * FROM operator_alert WHERE $1::text <> 'all' AND closed_at IS NULL"
+        "   ORDER BY code, subject LIMIT " FIGURES_MAX ")) a"
         " ORDER BY alert_id DESC LIMIT least($2::text::bigint, " ROWS_MAX ")"}, 2},
     [MG_REPORT_WORKFLOWS] = {{
         "report_workflows",
-        "SELECT w.name, w.version, " ISO("w.loaded_at") " AS loaded_at, count(p.order_id) AS open_orders"
-        " FROM workflow w LEFT JOIN order_process p ON p.wake_at IS NOT NULL AND p.workflow = w.name"
-        "  AND p.workflow_version = w.version"
-        " GROUP BY w.name, w.version, w.loaded_at ORDER BY w.name, w.version LIMIT " ROWS_MAX}, 0},
+        "WITH open AS MATERIALIZED (SELECT workflow, workflow_version FROM order_process"
+        "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX "),"
+        " counted AS MATERIALIZED (SELECT workflow, workflow_version, count(*) AS open_orders FROM open GROUP BY 1, 2)"
+        " SELECT w.name, w.version, " ISO("w.loaded_at") " AS loaded_at, coalesce(c.open_orders, 0) AS open_orders"
+        " FROM workflow w LEFT JOIN counted c ON c.workflow = w.name AND c.workflow_version = w.version"
+        " ORDER BY w.name, w.version LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_SERVICES] = {{
         "report_services",
         "SELECT service, instance, breaker, is_ready, in_flight, concurrency, reason,"
