@@ -1,21 +1,22 @@
 -- Orders as if they had come through the system: :finished that are processed, :open that wait for a reply until the day
 -- after tomorrow. Ids are UUIDs of version 7 spread over the last month, so older than any new one, as they would be.
+-- :workflow is an expression of n; a payload is :repeats times 32 bytes and a few.
 BEGIN;
 CREATE TEMPORARY TABLE fill ON COMMIT DROP AS
-SELECT n, n > :finished AS is_open,
+SELECT n, n > :finished AS is_open, :workflow AS workflow,
        substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || substr(r, 1, 3) || '-8' || substr(r, 4, 3) || '-' || substr(r, 7, 12)
            AS order_id
   FROM generate_series(1, :finished + :open) n,
        LATERAL (SELECT lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 2592000000 + n::bigint * 2000), 12, '0') AS t,
                        md5(n::text) AS r) x;
 INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)
-SELECT order_id, 1, 'bench', 1, '{"note":"' || repeat(md5(n::text), 31) || '"}', sha256(order_id::bytea), false FROM fill;
+SELECT order_id, 1, workflow, 1, '{"note":"' || repeat(md5(n::text), :repeats) || '"}', sha256(order_id::bytea), false FROM fill;
 INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count, locked_by,
                            complete_by, wake_at, workflow, workflow_version, revision, reply_to, correlation_id, is_high,
                            wants_step_status)
 SELECT order_id, CASE WHEN is_open THEN 'processing' ELSE 'processed' END, 'processed', 'none', CASE WHEN is_open THEN 1 ELSE 4 END,
        CASE WHEN is_open THEN 1 ELSE 2 END, 0, 0, 'bench', now() + interval '3 days',
-       CASE WHEN is_open THEN now() + interval '2 days' END, 'bench', 1, 1, NULL, order_id, false, false FROM fill;
+       CASE WHEN is_open THEN now() + interval '2 days' END, workflow, 1, 1, NULL, order_id, false, false FROM fill;
 INSERT INTO order_step (order_id, step, position, service, state, kind, reason, maybe, is_undo_dispatched, is_refused,
                         is_accepted, attempt, failure_count, cool_down_count, generation, complete_by, due_at, cause, result,
                         do_digest)

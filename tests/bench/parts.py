@@ -300,7 +300,10 @@ def growth(on, plan, empty_rate):
     warm(on, made)
     empty = saturate(on, made, orders)
     began = time.monotonic()
-    on.postgres.psql(FILL.replace(":finished", str(plan.finished)).replace(":open", str(plan.open)), made.place)
+    fill = FILL
+    for name, value in (("finished", plan.finished), ("open", plan.open), ("workflow", "'bench'"), ("repeats", 31)):
+        fill = fill.replace(f":{name}", str(value))
+    on.postgres.psql(fill, made.place)
     fill_s = time.monotonic() - began
     on.postgres.psql("VACUUM ANALYZE", made.place)
     on.postgres.psql("CHECKPOINT", "postgres")

@@ -1,0 +1,355 @@
+#!/usr/bin/python3
+"""How fast the console's pages are, and what it costs the database, with as many orders as years bring.
+
+Every route of the API is asked for many times, while pages look on; each time for something else where it takes parameters,
+else so that what is kept of an answer has run out meanwhile. Then nothing is clicked and only looked on; then nobody looks
+on. Ends with 1 if of a hundred answers of a route more than one took longer than a page may, or if the console asks the
+database for pages that nobody looks at.
+"""
+
+import argparse
+import collections
+import http.client
+import json
+import os
+import pathlib
+import random
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+
+import pika
+import psycopg2
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy"))
+
+from local import cluster, processes, servers  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+FILLS = (HERE.parent / "bench" / "fill.sql", HERE / "fill.sql")
+# What any operator sets who gives PostgreSQL more than a corner of a machine; as tests/bench has it.
+SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "shared_preload_libraries": "pg_stat_statements"}
+WORKFLOWS = "CASE WHEN n % 100000 = 5 THEN 'rare' WHEN n % 10 = 0 THEN 'billing' ELSE 'fulfilment' END"
+REPEATS = 4        # small payloads: more orders to a block, more to look at for a page
+OPEN = FAILED = 20_000
+LISTED = 100_000   # orders of the largest batch
+LETTERS = 100
+STREAMS = 20       # half of them look at an order each
+PAGE_MS = 200
+PERIOD_S = 0.065   # between two questions: fewer than the console takes a second
+QUIET_S = 3        # without a question for pages: more than it is ever silent while somebody looks on
+LOOK_S = 60
+ANSWER_S = 30
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def say(text):
+    print(f"{time.strftime('%H:%M:%S', time.gmtime())} {text}", flush=True)
+
+
+def pass_time(until):
+    while time.monotonic() < until:
+        time.sleep(processes.POLL_S)
+
+
+def table(columns, rows):
+    """Columns as wide as they need be, the first to the left, numbers to the right."""
+    cells = [columns] + [[f"{cell:,.1f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    for row in cells:
+        print("  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]).rstrip())
+
+
+class Browser:
+    """One connection, logged in."""
+
+    def __init__(self, port, cookie=None):
+        self.port, self.cookie = port, cookie
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)
+
+    def login(self, token):
+        self.connection.request("POST", "/api/v1/login", json.dumps({"token": token}), {"Content-Type": "application/json"})
+        answer = self.connection.getresponse()
+        answer.read()
+        self.cookie = answer.headers["Set-Cookie"].split(";")[0]
+        return self
+
+    def ask(self, route):
+        """The answer to GET, as it came, not yet read."""
+        self.connection.request("GET", "/api/v1/" + route, headers={"Cookie": self.cookie})
+        return self.connection.getresponse()
+
+    def get(self, route):
+        """(milliseconds, body); what is refused because too much is asked is asked again."""
+        while True:
+            began = time.monotonic()
+            answer = self.ask(route)
+            body = answer.read()
+            if answer.status == 200:
+                return (time.monotonic() - began) * 1000, body
+            if answer.status != 429:
+                raise processes.Failure(f"{route}: {answer.status} {body.decode()}")
+            pass_time(time.monotonic() + 1)
+
+
+class Streams:
+    """Pages that look on, each with a thread that reads what comes."""
+
+    def __init__(self, console, cookie, order_ids):
+        self.events, self.opened_ms, self.browsers, self.sockets = collections.Counter(), [], [], []
+        for number in range(STREAMS):
+            browser = Browser(console.http_port, cookie)
+            browser.connection.connect()
+            self.sockets.append(browser.connection.sock)
+            began = time.monotonic()
+            answer = browser.ask("live" if number % 2 else f"live?order={order_ids[number]}")
+            answer.readline()
+            self.opened_ms.append((time.monotonic() - began) * 1000)
+            self.browsers.append(browser)
+            threading.Thread(target=self.read, args=(answer,), daemon=True).start()
+
+    def read(self, answer):
+        try:
+            for line in answer:
+                if line.startswith(b"event: "):
+                    self.events[line[len(b"event: "):].decode().strip()] += 1
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
+            return  # it was closed
+
+    def close(self):
+        for stream in self.sockets:
+            stream.shutdown(socket.SHUT_RDWR)
+
+
+class Route:
+    """`paths(k, last)` is the k-th path to ask for; `last` is the answer before, parsed, for those that go on behind it."""
+
+    def __init__(self, name, paths):
+        self.name, self.paths = name, paths if callable(paths) else lambda k, last: paths
+        self.taken_ms, self.last, self.rows, self.bytes = [], None, 0, 0
+
+    def ask(self, browser, k):
+        taken_ms, body = browser.get(self.paths(k, self.last))
+        self.last = json.loads(body)
+        self.taken_ms.append(taken_ms)
+        self.rows = max([self.rows] + [len(value) for value in self.last.values() if isinstance(value, list)])
+        self.bytes = max(self.bytes, len(body))
+
+    def of(self, share):
+        return sorted(self.taken_ms)[min(int(len(self.taken_ms) * share), len(self.taken_ms) - 1)]
+
+
+def behind(route, **more):
+    """Paths of page after page; behind the last comes the first."""
+    def paths(k, last):
+        query = dict(more, since=f"{40_000 + k}h")
+        if last is not None and last.get("next"):
+            query["after"] = last["next"]
+        return f"{route}?{urllib.parse.urlencode(query)}"
+    return paths
+
+
+class Show:
+    def __init__(self, options):
+        self.options, self.scratch = options, cluster.make_scratch("makegood-console-")
+        self.servers = self.cluster = self.console = self.browser = self.db = None
+
+    # --- the stage ---------------------------------------------------------------------------------------------------
+
+    def start(self):
+        self.servers = servers.Servers(self.scratch).start()
+        postgres = self.servers.postgres
+        with open(postgres.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
+            conf.writelines(f"{name} = '{value}'\n" for name, value in SETTINGS.items())
+        postgres.process.terminate()
+        postgres.restart()
+        self.cluster = cluster.Cluster(self.scratch, cluster.build_folder(), postgres.dsn, self.servers.rabbit.url,
+                                       workflows=None)
+        self.cluster.prepare()
+        self.db = psycopg2.connect(postgres.dsn)
+        self.db.autocommit = True
+        self.fill()
+        self.post_letters()
+        self.rows("CREATE EXTENSION pg_stat_statements")
+        self.rows("SET pg_stat_statements.track = 'none'")  # of what this program asks
+        self.console, token = self.cluster.start_console()
+        self.browser = Browser(self.console.http_port).login(token)
+
+    def rows(self, sql, *values):
+        with self.db.cursor() as cursor:
+            cursor.execute(sql, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def fill(self):
+        began = time.monotonic()
+        values = {"finished": self.options.orders - OPEN, "open": OPEN, "workflow": WORKFLOWS, "repeats": REPEATS,
+                  "failed": FAILED, "listed": min(LISTED, self.options.orders)}
+        for path in FILLS:
+            sql = path.read_text(encoding="utf-8")
+            for name, value in values.items():
+                sql = sql.replace(f":{name}", str(value))
+            self.rows(sql)
+        for sql in ("VACUUM ANALYZE", "CHECKPOINT"):
+            self.rows(sql)
+        [(mb,)] = self.rows("SELECT pg_database_size(current_database()) / 1048576")
+        say(f"{self.options.orders:,} orders, {OPEN:,} of them open, {FAILED:,} in error: {mb:,} MB, filled in "
+            f"{time.monotonic() - began:.0f} s")
+
+    def post_letters(self):
+        with pika.BlockingConnection(pika.URLParameters(self.servers.rabbit.url)) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            for queue in ("dead.letters", "orders.rejected"):
+                for number in range(LETTERS):
+                    channel.basic_publish("", queue, json.dumps({"n": number, "text": "x" * 1000}).encode(),
+                                          pika.BasicProperties(delivery_mode=2, type="reply", message_id=f"{queue}-{number}"))
+
+    # --- what is asked -----------------------------------------------------------------------------------------------
+
+    def routes(self):
+        ids = [row[0] for row in self.rows("SELECT order_id FROM order_process ORDER BY hashtext(order_id) LIMIT %s",
+                                           self.options.asks)]
+        failed = [row[0] for row in self.rows("SELECT order_id FROM operator_alert WHERE code = 'order_error'"
+                                              " AND closed_at IS NULL ORDER BY alert_id LIMIT %s", self.options.asks)]
+        [(long_story,)] = self.rows("SELECT order_id FROM order_event WHERE version = 1000")
+        [(first_s, last_s)] = self.rows("SELECT extract(epoch FROM min(received_at)), extract(epoch FROM max(received_at)) FROM orders")
+        [(batch,)] = self.rows("SELECT batch_id FROM batch ORDER BY orders DESC LIMIT 1")
+        listed = min(LISTED, self.options.orders)
+        lot = random.Random(1)
+
+        def since(k):
+            return f"since={40_000 + k}h"
+
+        def moment():
+            at_s = lot.uniform(float(first_s), float(last_s))
+            return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at_s)) + f".{lot.randrange(1000):03}Z"
+
+        return [
+            Route("me", "me"), Route("overview", "overview"),
+            Route("orders", "orders"),
+            Route("orders, page after page", behind("orders")),
+            Route("orders?workflow", lambda k, _: f"orders?workflow=billing&{since(k)}"),
+            Route("orders?workflow, a rare one", behind("orders", workflow="rare")),
+            Route("orders?state=processed", lambda k, _: f"orders?state=processed&{since(k)}"),
+            Route("orders?state=cancelled, rare", behind("orders", state="cancelled")),
+            Route("orders?until", lambda k, _: f"orders?until={moment()}"),
+            Route("orders?since&until&workflow", lambda k, _: f"orders?since=40000h&until={moment()}&workflow=billing"),
+            Route("orders?state=open", lambda k, _: f"orders?state=open&{since(k)}"),
+            Route("orders?state=open, page after page", behind("orders", state="open")),
+            Route("orders?state=processing&workflow", lambda k, _: f"orders?state=processing&workflow=billing&{since(k)}"),
+            Route("orders?state=error", lambda k, _: f"orders?state=error&{since(k)}"),
+            Route("orders?state=error, page after page", behind("orders", state="error")),
+            Route("orders?step", lambda k, _: f"orders?step=charge&{since(k)}"),
+            Route("orders?error", lambda k, _: f"orders?error=no_route&{since(k)}"),
+            Route("orders?error, none", lambda k, _: f"orders?error=unheard-of&{since(k)}"),
+            Route("orders/ID", lambda k, _: f"orders/{ids[k]}"),
+            Route("orders/ID, in error", lambda k, _: f"orders/{failed[k]}"),
+            Route("orders/ID, of 1,000 events", f"orders/{long_story}"),
+            Route("failures", "failures"),
+            Route("failures?step", lambda k, _: f"failures?step=charge&{since(k)}"),
+            Route("alerts", "alerts"), Route("alerts?all", "alerts?all=1"),
+            Route("services", "services"), Route("workflows", "workflows"), Route("batches", "batches"),
+            Route("batches/ID", lambda k, _: f"batches/{batch}?after={lot.randrange(listed)}"),
+            Route("batches/ID?result", lambda k, _: f"batches/{batch}?result=failed&after={k}"),
+            Route("choice", "choice"), Route("choice?step&error", lambda k, _: f"choice?step=charge&error={'http_503'[k % 8:]}"),
+            Route("dead", "dead"), Route("dead?queue", "dead?queue=orders.rejected"),
+        ], [failed[k % len(failed)] for k in range(STREAMS)]
+
+    def ask_all(self, routes):
+        next_at = time.monotonic()
+        for k in range(self.options.asks):
+            for route in routes:
+                next_at = max(next_at + PERIOD_S, time.monotonic() - PERIOD_S)
+                pass_time(next_at)
+                route.ask(self.browser, k)
+
+    # --- what it costs -----------------------------------------------------------------------------------------------
+
+    def sessions(self):
+        """{name: (CPU seconds, when it last did anything)} of the console's sessions, and of itself."""
+        found = {}
+        for name, pid, changed in self.rows("SELECT application_name, pid, state_change FROM pg_stat_activity WHERE application_name"
+                                            " LIKE 'makegood%%' UNION ALL SELECT 'itself', %s, NULL", self.console.pid):
+            with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+                fields = stat.read().rsplit(")", 1)[1].split()
+            found[name] = (int(fields[11]) + int(fields[12])) * TICK_S, changed
+        return found
+
+    def is_quiet(self):
+        [(is_quiet,)] = self.rows("SELECT clock_timestamp() - state_change > %s * interval '1 second' FROM pg_stat_activity"
+                                  " WHERE application_name = 'makegood console'", QUIET_S)
+        return is_quiet
+
+    def cost(self, what, act):
+        """Does it, and says what the console asked meanwhile; returns whether its session for pages did anything."""
+        self.rows("SELECT pg_stat_statements_reset()")
+        before, began = self.sessions(), time.monotonic()
+        act()
+        after, took_s = self.sessions(), time.monotonic() - began
+        [(calls, ran_ms)] = self.rows("SELECT coalesce(sum(calls), 0)::float, coalesce(sum(total_exec_time), 0)"
+                                      " FROM pg_stat_statements")
+        shares = ", ".join(f"{name} {(cpu_s - before.get(name, (0, None))[0]) / took_s:.2%}" for name, (cpu_s, _) in after.items())
+        say(f"{what}, {took_s:.0f} s: {calls / took_s:.1f} statements a second, which ran {ran_ms / took_s / 1000:.2%} of the time;"
+            f" of one core: {shares}")
+        return after["makegood console"][1] != before["makegood console"][1]
+
+    def tell_statements(self):
+        print("\nwhat the database did for them, the dearest first")
+        table(("statement", "calls", "mean ms", "max ms", "rows", "pages"), [
+            (" ".join(query.split())[:90], calls, mean_ms, max_ms, rows // calls, pages // calls)
+            for query, calls, mean_ms, max_ms, rows, pages in self.rows(
+                "SELECT query, calls, mean_exec_time, max_exec_time, rows, shared_blks_hit + shared_blks_read"
+                " FROM pg_stat_statements ORDER BY total_exec_time DESC LIMIT 20")])
+        print()
+
+    def run(self):
+        """True if all is as it should be."""
+        self.start()
+        routes, looked_at = self.routes()
+        streams = Streams(self.console, self.browser.cookie, looked_at)
+        load = os.getloadavg()[0]
+        say(f"{len(routes)} routes, each {self.options.asks} times, beside {STREAMS} streams; load average {load:.1f} before")
+        self.cost("everything is asked for", lambda: self.ask_all(routes))
+        say(f"load average {os.getloadavg()[0]:.1f} after; events: {dict(streams.events)}")
+        print()
+        table(("route", "p50 ms", "p99 ms", "max ms", "rows", "bytes"),
+              [(route.name, route.of(0.5), route.of(0.99), max(route.taken_ms), route.rows, route.bytes) for route in routes]
+              + [("live, until it begins", sorted(streams.opened_ms)[STREAMS // 2], *2 * [max(streams.opened_ms)], "", "")])
+        self.tell_statements()
+        self.cost(f"{STREAMS} pages only look on", lambda: pass_time(time.monotonic() + LOOK_S))
+        streams.close()
+        processes.wait_until(self.is_quiet, "the console has noticed that nobody looks on")
+        is_asking = self.cost("nobody looks on", lambda: pass_time(time.monotonic() + LOOK_S))
+        slow = [f"{route.name} took {route.of(0.99):.0f} ms" for route in routes if route.of(0.99) > PAGE_MS]
+        slow += [f"a stream began after {max(streams.opened_ms):.0f} ms"] if max(streams.opened_ms) > PAGE_MS else []
+        say(f"above {PAGE_MS} ms at p99: {'; '.join(slow)}" if slow else f"at p99 every route took less than {PAGE_MS} ms")
+        if is_asking:
+            say("the console asked the database for pages though nobody looked on")
+        return not slow and not is_asking
+
+
+def main(words):
+    parser = argparse.ArgumentParser(prog="tests/console/run", description=__doc__.splitlines()[0])
+    parser.add_argument("--orders", type=int, default=1_000_000, metavar="N", help="in the tables (1000000)")
+    parser.add_argument("--asks", type=int, default=200, metavar="N", help="of each route (200)")
+    options = parser.parse_args(words)
+    if options.orders < OPEN + FAILED:
+        parser.error(f"--orders: at least {OPEN + FAILED}")
+    processes.end_on_signals()
+    show = Show(options)
+    try:
+        return 0 if show.run() else 1
+    except processes.Failure as failure:
+        say(f"FAILED: {failure}")
+        for path in sorted(show.scratch.glob("*.log")):
+            print(f"--- {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-2000:]}", file=sys.stderr)
+        return 1
+    finally:
+        processes.end_all()
+        cluster.remove_scratch(show.scratch)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
