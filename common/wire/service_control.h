@@ -12,8 +12,9 @@
 #define MG_SERVICE_CONTROL_PERIOD_MS 1000
 /* A supervisor that has been silent for so many periods leads no more. */
 #define MG_SERVICE_CONTROL_SILENT_MS (5 * MG_SERVICE_CONTROL_PERIOD_MS)
-/* So long the word that a service is down outlives its speaker; another supervisor leads well before. */
-#define MG_SERVICE_DOWN_VALID_MS (10 * MG_SERVICE_CONTROL_PERIOD_MS)
+/* So long the word that a service is down outlives its speaker; another supervisor leads well before, also
+ * when the first stands still: its lock is gone after ten seconds. */
+#define MG_SERVICE_DOWN_VALID_MS (20 * MG_SERVICE_CONTROL_PERIOD_MS)
 /* Agent processes of one service that have a share; those beyond take what a newcomer takes. With names of
  * some fifty bytes that is a message of 12 KiB. */
 #define MG_SHARES_MAX         128

@@ -134,8 +134,9 @@ void mg_lane_pump(void *arg)
         while (serve_one(lane, now_ms)) {
         }
     }
-    if (lane->breaker.word == MG_WORD_PROBE && mg_breaker_told(&lane->breaker) == MG_BREAKER_OPEN) {
-        mg_lane_answer_unserved(lane); /* the probe is out: what came beside it would wait for nothing */
+    if (lane->breaker.word == MG_WORD_PROBE && lane->breaker.state != MG_BREAKER_CLOSED) {
+        mg_lane_answer_unserved(
+            lane); /* beside the probe, or without a free call for one, it would only wait */
     }
     if (mg_breaker_told(&lane->breaker) != lane->reported) {
         mg_agent_report(lane->agent);

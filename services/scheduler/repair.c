@@ -7,9 +7,10 @@
 
 #include "core/key.h"
 
-/* The undo of a step as the payload has it, in `ret_request`; false: it cannot be rendered. */
-static bool undo_render(const struct mg_fold *fold, int step, struct mg_slice payload,
-                        struct mg_buf *ret_request)
+/* The undo of a step as the payload has it, in `ret_request`. MG_TRANSIENT: no memory; any other failure: it
+ * cannot be rendered, which is told when it is due. */
+static enum mg_class undo_render(const struct mg_fold *fold, int step, struct mg_slice payload,
+                                 struct mg_buf *ret_request)
 {
     const struct mg_order_record *record = fold->record;
     const struct mg_workflow *workflow = fold->workflow->workflow;
@@ -22,9 +23,9 @@ static bool undo_render(const struct mg_fold *fold, int step, struct mg_slice pa
         results[i] = record->steps[i].result;
     }
     struct mg_render_input input = {workflow, record->order_id, payload, results};
-    struct mg_err err; /* why is told when the undo is due */
-    return mg_workflow_render(&input, step, MG_KIND_UNDO, key, do_key, ret_request, &err) == MG_OK &&
-           !ret_request->failed;
+    struct mg_err err;
+    enum mg_class class = mg_workflow_render(&input, step, MG_KIND_UNDO, key, do_key, ret_request, &err);
+    return class == MG_OK && ret_request->failed ? MG_TRANSIENT : class;
 }
 
 /* In the other states nothing is left to undo, or the undo itself is what is being repaired. */
@@ -33,17 +34,37 @@ static bool is_to_be_undone(const struct mg_step *step)
     return step->state == MG_STEP_DONE || (step->is_maybe && step->state < MG_STEP_UNDO_PENDING);
 }
 
-static bool is_undo_kept(const struct mg_fold *fold, int step, struct mg_slice repaired)
+/* MG_BAD_INPUT: the repair would change it. MG_TRANSIENT: no memory. */
+static enum mg_class undo_compare(const struct mg_fold *fold, int step, struct mg_slice repaired)
 {
     struct mg_buf before, after;
     mg_buf_init(&before, MG_REQUEST_MAX);
     mg_buf_init(&after, MG_REQUEST_MAX);
-    bool was_rendered = undo_render(fold, step, fold->record->payload, &before);
-    bool is_kept = !was_rendered || (undo_render(fold, step, repaired, &after) &&
-                                     mg_slice_equal(mg_buf_slice(&before), mg_buf_slice(&after)));
+    enum mg_class class = undo_render(fold, step, fold->record->payload, &before);
+    if (class == MG_OK) {
+        class = undo_render(fold, step, repaired, &after);
+        bool is_kept = class == MG_OK && mg_slice_equal(mg_buf_slice(&before), mg_buf_slice(&after));
+        class = is_kept || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
+    } else if (class != MG_TRANSIENT) {
+        class = MG_OK; /* there was none to be changed */
+    }
     mg_buf_finish(&before);
     mg_buf_finish(&after);
-    return is_kept;
+    return class;
+}
+
+/* Whether anything of the order may still be undone, as far as the command knows it: else the core says what
+ * is wrong with the command, or nothing is. */
+static bool is_undo_possible(const struct mg_fold *fold, const struct mg_command *command)
+{
+    const struct mg_order *order = &fold->record->order;
+    bool is_known = command->version == 0 || command->version == order->version;
+    for (int i = 0; i < order->step_count; i++) {
+        if (fold->workflow->workflow->plan.steps[i].is_pivot && order->steps[i].state == MG_STEP_DONE) {
+            return false; /* it can only go forward */
+        }
+    }
+    return is_known && order->goal == MG_GOAL_PROCESSED && order->state != MG_ORDER_PROCESSED;
 }
 
 /* The payload with the members set; absent, with the reason in `err`: it cannot be so. */
@@ -79,16 +100,26 @@ static struct mg_slice members_set(struct mg_batch *batch, const struct mg_comma
 struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_command *command, struct mg_err *err)
 {
+    const struct mg_slice none = {NULL, 0};
     const struct mg_workflow *workflow = fold->workflow->workflow;
     struct mg_slice repaired = members_set(batch, command, fold->record->payload, err);
-    for (int i = 0; repaired.data != NULL && i < workflow->plan.step_count; i++) {
-        if (workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]) &&
-            !is_undo_kept(fold, i, repaired)) {
+    if (repaired.data == NULL || !is_undo_possible(fold, command)) {
+        return repaired;
+    }
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        bool matters = workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]);
+        enum mg_class class = matters ? undo_compare(fold, i, repaired) : MG_OK;
+        if (class == MG_TRANSIENT) {
+            fold->has_failed = true;
+            (void)mg_err_set(err, MG_TRANSIENT, "no memory");
+            return none;
+        }
+        if (class != MG_OK) {
             (void)mg_err_set(err, MG_BAD_INPUT,
                              "step %s is done or may be, and its undo would no longer be that of what was "
                              "done: leave what its undo takes of the payload, or compensate the order",
                              workflow->steps[i].name);
-            repaired = (struct mg_slice){NULL, 0};
+            return none;
         }
     }
     return repaired;

@@ -14,15 +14,31 @@ static bool is_down_for_most(const struct supervisor_replica *replicas, int coun
     return 2 * down > ready;
 }
 
-static const struct supervisor_replica *prober_find(const struct supervisor_health *health,
-                                                    const struct supervisor_replica *replicas, int count)
+/* NULL: it is gone, or not ready. */
+static const struct supervisor_replica *ready_find(const char *instance,
+                                                   const struct supervisor_replica *replicas, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (replicas[i].is_ready && strcmp(replicas[i].instance, health->prober) == 0) {
+        if (replicas[i].is_ready && strcmp(replicas[i].instance, instance) == 0) {
             return &replicas[i];
         }
     }
     return NULL;
+}
+
+static bool is_closed(const struct supervisor_replica *replica)
+{
+    return replica != NULL && replica->breaker == MG_BREAKER_CLOSED;
+}
+
+static bool is_anybody_ready(const struct supervisor_replica *replicas, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (replicas[i].is_ready) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Who wants to probe already, as under the leader before this one; else the next behind the last prober. Only
@@ -46,9 +62,12 @@ static const struct supervisor_replica *prober_choose(const struct supervisor_he
     return next != NULL ? next : first;
 }
 
-static bool word_end(struct supervisor_health *health, int64_t now_ms)
+/* `proven`: whose success ends it; "": nobody's. */
+static bool word_end(struct supervisor_health *health, const char *proven, int64_t now_ms)
 {
-    *health = (struct supervisor_health){.since_ms = now_ms};
+    struct supervisor_health ended = {.since_ms = now_ms};
+    (void)snprintf(ended.proven, sizeof(ended.proven), "%s", proven);
+    *health = ended;
     return true;
 }
 
@@ -61,26 +80,36 @@ static bool word_begin(struct supervisor_health *health, const struct supervisor
     return !is_same;
 }
 
+static bool is_turn_over(const struct supervisor_health *health, const struct supervisor_replica *prober,
+                         int64_t now_ms)
+{
+    int64_t age_ms = now_ms - health->since_ms;
+    return prober->breaker == MG_BREAKER_OPEN &&
+           age_ms >= (health->has_probed ? SUPERVISOR_TURN_MS : SUPERVISOR_TURN_MAX_MS);
+}
+
 bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
                              int count, int64_t now_ms)
 {
-    const struct supervisor_replica *prober = prober_find(health, replicas, count);
     if (!health->is_down) {
         bool is_settling = health->since_ms != 0 && now_ms - health->since_ms < SUPERVISOR_SETTLE_MS;
-        return !is_settling && is_down_for_most(replicas, count) &&
+        return !is_settling && !is_closed(ready_find(health->proven, replicas, count)) &&
+               is_down_for_most(replicas, count) &&
                word_begin(health, prober_choose(health, replicas, count), now_ms);
     }
-    if (prober != NULL && prober->breaker == MG_BREAKER_CLOSED) {
-        return word_end(health, now_ms);
+    const struct supervisor_replica *prober = ready_find(health->prober, replicas, count);
+    if (is_closed(prober)) {
+        return word_end(health, prober->instance, now_ms);
     }
     if (prober != NULL) {
         health->has_probed = health->has_probed || prober->breaker == MG_BREAKER_HALF_OPEN;
-        bool is_turn_over = health->has_probed && prober->breaker == MG_BREAKER_OPEN &&
-                            now_ms - health->since_ms >= SUPERVISOR_TURN_MS;
-        if (!is_turn_over) {
+        if (!is_turn_over(health, prober, now_ms)) {
             return false;
         }
     }
     const struct supervisor_replica *next = prober_choose(health, replicas, count);
-    return next != NULL ? word_begin(health, next, now_ms) : word_end(health, now_ms);
+    if (next != NULL) {
+        return word_begin(health, next, now_ms);
+    }
+    return is_anybody_ready(replicas, count) && word_end(health, "", now_ms);
 }

@@ -9,8 +9,12 @@
  *
  * Then one of those that cannot is named, to probe for all; its success ends the word, whatever the others
  * say: they say only what they were told. Another is named when it is gone or no longer ready, and when its
- * probes have failed for long: that may be its network, too. With nobody left to name the word ends, and each
- * agent's own breaker counts.
+ * probes have failed for long: that may be its network, too. With nobody left to name among those that are
+ * ready the word ends, and each agent's own breaker counts; while nobody at all is ready, nothing is known
+ * and the word stays.
+ *
+ * Whoever ended the word outvotes the others for as long as it is well: theirs is the fault, and its work
+ * goes on. When the service goes down indeed, it finds that out by itself.
  *
  * A new leader knows nothing of the word before its own: those that obey still report an open breaker, so it
  * says the same.
@@ -26,8 +30,11 @@
 
 /* From the end of the word on: reports that were under way speak of before. */
 #define SUPERVISOR_SETTLE_MS 2000
-/* A prober whose probes have failed for so long gives way to the next, which costs an open time: seldom. */
-#define SUPERVISOR_TURN_MS 60000
+/* A prober whose probes have failed for so long gives way to the next, which costs an open time: not often.
+ */
+#define SUPERVISOR_TURN_MS 15000
+/* So long after it was named, also one whose probes no look has seen: they are short. */
+#define SUPERVISOR_TURN_MAX_MS (5 * 60000)
 
 /* An agent process of the service that has reported of late. */
 struct supervisor_replica {
@@ -40,8 +47,9 @@ struct supervisor_replica {
 struct supervisor_health {
     bool is_down;
     char prober[MG_SHARE_INSTANCE_MAX + 1];
-    bool has_probed;  /* it wanted a probe since it was named */
-    int64_t since_ms; /* it was named, or the word ended; 0: never */
+    bool has_probed;                        /* it wanted a probe since it was named */
+    int64_t since_ms;                       /* it was named, or the word ended; 0: never */
+    char proven[MG_SHARE_INSTANCE_MAX + 1]; /* whose success ended the last word; "": nobody's */
 };
 
 /* True if the word changed. `replicas` in an order that stays. */

@@ -73,11 +73,13 @@ static const struct {
     {"behind the last one comes the first", "d", false, 1, "ooo", "a"},
     {"who is well is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
     {"nobody is left to probe", "d", true, 1, "ccO", NULL},
-    {"nobody is left at all", "d", true, 1, "", NULL},
+    {"of nobody nothing is known", "d", true, 1, "", "d"},
+    {"nor of who is not ready", "a", true, 1, "OOC", "a"},
 
     {"a turn ends after a probe that failed", "a", true, SUPERVISOR_TURN_MS, "ooo", "b"},
     {"not before", "a", true, SUPERVISOR_TURN_MS - 1, "ooo", "a"},
-    {"not without one: its open time may be long", "a", false, 10 * SUPERVISOR_TURN_MS, "ooo", "a"},
+    {"not without one: its open time may be long", "a", false, SUPERVISOR_TURN_MAX_MS - 1, "ooo", "a"},
+    {"in the end also without", "a", false, SUPERVISOR_TURN_MAX_MS, "ooo", "b"},
     {"not while it probes", "a", true, 10 * SUPERVISOR_TURN_MS, "hoo", "a"},
     {"the last one is followed by the first", "c", true, SUPERVISOR_TURN_MS, "ooo", "a"},
     {"the only one goes on", "a", true, SUPERVISOR_TURN_MS, "oc", "a"},
@@ -123,9 +125,9 @@ static void combination_judge(const char *letters, const char *prober, int64_t a
         after = strcmp(replicas[i].instance, health.prober) == 0 ? &replicas[i] : after;
     }
     bool is_back = before != NULL && before->is_ready && before->breaker == MG_BREAKER_CLOSED;
-    bool is_down = prober == NULL ? 2 * down > ready : !is_back && down > 0;
+    bool is_down = prober == NULL ? 2 * down > ready : !is_back && (down > 0 || ready == 0);
     ck_assert_msg(health.is_down == is_down, "\"%s\", prober %s", letters, prober != NULL ? prober : "-");
-    if (is_down) {
+    if (is_down && ready > 0) {
         ck_assert_msg(after != NULL && after->is_ready && after->breaker != MG_BREAKER_CLOSED, "\"%s\": %s",
                       letters, health.prober);
     }
