@@ -164,7 +164,7 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
     bool is_open = fold->write != NULL && !mg_order_state_is_terminal(fold->record->order.state);
     if (is_open) {
         fold->record->stored_steps |= fold->write->changed_steps;
-        mg_cache_put(&scheduler->cache, fold->record);
+        mg_cache_put(&scheduler->cache, fold->record, mg_clock_boot_ms());
     }
     sends_prune(fold);
     mg_fold_measure(fold);

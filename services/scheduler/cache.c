@@ -25,6 +25,7 @@ struct mg_cached {
     struct mg_cached *next;          /* of the same hash */
     struct mg_cached *older, *newer; /* by when they were written */
     size_t size;
+    int64_t put_boot_ms;
     char order_id[MG_ORDER_ID_MAX + 1];
     _Alignas(max_align_t) char bytes[];
 };
@@ -69,7 +70,7 @@ static struct mg_cached **place_of(struct mg_cache *cache, const char *order_id)
     return at;
 }
 
-struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id)
+static struct mg_cached *entry_take(struct mg_cache *cache, const char *order_id)
 {
     struct mg_cached **place = place_of(cache, order_id), *cached = *place;
     if (cached == NULL) {
@@ -79,6 +80,16 @@ struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id)
     *(cached->older != NULL ? &cached->older->newer : &cache->oldest) = cached->newer;
     *(cached->newer != NULL ? &cached->newer->older : &cache->newest) = cached->older;
     cache->bytes -= cached->size;
+    return cached;
+}
+
+struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id, int64_t now_boot_ms)
+{
+    struct mg_cached *cached = entry_take(cache, order_id);
+    if (cached != NULL && now_boot_ms - cached->put_boot_ms > MG_CACHE_AGE_MAX_MS) {
+        free(cached);
+        return NULL;
+    }
     return cached;
 }
 
@@ -118,7 +129,7 @@ static void newest_add(struct mg_cache *cache, struct mg_cached *cached)
     cache->bytes += cached->size;
 }
 
-void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
+void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_t now_boot_ms)
 {
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
     size_t size = sizeof(struct mg_cached) + HEAD_SIZE + mg_order_size(&record->order) + steps_size;
@@ -130,7 +141,7 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
     if (cached == NULL) { /* it will be read */
         return;
     }
-    *cached = (struct mg_cached){.size = size};
+    *cached = (struct mg_cached){.size = size, .put_boot_ms = now_boot_ms};
     memcpy(cached->order_id, record->order_id, sizeof(cached->order_id));
     char *at = cached->bytes;
     memcpy(at, record, HEAD_SIZE);
@@ -147,7 +158,7 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
         }
     }
     while (cache->bytes + size > MG_CACHE_MAX_BYTES) {
-        free(mg_cache_take(cache, cache->oldest->order_id));
+        free(entry_take(cache, cache->oldest->order_id));
     }
     newest_add(cache, cached);
 }
@@ -155,6 +166,6 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record)
 void mg_cache_clear(struct mg_cache *cache)
 {
     while (cache->oldest != NULL) {
-        free(mg_cache_take(cache, cache->oldest->order_id));
+        free(entry_take(cache, cache->oldest->order_id));
     }
 }

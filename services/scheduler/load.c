@@ -90,7 +90,7 @@ static bool folds_make(struct mg_batch *batch)
 /* The order as this process wrote it last. False: it did not, or all that goes with it is not here. */
 static bool fold_recall(struct mg_batch *batch, struct mg_fold *fold)
 {
-    fold->cached = mg_cache_take(&batch->scheduler->cache, fold->order_id);
+    fold->cached = mg_cache_take(&batch->scheduler->cache, fold->order_id, mg_clock_boot_ms());
     struct mg_order_record *record =
         fold->cached != NULL ? mg_cached_record(fold->cached, batch->arena) : NULL;
     if (record == NULL) {

@@ -433,13 +433,16 @@ void mg_workflows_finish(struct mg_scheduler *scheduler);
 
 /* ---- cache.c ---- */
 
+/* An order that ended elsewhere may leave for the archive a day later (MG_HOT_MIN_MS), and its id be that of
+ * a new one, with the same versions: so what was written longer ago is forgotten. */
+#define MG_CACHE_AGE_MAX_MS (INT64_C(3600) * 1000)
 /* One block of memory, to be freed with free(). NULL: this process did not write it, or not lately. */
-struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id);
+struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id, int64_t now_boot_ms);
 /* The record in `arena`, its texts in `cached`; NULL: no memory. Of its steps' names and services nothing is
  * kept: they are the workflow's. */
 struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct mg_arena *arena);
 /* Keeps a copy of what has just been written; the order must not be in the cache. */
-void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record);
+void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_t now_boot_ms);
 void mg_cache_clear(struct mg_cache *cache);
 uint32_t mg_order_hash(const char *order_id);
 

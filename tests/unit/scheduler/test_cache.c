@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "stage.h"
+
+#define NOW_MS mg_clock_boot_ms()
 
 static void reply(const char *order_id, const char *step, uint32_t attempt)
 {
@@ -31,7 +34,8 @@ START_TEST(an_order_of_ones_own_is_not_read)
     ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"ref\":7.50"));
     ck_assert_int_eq(fake_store.loads, loads);
-    ck_assert_ptr_null(mg_cache_take(&stage_scheduler->cache, "o1")); /* it has ended: nobody asks again */
+    ck_assert_ptr_null(
+        mg_cache_take(&stage_scheduler->cache, "o1", NOW_MS)); /* it has ended: nobody asks again */
 }
 END_TEST
 
@@ -179,9 +183,9 @@ START_TEST(what_is_kept_is_the_whole_order)
         step->error_code = mg_slice_of("http_503");
         step->error_text = (struct mg_slice){"a\0b", 3};
     }
-    mg_cache_put(&cache, record);
-    ck_assert_ptr_null(mg_cache_take(&cache, "o2"));
-    struct mg_cached *cached = mg_cache_take(&cache, "o1");
+    mg_cache_put(&cache, record, NOW_MS);
+    ck_assert_ptr_null(mg_cache_take(&cache, "o2", NOW_MS));
+    struct mg_cached *cached = mg_cache_take(&cache, "o1", NOW_MS);
     const struct mg_order_record *kept = mg_cached_record(cached, arena);
     ck_assert_mem_eq(kept, record, offsetof(struct mg_order_record, payload));
     ck_assert_mem_eq(kept->digest, record->digest, sizeof(kept->digest));
@@ -210,6 +214,24 @@ START_TEST(what_is_kept_is_the_whole_order)
 }
 END_TEST
 
+/* Would catch: an order that left for the archive long ago, taken for a new one of its id. */
+START_TEST(what_was_written_long_ago_is_forgotten)
+{
+    struct mg_order_record *record = calloc(1, sizeof(*record));
+    struct mg_cache cache;
+    memset(&cache, 0, sizeof(cache));
+    snprintf(record->order_id, sizeof(record->order_id), "o1");
+    for (int64_t age_ms = MG_CACHE_AGE_MAX_MS; age_ms <= MG_CACHE_AGE_MAX_MS + 1; age_ms++) {
+        mg_cache_put(&cache, record, 1000);
+        struct mg_cached *cached = mg_cache_take(&cache, "o1", 1000 + age_ms);
+        ck_assert((cached != NULL) == (age_ms == MG_CACHE_AGE_MAX_MS));
+        free(cached);
+        ck_assert_uint_eq(cache.bytes, 0);
+    }
+    free(record);
+}
+END_TEST
+
 /* Would catch: memory that grows with the orders that are open, or a chain that breaks when room is made. */
 START_TEST(what_is_kept_is_bounded)
 {
@@ -220,13 +242,13 @@ START_TEST(what_is_kept_is_bounded)
     record->payload = (struct mg_slice){payload, sizeof(payload)};
     for (int i = 0; i < 1000; i++) {
         snprintf(record->order_id, sizeof(record->order_id), "o%d", i);
-        mg_cache_put(&cache, record);
+        mg_cache_put(&cache, record, NOW_MS);
     }
     ck_assert_uint_le(cache.bytes, 16u * 1024 * 1024);
-    ck_assert_ptr_null(mg_cache_take(&cache, "o0"));
+    ck_assert_ptr_null(mg_cache_take(&cache, "o0", NOW_MS));
     for (int i = 950; i < 1000; i += 2) {
         snprintf(record->order_id, sizeof(record->order_id), "o%d", i);
-        struct mg_cached *cached = mg_cache_take(&cache, record->order_id);
+        struct mg_cached *cached = mg_cache_take(&cache, record->order_id, NOW_MS);
         ck_assert_ptr_nonnull(cached);
         free(cached);
     }
@@ -252,6 +274,7 @@ int main(void)
     tcase_add_test(tests, nothing_is_remembered_of_a_session_that_is_lost);
     tcase_add_test(tests, what_is_kept_is_the_whole_order);
     tcase_add_test(tests, what_is_kept_is_bounded);
+    tcase_add_test(tests, what_was_written_long_ago_is_forgotten);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
