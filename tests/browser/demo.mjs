@@ -24,6 +24,7 @@ export function tool(words, stdin = "") {
   return new Promise((resolve, reject) => {
     const child = execFile(`${bin}/makegood`, words, {env: {...process.env, ...environment}, maxBuffer: 64 << 20},
       (error, stdout, stderr) => (error ? reject(Object.assign(error, {message: `makegood ${words.join(" ")}: ${stderr}`})) : resolve(stdout)));
+    child.stdin.on("error", () => {}); // of a tool that ends without reading it its exit code tells
     child.stdin.end(stdin);
   });
 }
@@ -41,7 +42,7 @@ export async function until(what, isSo) {
 let submitted = 0;
 /** Posts `count` orders of a workflow and returns their ids; they may wait, fail or end. */
 export async function submit(count, {workflow = "sale", payload = {}} = {}) {
-  const ids = Array.from({length: count}, () => `browser-${++submitted}`);
+  const ids = Array.from({length: count}, () => `browser-${process.pid}-${++submitted}`);
   await tool(["order", "submit", "-"], ids.map((id) => JSON.stringify({order_id: id, workflow, payload: {number: id, ...payload}})).join("\n"));
   return ids;
 }

@@ -82,13 +82,13 @@ class Browser:
         return self.connection.getresponse()
 
     def get(self, route):
-        """(milliseconds, body); what is refused because too much is asked is asked again."""
+        """(milliseconds, body); body None: it was not answered. What is refused because too much is asked is asked again."""
         while True:
             began = time.monotonic()
             answer = self.ask(route)
             body = answer.read()
-            if answer.status == 200:
-                return (time.monotonic() - began) * 1000, body
+            if answer.status in (200, 503):
+                return (time.monotonic() - began) * 1000, body if answer.status == 200 else None
             if answer.status != 429:
                 raise processes.Failure(f"{route}: {answer.status} {body.decode()}")
             pass_time(time.monotonic() + 1)
@@ -128,12 +128,15 @@ class Route:
 
     def __init__(self, name, paths):
         self.name, self.paths = name, paths if callable(paths) else lambda k, last: paths
-        self.taken_ms, self.last, self.rows, self.bytes = [], None, 0, 0
+        self.taken_ms, self.last, self.refused, self.rows, self.bytes = [], None, 0, 0, 0
 
     def ask(self, browser, k):
         taken_ms, body = browser.get(self.paths(k, self.last))
-        self.last = json.loads(body)
         self.taken_ms.append(taken_ms)
+        if body is None:
+            self.refused += 1
+            return
+        self.last = json.loads(body)
         self.rows = max([self.rows] + [len(value) for value in self.last.values() if isinstance(value, list)])
         self.bytes = max(self.bytes, len(body))
 
@@ -214,7 +217,8 @@ class Show:
         failed = [row[0] for row in self.rows("SELECT order_id FROM operator_alert WHERE code = 'order_error'"
                                               " AND closed_at IS NULL ORDER BY alert_id LIMIT %s", self.options.asks)]
         [(long_story,)] = self.rows("SELECT order_id FROM order_event WHERE version = 1000")
-        [(first_s, last_s)] = self.rows("SELECT extract(epoch FROM min(received_at)), extract(epoch FROM max(received_at)) FROM orders")
+        [(first_s, last_s)] = self.rows("SELECT extract(epoch FROM min(received_at)), extract(epoch FROM max(received_at))"
+                                        " FROM orders")
         [(batch,)] = self.rows("SELECT batch_id FROM batch ORDER BY orders DESC LIMIT 1")
         listed = min(LISTED, self.options.orders)
         lot = random.Random(1)
@@ -253,7 +257,8 @@ class Show:
             Route("services", "services"), Route("workflows", "workflows"), Route("batches", "batches"),
             Route("batches/ID", lambda k, _: f"batches/{batch}?after={lot.randrange(listed)}"),
             Route("batches/ID?result", lambda k, _: f"batches/{batch}?result=failed&after={k}"),
-            Route("choice", "choice"), Route("choice?step&error", lambda k, _: f"choice?step=charge&error={'http_503'[k % 8:]}"),
+            Route("choice, of one cause", lambda k, _: "choice?workflow=fulfilment&step=charge&service=payment"
+                  f"&error={'declined'[k % 8:]}"),
             Route("dead", "dead"), Route("dead?queue", "dead?queue=orders.rejected"),
         ], [failed[k % len(failed)] for k in range(STREAMS)]
 
@@ -270,8 +275,8 @@ class Show:
     def sessions(self):
         """{name: (CPU seconds, when it last did anything)} of the console's sessions, and of itself."""
         found = {}
-        for name, pid, changed in self.rows("SELECT application_name, pid, state_change FROM pg_stat_activity WHERE application_name"
-                                            " LIKE 'makegood%%' UNION ALL SELECT 'itself', %s, NULL", self.console.pid):
+        for name, pid, changed in self.rows("SELECT application_name, pid, state_change FROM pg_stat_activity"
+                                            " WHERE application_name LIKE 'makegood%%' UNION ALL SELECT 'itself', %s, NULL", self.console.pid):
             with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
                 fields = stat.read().rsplit(")", 1)[1].split()
             found[name] = (int(fields[11]) + int(fields[12])) * TICK_S, changed
@@ -290,9 +295,9 @@ class Show:
         after, took_s = self.sessions(), time.monotonic() - began
         [(calls, ran_ms)] = self.rows("SELECT coalesce(sum(calls), 0)::float, coalesce(sum(total_exec_time), 0)"
                                       " FROM pg_stat_statements")
-        shares = ", ".join(f"{name} {(cpu_s - before.get(name, (0, None))[0]) / took_s:.2%}" for name, (cpu_s, _) in after.items())
-        say(f"{what}, {took_s:.0f} s: {calls / took_s:.1f} statements a second, which ran {ran_ms / took_s / 1000:.2%} of the time;"
-            f" of one core: {shares}")
+        shares = [f"{name} {(cpu_s - before.get(name, (0, None))[0]) / took_s:.2%}" for name, (cpu_s, _) in after.items()]
+        say(f"{what}, {took_s:.0f} s: {calls / took_s:.1f} statements a second, which ran {ran_ms / took_s / 1000:.2%} of the"
+            f" time; of one core: {', '.join(shares)}")
         return after["makegood console"][1] != before["makegood console"][1]
 
     def tell_statements(self):
@@ -323,6 +328,7 @@ class Show:
         processes.wait_until(self.is_quiet, "the console has noticed that nobody looks on")
         is_asking = self.cost("nobody looks on", lambda: pass_time(time.monotonic() + LOOK_S))
         slow = [f"{route.name} took {route.of(0.99):.0f} ms" for route in routes if route.of(0.99) > PAGE_MS]
+        slow += [f"{route.name} was not answered {route.refused} times" for route in routes if route.refused > 0]
         slow += [f"a stream began after {max(streams.opened_ms):.0f} ms"] if max(streams.opened_ms) > PAGE_MS else []
         say(f"above {PAGE_MS} ms at p99: {'; '.join(slow)}" if slow else f"at p99 every route took less than {PAGE_MS} ms")
         if is_asking:

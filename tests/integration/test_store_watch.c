@@ -14,14 +14,14 @@
 #define OPEN     "300"
 #define FAILING  "50"
 #define BATCH    "00000000-0000-4000-8000-000000000001"
-/* How many pages of 8 KiB a statement may touch; of each large table there are some 500 to 2500. Each open
- * row of its own page, and the way to it, three times over; each failing one and its order's likewise; what
- * stands by one key; what a page of the console shows, 50 or 100 rows; tables that do not grow with orders.
- */
-#define PAGES_OPEN    2000
-#define PAGES_FAILING 500
+/* How many pages of 8 KiB a statement may touch. Of the tables there are more: some 400 of batch_order, 800
+ * to 2000 of the others. Each open row of a page of its own, twice over; each failing one, its order and the
+ * way there; what stands by one key; what a page of the console shows, 50 to 200 rows; tables that do not
+ * grow with orders. */
+#define PAGES_OPEN    700
+#define PAGES_FAILING 400
 #define PAGES_KEY     60
-#define PAGES_LIST    500
+#define PAGES_LIST    350
 #define PAGES_SMALL   60
 /* The newest 10,000 orders that are looked at for those that a filter wants: each with its row of
  * order_process, by key. */
@@ -35,7 +35,7 @@ static void setup(void)
     rig_admin(
         &rig,
         "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
-        " SELECT 'o-' || n, 1, 'w', 1, repeat('x', 500), sha256(n::text::bytea), false"
+        " SELECT 'o-' || n, 1, 'w', 1, to_json(repeat('x', 500)), sha256(n::text::bytea), false"
         " FROM generate_series(1, " FINISHED " + " OPEN ") n;"
         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
         "  failure_count, locked_by, wake_at, workflow, workflow_version, revision, is_high, wants_step_status)"
@@ -112,44 +112,42 @@ static const struct watched {
     const char *params;
     long buffers_max;
     bool is_count; /* of many rows: a limit below it bounds how many are looked at */
-    bool is_by_key;
 } WATCHED[] = {
     /* top */
-    {MG_REPORT_ACCEPTED, "", PAGES_SMALL, false, false},
-    {MG_REPORT_OLDEST, "('50')", PAGES_OPEN, true, false},
+    {MG_REPORT_ACCEPTED, "", PAGES_SMALL, false},
+    {MG_REPORT_OLDEST, "('50')", PAGES_OPEN, true},
     /* both */
-    {MG_REPORT_LEADER, "", PAGES_SMALL, false, false},
-    {MG_REPORT_CONTROLLED, "", PAGES_SMALL, false, false},
-    {MG_REPORT_FIGURES, "", PAGES_OPEN, true, false},
-    {MG_REPORT_FAILURE_GROUPS, "(" NOTHING ", '', '50')", PAGES_FAILING, true, false},
+    {MG_REPORT_LEADER, "", PAGES_SMALL, false},
+    {MG_REPORT_CONTROLLED, "", PAGES_SMALL, false},
+    {MG_REPORT_FIGURES, "", PAGES_OPEN, true},
+    {MG_REPORT_FAILURE_GROUPS, "(" NOTHING ", '', '50')", PAGES_FAILING, true},
     /* the console */
-    {MG_REPORT_SETTINGS, "", PAGES_SMALL, false, false},
-    {MG_REPORT_SERVICES, "", PAGES_SMALL, false, false},
-    {MG_REPORT_WORKFLOWS, "", PAGES_OPEN, true, false},
-    {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false, true},
-    {MG_REPORT_PAGE_OPEN, "(" NOTHING ", '50')", PAGES_OPEN, true, false},
-    {MG_REPORT_PAGE_OPEN, "('pending', 'w', '-3600000', '', 'o-20100', '50')", PAGES_OPEN, true, true},
-    {MG_REPORT_PAGE_NEWEST, "(" NOTHING ", '50')", PAGES_LIST, true, true},
-    {MG_REPORT_PAGE_NEWEST, "('', '', '', '', '4102444800000000/o-7777', '50')", PAGES_LIST, true, true},
-    {MG_REPORT_PAGE_NEWEST, "('', '', '', '-100', '', '50')", PAGES_LIST, true, true},
-    {MG_REPORT_PAGE_NEWEST, "('cancelled', '', '', '', '', '50')", PAGES_SOUGHT, true, true},
-    {MG_REPORT_FAILURES, "(" NOTHING ", '', '', '50')", PAGES_FAILING, true, true},
-    {MG_REPORT_FAILURES, "('w', 's', 'decl', 'payment', '-3600000', '', '30', '50')", PAGES_FAILING, true,
-     true},
-    {MG_REPORT_FAILURES_LOOKED_AT, "('', '', '')", PAGES_FAILING, true, false},
-    {MG_REPORT_ALERTS, "('open', '200')", PAGES_FAILING, true, false},
-    {MG_REPORT_ALERTS, "('all', '200')", PAGES_LIST, true, true},
-    {MG_REPORT_ORDER, "('o-20')", PAGES_KEY, false, true},
-    {MG_REPORT_ORDER_STEPS, "('o-20')", PAGES_KEY, false, true},
-    {MG_REPORT_DOSSIER, "('o-20')", PAGES_KEY, false, true},
-    {MG_REPORT_ARCHIVED_ORDER, "('o-20')", PAGES_KEY, false, true},
-    {MG_REPORT_ARCHIVED_STEPS, "('o-20')", PAGES_KEY, false, true},
-    {MG_REPORT_ARCHIVED_DOSSIER, "('o-20')", PAGES_KEY, false, true},
-    {MG_REPORT_BATCH_CHOICE, "(" NOTHING ", '')", PAGES_FAILING, true, true},
-    {MG_REPORT_BATCHES, "('50')", PAGES_LIST, true, false},
-    {MG_REPORT_BATCH, "('" BATCH "')", PAGES_KEY, false, true},
-    {MG_REPORT_BATCH_ORDERS, "('" BATCH "', '', '9000', '100')", PAGES_LIST, true, true},
-    {MG_REPORT_BATCH_RUNNER, "", PAGES_SMALL, false, false},
+    {MG_REPORT_SETTINGS, "", PAGES_SMALL, false},
+    {MG_REPORT_SERVICES, "", PAGES_SMALL, false},
+    {MG_REPORT_WORKFLOWS, "", PAGES_OPEN, true},
+    {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
+    {MG_REPORT_PAGE_OPEN, "(" NOTHING ", '50')", PAGES_OPEN, true},
+    {MG_REPORT_PAGE_OPEN, "('pending', 'w', '-3600000', '', 'o-20100', '50')", PAGES_OPEN, true},
+    {MG_REPORT_PAGE_NEWEST, "(" NOTHING ", '50')", PAGES_LIST, true},
+    {MG_REPORT_PAGE_NEWEST, "('', '', '', '', '4102444800000000/o-7777', '50')", PAGES_LIST, true},
+    {MG_REPORT_PAGE_NEWEST, "('', '', '', '-100', '', '50')", PAGES_LIST, true},
+    {MG_REPORT_PAGE_NEWEST, "('cancelled', '', '', '', '', '50')", PAGES_SOUGHT, true},
+    {MG_REPORT_FAILURES, "(" NOTHING ", '', '', '50')", PAGES_FAILING, true},
+    {MG_REPORT_FAILURES, "('w', 's', 'decl', 'payment', '-3600000', '', '30', '50')", PAGES_FAILING, true},
+    {MG_REPORT_FAILURES_LOOKED_AT, "('', '', '')", PAGES_FAILING, true},
+    {MG_REPORT_ALERTS, "('open', '200')", PAGES_FAILING, true},
+    {MG_REPORT_ALERTS, "('all', '200')", PAGES_LIST, true},
+    {MG_REPORT_ORDER, "('o-20')", PAGES_KEY, false},
+    {MG_REPORT_ORDER_STEPS, "('o-20')", PAGES_KEY, false},
+    {MG_REPORT_DOSSIER, "('o-20')", PAGES_KEY, false},
+    {MG_REPORT_ARCHIVED_ORDER, "('o-20')", PAGES_KEY, false},
+    {MG_REPORT_ARCHIVED_STEPS, "('o-20')", PAGES_KEY, false},
+    {MG_REPORT_ARCHIVED_DOSSIER, "('o-20')", PAGES_KEY, false},
+    {MG_REPORT_BATCH_CHOICE, "(" NOTHING ", '')", PAGES_FAILING, true},
+    {MG_REPORT_BATCHES, "('50')", PAGES_LIST, true},
+    {MG_REPORT_BATCH, "('" BATCH "')", PAGES_KEY, false},
+    {MG_REPORT_BATCH_ORDERS, "('" BATCH "', '', '9000', '100')", PAGES_LIST, true},
+    {MG_REPORT_BATCH_RUNNER, "", PAGES_SMALL, false},
 };
 
 static void assert_bounded(const struct watched *watched)
@@ -162,9 +160,6 @@ static void assert_bounded(const struct watched *watched)
         snprintf(whole, sizeof whole, "Seq Scan on %s ", large[i]);
         ck_assert_msg(strstr(plan, whole) == NULL, "%s", plan);
     }
-    ck_assert_msg(watched->is_by_key || (strstr(plan, "order_process_pkey") == NULL &&
-                                         strstr(plan, "operator_alert_pkey") == NULL),
-                  "%s", plan);
     ck_assert_msg(!watched->is_count || strstr(plan, "->  Limit") != NULL || strncmp(plan, "Limit", 5) == 0,
                   "%s", plan);
     ck_assert_msg(buffers_of(plan) <= watched->buffers_max, "%ld pages, more than %ld:\n%s", buffers_of(plan),
