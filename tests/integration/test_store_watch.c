@@ -20,7 +20,7 @@
  * grow with orders. */
 #define PAGES_OPEN    700
 #define PAGES_FAILING 400
-#define PAGES_KEY     60
+#define PAGES_KEY     100
 #define PAGES_LIST    350
 #define PAGES_SMALL   60
 /* The newest 10,000 orders that are looked at for those that a filter wants: each with its row of
