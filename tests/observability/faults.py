@@ -400,6 +400,7 @@ class WorkflowsAreMany(Fault):
     rules = ("MakegoodMetricsOverflow",)
     about = "orders of more workflows come than a process has series for"
     WORKFLOWS = 150
+    WORDS_MAX = 64  # of one command
 
     def begin(self):
         paths = []
@@ -407,7 +408,8 @@ class WorkflowsAreMany(Fault):
             paths.append(self.show.scratch / f"many-{n}.json")
             paths[-1].write_text(json.dumps({"workflow": f"many-{n}", "version": 1, "complete_within": "1h", "on_failure": "error",
                                              "steps": [step("reserve", "inventory")]}), encoding="utf-8")
-        self.cluster.tool("workflow", "load", *paths)
+        for n in range(0, self.WORKFLOWS, self.WORDS_MAX):
+            self.cluster.tool("workflow", "load", *paths[n:n + self.WORDS_MAX])
         for n in range(self.WORKFLOWS):
             self.post(f"many-{n}")
 
