@@ -399,7 +399,7 @@ class WorkflowsAreMany(Fault):
     """They have no room until the process is started again."""
     rules = ("MakegoodMetricsOverflow",)
     about = "orders of more workflows come than a process has series for"
-    WORKFLOWS = 400  # each has a series of its own for each state
+    WORKFLOWS = 900  # each has a series of its own for each state that its orders come to
     WORDS_MAX = 64  # of one command
 
     def begin(self):
