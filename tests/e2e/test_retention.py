@@ -150,7 +150,8 @@ def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
         done = tool(s, "db", "retain", "--export", command, check=False)
         assert done.returncode == 1 and "could not export 2020-01-31, which is kept: the command" in done.stderr, done
     assert "archived on 2020-01-31" in tool(s, "order", "explain", sent[0].order_id).stdout
-    done = tool(s, "db", "retain", "--export", f"cat >{s.scratch}/$MAKEGOOD_DAY.jsonl")
+    done = tool(s, "db", "retain", "--export", f"cd {s.scratch} && f=$MAKEGOOD_DAY.jsonl && cat >$f.part && sync $f.part"
+                " && mv $f.part $f && sync .")
     assert done.stdout.splitlines() == ["exported 2020-01-31", "dropped 2020-01-31"], done
     given = {json.loads(line)["order_id"]: json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()}
     assert given.keys() == {order.order_id for order in sent}
