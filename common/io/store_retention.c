@@ -20,10 +20,10 @@ static const struct mg_sql SET_RETENTION = {
 /* $1 epoch, $2 holder, $3 bite */
 static const struct mg_sql RETIRE = {
     "retire",
-    "SELECT outcome, moved, is_full, is_round, oldest_ms"
+    "SELECT outcome, moved, is_full, is_round, oldest_ms, failure"
     " FROM makegood_retire($1::bigint, $2::text, $3::bigint::integer)"};
 /* clang-format on */
-enum { COLUMN_OUTCOME, COLUMN_MOVED, COLUMN_IS_FULL, COLUMN_IS_ROUND, COLUMN_OLDEST };
+enum { COLUMN_OUTCOME, COLUMN_MOVED, COLUMN_IS_FULL, COLUMN_IS_ROUND, COLUMN_OLDEST, COLUMN_FAILURE };
 
 void mg_store_set_retention(struct mg_store *store, const struct mg_retention *wanted, mg_store_done_fn *done,
                             void *arg)
@@ -69,11 +69,12 @@ static void on_retired(void *arg, const struct mg_pg_answer *reply)
         job->done(job->arg, NULL, mg_store_error(reply, "move ended orders to the archive", &err));
     } else {
         const struct mg_rows *rows = reply->rows[0];
-        const struct mg_retire_answer answer = {.outcome = outcome_of(rows),
-                                                .moved = mg_rows_int(rows, 0, COLUMN_MOVED),
-                                                .is_full = mg_rows_bool(rows, 0, COLUMN_IS_FULL),
-                                                .is_round = mg_rows_bool(rows, 0, COLUMN_IS_ROUND),
-                                                .oldest_ms = mg_rows_int(rows, 0, COLUMN_OLDEST)};
+        struct mg_retire_answer answer = {.outcome = outcome_of(rows),
+                                          .moved = mg_rows_int(rows, 0, COLUMN_MOVED),
+                                          .is_full = mg_rows_bool(rows, 0, COLUMN_IS_FULL),
+                                          .is_round = mg_rows_bool(rows, 0, COLUMN_IS_ROUND),
+                                          .oldest_ms = mg_rows_int(rows, 0, COLUMN_OLDEST)};
+        mg_rows_copy(rows, 0, COLUMN_FAILURE, answer.failure, sizeof answer.failure);
         job->done(job->arg, &answer, NULL);
     }
     mg_store_job_destroy(&job->base);

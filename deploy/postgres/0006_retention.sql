@@ -20,6 +20,10 @@ CREATE TABLE retention (
     hot      interval CONSTRAINT retention_hot CHECK (hot >= interval '1 day'),
     keep     interval CONSTRAINT retention_keep CHECK (keep >= interval '1 day'), -- in the archive; NULL: for ever
     page     bigint NOT NULL DEFAULT 0, -- of order_process, that is looked at next
+    -- Orders that could not be moved, and are passed by for some rounds; since when, which was the last, and why.
+    failed_ids text[] NOT NULL DEFAULT '{}',
+    failed_at  timestamptz,
+    failed_why text, -- NULL: a whole round found none
     by_whom  text,
     reason   text,
     set_at   timestamptz
@@ -37,12 +41,13 @@ CREATE TABLE order_archive (
     process_state makegood_order_state NOT NULL,
     ended_at      timestamptz NOT NULL, -- its last change
     dossier       json NOT NULL,        -- proto/dossier.schema.json; type json keeps bytes
-    PRIMARY KEY (archived_on, order_id)
+    PRIMARY KEY (order_id, archived_on) -- who looks for an order does not know its day
 ) PARTITION BY RANGE (archived_on);
 
 -- What leaves makes room that new orders fill: so the newest do not lie at a table's end, and are found by this. It costs
--- each order one entry, always on the index's last page.
-CREATE INDEX orders_received ON orders (received_at, order_id) WHERE revision = 1;
+-- each order one entry, always on the index's last page. Where orders are many it is made before, without holding up new
+-- ones: deploy/README.md, Upgrade.
+CREATE INDEX IF NOT EXISTS orders_received ON orders (received_at, order_id) WHERE revision = 1;
 
 -- What leaves makes room for what comes; it should be found before a fifth of a table is such room.
 ALTER TABLE orders SET (autovacuum_vacuum_scale_factor = 0.02);
@@ -108,7 +113,8 @@ CREATE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE sql STABLE A
 $$;
 
 -- One bite: moves at most so many orders to the archive, in one transaction. For the leading supervisor, which may see no
--- payload: it runs by the owner's right and tells numbers only.
+-- payload: it runs by the owner's right and tells numbers only, and of an order that cannot be moved its id and the
+-- database's words.
 --
 -- Nothing is sorted and no index is kept for it, since each order would pay for that when it is written: it walks through
 -- the pages of order_process in their order, some at a time, and comes round within a tenth of `hot`. Whoever writes an
@@ -119,14 +125,18 @@ $$;
 -- is_full  there is more of them on these pages
 -- is_round this was the last page, and the next is the first
 -- oldest_ms the age of what has ended and stays, of these pages; NULL: nothing
+-- failure  which order cannot be moved, and why, until a whole round finds none; NULL: none. Only a bite of one
+--          tells which it is: a greater one that fails is raised, and asked for again with half as many.
 CREATE FUNCTION makegood_retire(of_epoch bigint, of_holder text, bite integer)
-    RETURNS TABLE (outcome text, moved bigint, is_full boolean, is_round boolean, oldest_ms bigint)
+    RETURNS TABLE (outcome text, moved bigint, is_full boolean, is_round boolean, oldest_ms bigint, failure text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET lock_timeout = '100ms' SET plan_cache_mode = force_custom_plan
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     pages_min CONSTANT bigint := 64;   -- half a megabyte
     pages_max CONSTANT bigint := 2048;
+    failed_max CONSTANT integer := 100; -- that are passed by; more have a cause that is not theirs
+    failed_for CONSTANT interval := '10 minutes'; -- passed by: finding out which it is takes bites that fail
     policy    retention;
     now_at    CONSTANT timestamptz := clock_timestamp();
     today     CONSTANT date := (now_at AT TIME ZONE 'UTC')::date;
@@ -170,36 +180,51 @@ BEGIN
         SELECT p.order_id FROM order_process p
          WHERE p.ctid >= row_first AND p.ctid < row_next
            AND p.process_state IN ('processed', 'compensated', 'cancelled') AND p.wake_at IS NULL
-           AND p.updated_at < now_at - policy.hot
+           AND p.updated_at < now_at - policy.hot AND p.order_id <> ALL (policy.failed_ids)
            AND NOT EXISTS (SELECT FROM order_event e WHERE e.order_id = p.order_id AND e.owed)
            AND NOT EXISTS (SELECT FROM operator_alert a WHERE a.order_id = p.order_id AND a.closed_at IS NULL)
            AND NOT EXISTS (SELECT FROM batch_order b WHERE b.order_id = p.order_id AND b.result IN ('waiting', 'asked'))
          LIMIT bite FOR UPDATE OF p SKIP LOCKED);
 
     IF cardinality(found_ids) > 0 THEN
-        -- An id that came, ended and left twice within one day, which `hot` rules out, stays.
-        WITH kept AS (
-            INSERT INTO order_archive (archived_on, order_id, workflow, process_state, ended_at, dossier)
-            SELECT today, p.order_id, p.workflow, p.process_state, p.updated_at, makegood_dossier(p.order_id)
-              FROM order_process p WHERE p.order_id = ANY (found_ids)
-            ON CONFLICT DO NOTHING RETURNING order_id)
-        SELECT coalesce(array_agg(order_id), '{}') INTO ids FROM kept;
+        BEGIN
+            -- An id that came, ended and left twice within one day, which `hot` rules out, stays.
+            WITH kept AS (
+                INSERT INTO order_archive (archived_on, order_id, workflow, process_state, ended_at, dossier)
+                SELECT today, p.order_id, p.workflow, p.process_state, p.updated_at, makegood_dossier(p.order_id)
+                  FROM order_process p WHERE p.order_id = ANY (found_ids)
+                ON CONFLICT DO NOTHING RETURNING order_id)
+            SELECT coalesce(array_agg(order_id), '{}') INTO ids FROM kept;
 
-        WITH gone AS (DELETE FROM order_event e WHERE e.order_id = ANY (ids) RETURNING e.owed)
-        SELECT count(*) FILTER (WHERE owed) INTO moved FROM gone;
-        IF moved > 0 THEN -- a status came back just now: nothing of this bite is kept
-            RAISE EXCEPTION 'an order that was to leave owes a status' USING ERRCODE = 'serialization_failure';
-        END IF;
-        DELETE FROM order_step WHERE order_id = ANY (ids);
-        DELETE FROM orders WHERE order_id = ANY (ids);
-        DELETE FROM operator_alert WHERE order_id = ANY (ids) AND closed_at IS NOT NULL;
-        DELETE FROM order_process WHERE order_id = ANY (ids);
-        moved := cardinality(ids);
+            WITH gone AS (DELETE FROM order_event e WHERE e.order_id = ANY (ids) RETURNING e.owed)
+            SELECT count(*) FILTER (WHERE owed) INTO moved FROM gone;
+            IF moved > 0 THEN -- a status came back just now: nothing of this bite is kept
+                RAISE EXCEPTION 'an order that was to leave owes a status' USING ERRCODE = 'serialization_failure';
+            END IF;
+            DELETE FROM order_step WHERE order_id = ANY (ids);
+            DELETE FROM orders WHERE order_id = ANY (ids);
+            DELETE FROM operator_alert WHERE order_id = ANY (ids) AND closed_at IS NOT NULL;
+            DELETE FROM order_process WHERE order_id = ANY (ids);
+            moved := cardinality(ids);
+        EXCEPTION WHEN OTHERS THEN
+            -- What passes by itself, and what may be another's fault, is tried again as it is.
+            IF bite > 1 OR cardinality(policy.failed_ids) >= failed_max OR left(SQLSTATE, 2) IN ('40', '53', '55', '57', '58') THEN
+                RAISE;
+            END IF;
+            moved := 0;
+            policy.failed_ids := policy.failed_ids || found_ids;
+            policy.failed_at := now_at;
+            policy.failed_why := left(format('order %s: %s', found_ids[1], SQLERRM), 300);
+        END;
     END IF;
 
-    is_full := moved > 0 AND cardinality(found_ids) >= bite;
+    failure := policy.failed_why;
+    is_full := cardinality(found_ids) >= bite AND (moved > 0 OR found_ids <@ policy.failed_ids);
     is_round := NOT is_full AND page_next >= pages;
-    UPDATE retention SET page = CASE WHEN is_full THEN policy.page WHEN is_round THEN 0 ELSE page_next END
+    UPDATE retention SET page = CASE WHEN is_full THEN policy.page WHEN is_round THEN 0 ELSE page_next END,
+           failed_ids = CASE WHEN is_round AND policy.failed_at < now_at - failed_for THEN '{}' ELSE policy.failed_ids END,
+           failed_at = policy.failed_at,
+           failed_why = CASE WHEN is_round AND policy.failed_ids = '{}' THEN NULL ELSE policy.failed_why END
      WHERE name = 'orders';
     SELECT floor(extract(epoch FROM now_at - min(p.updated_at)) * 1000)::bigint INTO oldest_ms FROM order_process p
      WHERE p.ctid >= row_first AND p.ctid < row_next

@@ -6,10 +6,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,14 +135,22 @@ enum exit_code verb_db_vacuum_policy(struct cli *cli)
 
 /* ---- days ---- */
 
+/* A command that neither reads nor ends for so long hangs. What it does after the last order, such as
+ * bringing a day's file elsewhere, must be done in it, too. */
+#define EXPORT_IDLE_MAX_MS (60 * 60 * 1000)
+/* To end by itself, before it is killed. */
+#define EXPORT_GRACE_MS 10000
+
 /* The command that takes a day. */
 struct taker {
     char *command;
-    FILE *input; /* NULL: it is not running */
+    int input;  /* which we write, without blocking; -1: it is closed */
+    int handle; /* readable when the command has ended */
     pid_t child;
 };
 
-/* Returns an errno. This program ignores SIGPIPE, which the command must not inherit. */
+/* Returns an errno. A group of its own, so that all of a pipeline can be ended. This program ignores SIGPIPE,
+ * which the command must not inherit. */
 static int taker_spawn(struct taker *taker, int input)
 {
     static char shell[] = "/bin/sh", option[] = "-c";
@@ -157,7 +167,8 @@ static int taker_spawn(struct taker *taker, int input)
     failed = posix_spawnattr_init(&attributes);
     if (failed == 0) {
         (void)posix_spawnattr_setsigdefault(&attributes, &defaults);
-        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+        (void)posix_spawnattr_setpgroup(&attributes, 0);
+        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
         failed = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
         if (failed == 0) {
             failed = posix_spawn(&taker->child, shell, &actions, &attributes, words, environ);
@@ -175,32 +186,65 @@ static enum mg_class taker_begin(void *arg, const char *day, struct mg_err *err)
     if (setenv("MAKEGOOD_DAY", day, 1) != 0 || pipe2(ends, O_CLOEXEC) != 0) {
         return mg_err_set(err, MG_TRANSIENT, "could not run the command: %s", strerror(errno));
     }
-    taker->input = fdopen(ends[1], "w");
-    int failed = taker->input != NULL ? taker_spawn(taker, ends[0]) : errno;
+    int failed = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 ? taker_spawn(taker, ends[0]) : errno;
     (void)close(ends[0]);
+    taker->input = ends[1];
     if (failed == 0) {
-        return MG_OK;
+        taker->handle = pidfd_open(taker->child, 0);
+        if (taker->handle >= 0) {
+            return MG_OK;
+        }
+        failed = errno;
+        (void)kill(-taker->child, SIGKILL);
+        (void)waitpid(taker->child, NULL, 0);
     }
-    (void)(taker->input != NULL ? fclose(taker->input) : close(ends[1]));
-    taker->input = NULL;
+    (void)close(taker->input);
     return mg_err_set(err, MG_TRANSIENT, "could not run the command: %s", strerror(failed));
 }
 
-static enum mg_class taker_put(void *arg, struct mg_slice line, struct mg_err *err)
+/* False: nothing happened in this time. */
+static bool taker_await(int descriptor, short what, int timeout_ms)
 {
-    const struct taker *taker = arg;
-    if (fwrite(line.data, 1, line.len, taker->input) != line.len || fputc('\n', taker->input) == EOF) {
-        return mg_err_set(err, MG_PERMANENT, "the command did not take all of it: %s", strerror(errno));
+    struct pollfd awaited = {.fd = descriptor, .events = what};
+    int64_t end_ms = mg_clock_boot_ms() + timeout_ms;
+    int count = 0;
+    do {
+        int64_t left_ms = end_ms - mg_clock_boot_ms();
+        count = poll(&awaited, 1, left_ms > 0 ? (int)left_ms : 0);
+    } while (count < 0 && errno == EINTR);
+    return count > 0;
+}
+
+static enum mg_class taker_write(const struct taker *taker, const char *data, size_t len, struct mg_err *err)
+{
+    while (len > 0) {
+        ssize_t written = write(taker->input, data, len);
+        if (written > 0) {
+            data += written;
+            len -= (size_t)written;
+        } else if (written < 0 && errno == EAGAIN) {
+            if (!taker_await(taker->input, POLLOUT, EXPORT_IDLE_MAX_MS)) {
+                return mg_err_set(err, MG_PERMANENT, "the command read nothing for %d minutes and was ended",
+                                  EXPORT_IDLE_MAX_MS / 60000);
+            }
+        } else if (written < 0 && errno != EINTR) {
+            return mg_err_set(err, MG_PERMANENT, "the command did not take all of it: %s", strerror(errno));
+        }
     }
     return MG_OK;
 }
 
-/* Waits for its end; it has nothing more to read. */
-static enum mg_class taker_wait(struct taker *taker, struct mg_err *err)
+static enum mg_class taker_put(void *arg, struct mg_slice line, struct mg_err *err)
+{
+    enum mg_class class = taker_write(arg, (const char *)line.data, line.len, err);
+    return class == MG_OK ? taker_write(arg, "\n", 1, err) : class;
+}
+
+/* How it ended, which it has; waitpid does not wait. */
+static enum mg_class taker_collect(struct taker *taker, struct mg_err *err)
 {
     int status = 0;
-    bool is_written = fclose(taker->input) == 0;
-    taker->input = NULL;
+    (void)close(taker->handle);
     while (waitpid(taker->child, &status, 0) < 0) {
         if (errno != EINTR) {
             return mg_err_set(err, MG_TRANSIENT, "could not wait for the command: %s", strerror(errno));
@@ -212,20 +256,34 @@ static enum mg_class taker_wait(struct taker *taker, struct mg_err *err)
     if (WEXITSTATUS(status) != 0) {
         return mg_err_set(err, MG_PERMANENT, "the command ended with %d", WEXITSTATUS(status));
     }
-    return is_written ? MG_OK : mg_err_set(err, MG_PERMANENT, "the command did not take all of it");
+    return MG_OK;
 }
 
-static enum mg_class taker_end(void *arg, struct mg_err *err)
-{
-    return taker_wait(arg, err);
-}
-
+/* Asked to end before its input does, which it would take for the end of the day. */
 static void taker_give_up(void *arg)
 {
     struct taker *taker = arg;
     struct mg_err unused; /* why it is given up is known */
-    (void)kill(taker->child, SIGTERM);
-    (void)taker_wait(taker, &unused);
+    (void)kill(-taker->child, SIGTERM);
+    if (taker->input >= 0) {
+        (void)close(taker->input);
+    }
+    (void)taker_await(taker->handle, POLLIN, EXPORT_GRACE_MS);
+    (void)kill(-taker->child, SIGKILL);
+    (void)taker_collect(taker, &unused);
+}
+
+static enum mg_class taker_end(void *arg, struct mg_err *err)
+{
+    struct taker *taker = arg;
+    (void)close(taker->input);
+    taker->input = -1;
+    if (taker_await(taker->handle, POLLIN, EXPORT_IDLE_MAX_MS)) {
+        return taker_collect(taker, err);
+    }
+    taker_give_up(taker);
+    return mg_err_set(err, MG_PERMANENT, "the command did not end within %d minutes and was ended",
+                      EXPORT_IDLE_MAX_MS / 60000);
 }
 
 enum exit_code verb_db_retain(struct cli *cli)
@@ -240,7 +298,8 @@ enum exit_code verb_db_retain(struct cli *cli)
     }
     enum mg_class class = cli_check_dsn(cli, &err);
     if (class == MG_OK) {
-        class = mg_store_retain(cli->options.pg_dsn, is_exported ? &to : NULL, cli_tell, cli, &err);
+        class = mg_store_retain(cli->options.pg_dsn, is_exported ? &to : NULL, MG_DETACH_WAIT_MS, cli_tell,
+                                cli, &err);
     }
     free(taker.command);
     return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);

@@ -77,6 +77,14 @@ static void oldest_note(struct supervisor *supervisor, const struct mg_retire_an
     }
 }
 
+/* What one order is stuck at is told until a whole round has gone well; the others leave. */
+static void passed_by_note(struct supervisor *supervisor, const char *failure)
+{
+    char text[MG_RETIRE_FAILURE_MAX + 64];
+    (void)snprintf(text, sizeof(text), "an ended order does not leave the tables, others do: %s", failure);
+    supervisor_watch_looked(supervisor, WATCHED_RETENTION, failure[0] != '\0' ? text : NULL);
+}
+
 /* Returns when to go on. */
 static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire_answer *answer,
                            int64_t took_ms)
@@ -97,7 +105,7 @@ static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire
     case MG_RETIRE_MOVED:
         break;
     }
-    supervisor_watch_looked(supervisor, WATCHED_RETENTION, NULL);
+    passed_by_note(supervisor, answer->failure);
     mg_metric_add(supervisor->retired, (double)answer->moved);
     if (answer->moved > 0) {
         mg_metric_observe(supervisor->retire_seconds, (double)took_ms / 1000.0);

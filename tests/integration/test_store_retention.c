@@ -25,6 +25,7 @@ struct taken {
     int fails_at; /* this line is not taken; 0: all are */
     bool fails_at_end;
     char day[32], last[4096];
+    const char *at_end; /* what an operator does while the command ends; NULL: nothing */
 };
 static struct taken taken;
 
@@ -49,6 +50,7 @@ static enum mg_class taken_end(void *arg, struct mg_err *err)
 {
     struct taken *at = arg;
     at->ended++;
+    if (at->at_end != NULL) rig_admin(&rig, at->at_end);
     return at->fails_at_end ? mg_err_set(err, MG_PERMANENT, "the command ended with 1") : MG_OK;
 }
 
@@ -59,11 +61,21 @@ static void taken_give_up(void *arg)
 
 static const struct mg_day_export TO = {taken_begin, taken_put, taken_end, taken_give_up, &taken};
 
+#define DETACH_WAIT_MS 1000
+static char said[4096]; /* all lines of one run */
+
+static void note(void *arg, const char *line)
+{
+    size_t len = strlen(arg);
+    snprintf((char *)arg + len, sizeof said - len, "%s\n", line);
+}
+
 static enum mg_class retain(const struct mg_day_export *to)
 {
     rig.err.class = MG_OK;
     rig.err.text[0] = '\0';
-    return mg_store_retain(store_dsn(), to, NULL, NULL, &rig.err);
+    said[0] = '\0';
+    return mg_store_retain(store_dsn(), to, DETACH_WAIT_MS, note, said, &rig.err);
 }
 
 #define DAYS(condition) rig_value(&rig, "SELECT count(*) FROM (" MG_SQL_ARCHIVE_DAYS ") d WHERE " condition)
@@ -130,7 +142,7 @@ static void setup(void)
     rig_admin(
         &rig,
         "SET client_min_messages = warning; TRUNCATE order_archive; ALTER TABLE retention DROP CONSTRAINT IF EXISTS retention_hot;"
-        " UPDATE retention SET hot = '0', keep = NULL, page = 0;"
+        " UPDATE retention SET hot = '0', keep = NULL, page = 0, failed_ids = '{}', failed_at = NULL, failed_why = NULL;"
         " UPDATE supervisor_leader SET epoch = 7, holder = 'me'");
     taken = (struct taken){0};
     ck_assert_msg(retain(NULL) == MG_OK, "%s", rig.err.text);
@@ -307,6 +319,53 @@ START_TEST(a_look_reads_some_pages_and_no_table)
 }
 END_TEST
 
+/* Catches the look for one order that reads whole indices of the archive. */
+START_TEST(an_archived_order_is_found_by_its_id)
+{
+#define INDEX_BLOCKS                                                                                         \
+    "SELECT sum(idx_blks_hit + idx_blks_read) FROM pg_statio_user_tables WHERE relname LIKE 'order_archive_%'"
+    const char *const id[] = {"o-7777"};
+    rig_admin(&rig,
+              "INSERT INTO order_archive (archived_on, order_id, workflow, process_state, ended_at, dossier)"
+              " SELECT " TODAY ", 'o-' || n, 'w', 'processed', now(), '{}' FROM generate_series(1, 20000) n;"
+              "ANALYZE order_archive");
+    rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
+    long before = strtol(rig_value(&rig, INDEX_BLOCKS), NULL, 10);
+    PGresult *rows =
+        PQexecParams(rig.admin, mg_store_report_sql(MG_REPORT_ARCHIVED_DOSSIER), 1, NULL, id, NULL, NULL, 0);
+    ck_assert_int_eq(PQntuples(rows), 1);
+    PQclear(rows);
+    rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
+    ck_assert_int_le(strtol(rig_value(&rig, INDEX_BLOCKS), NULL, 10) - before, 40);
+}
+END_TEST
+
+/* Catches one order that keeps all others in the tables, and one of which nobody learns. */
+START_TEST(an_order_that_cannot_be_moved_is_passed_by_and_named)
+{
+    orders_end(20);
+    rig_admin(&rig, "UPDATE orders SET payload = '{broken' WHERE order_id = 'o-1'");
+    mg_store_retire(rig.store, EPOCH, "me", 10, on_retired, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_ne(rig.err.class, MG_OK); /* which of them it is, only a bite of one tells */
+    rig.err.class = MG_OK;
+    int64_t moved = 0;
+    for (int looks = 0; looks < 40 && moved < 19; looks++)
+        moved += retire(1);
+    ck_assert_int_eq(moved, 19);
+    ck_assert_int_eq(retire(10), 0);
+    ck_assert(answer.is_round);
+    ck_assert_msg(strstr(answer.failure, "order o-1: ") == answer.failure, "%s", answer.failure);
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ') FROM order_process"), "o-1");
+    rig_admin(&rig, "UPDATE orders SET payload = '{}' WHERE order_id = 'o-1';"
+                    "UPDATE retention SET failed_at = now() - interval '1 hour'");
+    ck_assert_int_eq(retire(10), 0); /* the round that it is passed by in ends */
+    ck_assert_int_eq(retire(10), 1);
+    ck_assert_int_eq(retire(10), 0);
+    ck_assert_str_eq(answer.failure, "");
+}
+END_TEST
+
 /* ---- operators ---- */
 
 /* Catches a policy that would let orders leave under their clients' hands, and one that nobody can be asked
@@ -358,6 +417,7 @@ static void old_day_make(void)
  * are none. */
 START_TEST(a_day_is_dropped_when_it_was_taken_whole)
 {
+    setenv("PGOPTIONS", "-c datestyle=German", 1);
     old_day_make();
     taken.fails_at = 150;
     ck_assert_int_eq(retain(&TO), MG_PERMANENT);
@@ -393,14 +453,66 @@ START_TEST(who_reads_is_not_waited_for_and_what_was_broken_off_is_finished)
     ck_assert_str_eq(DAYS("is_pending"), "1");
     taken = (struct taken){0};
     ck_assert_int_eq(retain(&TO), MG_OK);
-    ck_assert_int_eq(taken.begun, 0); /* it was exported before */
+    ck_assert_int_eq(taken.lines, 250); /* whoever was given it then may have lost it: it broke off */
     ck_assert_str_eq(DAYS("day < " TODAY), "0");
 
     old_day_make();
     rig_admin(&rig, "ALTER TABLE order_archive DETACH PARTITION order_archive_20200131;"
-                    " UPDATE retention SET keep = NULL, hot = NULL");
-    ck_assert_int_eq(retain(NULL), MG_OK);
+                    " COMMENT ON TABLE order_archive_20200131 IS " MG_SQL_ARCHIVE_MARK);
+    taken = (struct taken){0};
+    ck_assert_int_eq(retain(&TO), MG_OK);
+    ck_assert_int_eq(taken.lines, 250);
     ck_assert_str_eq(DAYS("day < " TODAY), "0");
+}
+END_TEST
+
+/* Catches a day that an operator detached to keep it, or that the policy now keeps, and that is dropped. */
+START_TEST(a_day_that_somebody_else_detached_is_left_alone)
+{
+    old_day_make();
+    rig_admin(&rig, "ALTER TABLE order_archive DETACH PARTITION order_archive_20200131");
+    ck_assert_int_eq(retain(&TO), MG_OK);
+    ck_assert_str_eq(said,
+                     "left order_archive_20200131 alone, which is no part of the archive: this did not detach"
+                     " it, or it is to be kept\n");
+    rig_admin(&rig, "COMMENT ON TABLE order_archive_20200131 IS " MG_SQL_ARCHIVE_MARK
+                    "; UPDATE retention SET keep = NULL");
+    ck_assert_int_eq(retain(&TO), MG_OK);
+    ck_assert_int_eq(taken.begun, 0);
+    ck_assert_str_eq(DAYS("is_detached"), "1");
+    rig_admin(&rig, "DROP TABLE order_archive_20200131");
+
+    /* A day that could not be detached is not marked as if it were. */
+    old_day_make();
+    rig_admin(&rig, "BEGIN; LOCK TABLE order_archive IN SHARE UPDATE EXCLUSIVE MODE");
+    ck_assert_int_eq(retain(NULL), MG_TRANSIENT);
+    rig_admin(&rig, "COMMIT");
+    ck_assert_str_eq(DAYS("is_marked OR is_pending"), "0");
+    ck_assert_str_eq(DAYS("day < " TODAY), "1");
+    ck_assert_int_eq(retain(NULL), MG_OK);
+}
+END_TEST
+
+/* Catches a run that goes on by a policy that an operator has taken back, and one that a day stops which
+ * cannot be had. */
+START_TEST(each_day_goes_by_the_policy_as_it_is_and_for_itself)
+{
+    old_day_make();
+    rig_admin(&rig, "CREATE TABLE order_archive_20200201 PARTITION OF order_archive FOR VALUES FROM"
+                    " ('2020-02-01') TO ('2020-02-02')");
+    taken = (struct taken){.at_end = "UPDATE retention SET keep = NULL"};
+    ck_assert_int_eq(retain(&TO), MG_OK);
+    ck_assert_str_eq(said, "exported 2020-01-31\nkept 2020-01-31: it is not to go any more\n");
+    ck_assert_str_eq(DAYS("NOT is_detached AND NOT is_marked AND day < " TODAY), "2");
+
+    rig_admin(&rig, "UPDATE retention SET keep = '30 days'");
+    taken = (struct taken){.fails_at = 1};
+    ck_assert_int_eq(retain(&TO), MG_PERMANENT);
+    ck_assert_msg(strstr(rig.err.text, "could not export 2020-01-31, which is kept") != NULL, "%s",
+                  rig.err.text);
+    ck_assert_str_eq(said, "exported 2020-02-01\ndropped 2020-02-01\n");
+    taken = (struct taken){0};
+    ck_assert_int_eq(retain(&TO), MG_OK);
 }
 END_TEST
 
@@ -409,7 +521,10 @@ START_TEST(days_are_there_a_week_before_they_are_needed)
 {
     ck_assert_str_eq(DAYS("NOT is_detached AND day BETWEEN " TODAY " AND " TODAY " + 7"), "8");
     rig_admin(&rig, "SELECT pg_advisory_lock(19783, 5)");
+    rig_admin(&rig, "DO $$ BEGIN EXECUTE 'DROP TABLE order_archive_' || to_char(now() AT TIME ZONE 'UTC',"
+                    " 'YYYYMMDD'); END $$");
     ck_assert_int_eq(retain(NULL), MG_STALE);
+    ck_assert_str_eq(DAYS("NOT is_detached"), "8"); /* orders need them, whoever is at an export */
     rig_admin(&rig, "SELECT pg_advisory_unlock(19783, 5)");
     ck_assert_int_eq(retain(NULL), MG_OK);
     ck_assert_str_eq(DAYS("true"), "8");
@@ -427,9 +542,13 @@ int main(void)
     tcase_add_test(tcase, a_bite_is_bounded_and_all_are_found);
     tcase_add_test(tcase, what_was_kept_is_what_there_was);
     tcase_add_test(tcase, a_look_reads_some_pages_and_no_table);
+    tcase_add_test(tcase, an_archived_order_is_found_by_its_id);
+    tcase_add_test(tcase, an_order_that_cannot_be_moved_is_passed_by_and_named);
     tcase_add_test(tcase, a_policy_is_a_day_at_least_and_says_who);
     tcase_add_test(tcase, a_day_is_dropped_when_it_was_taken_whole);
     tcase_add_test(tcase, who_reads_is_not_waited_for_and_what_was_broken_off_is_finished);
+    tcase_add_test(tcase, a_day_that_somebody_else_detached_is_left_alone);
+    tcase_add_test(tcase, each_day_goes_by_the_policy_as_it_is_and_for_itself);
     tcase_add_test(tcase, days_are_there_a_week_before_they_are_needed);
     suite_add_tcase(suite, tcase);
     return store_main(suite, "retention");

@@ -152,6 +152,21 @@ START_TEST(what_fails_is_told_when_it_stays)
 }
 END_TEST
 
+/* Would catch: an order that stays for ever and that nobody is told of, or for which the others stay, too. */
+START_TEST(an_order_that_is_passed_by_is_named)
+{
+    struct mg_retire_answer answer = {.outcome = MG_RETIRE_MOVED, .moved = 5, .failure = "order o-5: no"};
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    answer_for(10000, &answer, 0);
+    ck_assert_int_eq(alerts_told(false), 1);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "order o-5: no"));
+    ck_assert_int_ge(fake.retires, 5);
+    answer_for(60000, &NOTHING, 0);
+    ck_assert_int_eq(alerts_told(true), 1);
+}
+END_TEST
+
 /* Would catch: figures that count what did not happen, or show the age of one page as that of all. */
 START_TEST(what_was_moved_and_what_stays_is_shown)
 {
@@ -180,6 +195,7 @@ int main(void)
     tcase_add_test(tests, deadlines_come_first);
     tcase_add_test(tests, who_cannot_move_says_so_and_when_it_is_over);
     tcase_add_test(tests, what_fails_is_told_when_it_stays);
+    tcase_add_test(tests, an_order_that_is_passed_by_is_named);
     tcase_add_test(tests, what_was_moved_and_what_stays_is_shown);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
