@@ -209,7 +209,8 @@ BEGIN
         EXCEPTION WHEN OTHERS THEN
             -- What passes by itself, and what may be another's fault, is tried again as it is.
             IF bite > 1 OR cardinality(policy.failed_ids) >= failed_max OR left(SQLSTATE, 2) IN ('40', '53', '55', '57', '58') THEN
-                RAISE;
+                -- Without its detail and context, which may quote a payload.
+                RAISE EXCEPTION '%', SQLERRM USING ERRCODE = SQLSTATE;
             END IF;
             moved := 0;
             policy.failed_ids := policy.failed_ids || found_ids;
