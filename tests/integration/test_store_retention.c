@@ -337,7 +337,9 @@ START_TEST(an_archived_order_is_found_by_its_id)
     ck_assert_int_eq(PQntuples(rows), 1);
     PQclear(rows);
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
-    ck_assert_int_le(strtol(rig_value(&rig, ARCHIVE_BLOCKS), NULL, 10) - before, 40);
+    long looked_at = strtol(rig_value(&rig, ARCHIVE_BLOCKS), NULL, 10) - before;
+    ck_assert_int_ge(looked_at, 1);
+    ck_assert_int_le(looked_at, 20); /* an empty day has one, this one three and the row's */
 }
 END_TEST
 
