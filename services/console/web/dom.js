@@ -74,7 +74,7 @@ function ago(date) {
 }
 
 const KINDS = {
-  good: ["processed", "done", "serving", "undone", "skipped", "closed"],
+  good: ["processed", "done", "serving", "undone", "closed"],
   busy: ["processing", "running", "undo_running", "compensating", "asked", "canary"],
   wait: ["pending", "waiting", "undo_pending", "undo_waiting", "paused", "half_open", "not ready", "unknown"],
   bad: ["error", "failed", "undo_failed", "no agent", "breaker open", "open", "stopped"],
