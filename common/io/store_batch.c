@@ -22,28 +22,30 @@
     " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6", "$7")                                               \
     " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
     " AND NOT EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id AND o." IS_IN_HAND ")"
+#define CHOSEN_COUNT "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN ") c"
 
 /* Who starts reads what others have: side by side two would leave holes in each other's lists, wait for each other's orders,
  * and open more batches than may be. "MG" and a number, as the locks of store_lead.c. */
 static const struct mg_sql LOCK_BATCHES = {
     "lock_batches",
     "SELECT pg_advisory_xact_lock(19783, 4)"};
-/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 batches */
+/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 batches, $16 orders */
 static const struct mg_sql BEGIN_BATCH = {
     "begin_batch",
     "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
     " SELECT $1::text, $2::text, $3::text, $10::text, $11::text, $12::bigint, $13::text::double precision, $14::bigint"
     " WHERE (SELECT count(*) FROM batch WHERE ended_at IS NULL) < $15::bigint AND EXISTS (" CHOSEN ")"
+    "  AND ($16::bigint = 0 OR (" CHOSEN_COUNT ") <= $16::bigint)"
     " ON CONFLICT DO NOTHING"};
-/* $1 batch_id, $2 and $3 as above, $4 to $9. Nobody else sees a batch without `orders`: it is this transaction's. */
+/* $1 batch_id, $2 and $3 as above, $4 to $9, $10 orders: one that failed since they were counted is left out. Nobody else sees a batch without `orders`: it is this transaction's. */
 static const struct mg_sql FILL_BATCH = {
     "fill_batch",
     "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
     " SELECT $1::text, row_number() OVER (ORDER BY min(c.opened_at), c.order_id), c.order_id, c.version, c.goal"
     " FROM (" CHOSEN ") c WHERE EXISTS (SELECT FROM batch WHERE batch_id = $1::text AND verb = $2::text"
     "  AND filter = $3::text AND orders IS NULL)"
-    " GROUP BY c.order_id, c.version, c.goal ON CONFLICT DO NOTHING"};
-/* $1 batch_id, $2 verb, $3 filter */
+    " GROUP BY c.order_id, c.version, c.goal ORDER BY 2 LIMIT nullif($10::bigint, 0) ON CONFLICT DO NOTHING"};
+/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 orders */
 static const struct mg_sql FINISH_BATCH = {
     "finish_batch",
     "WITH made AS (UPDATE batch b SET orders = o.count, waiting = o.count,"
@@ -58,7 +60,8 @@ static const struct mg_sql FINISH_BATCH = {
     "  UNION ALL SELECT batch_id, state, orders, 2 FROM batch WHERE verb = $2::text AND filter = $3::text"
     "  AND " IS_OPEN " ORDER BY rank LIMIT 1)"
     " SELECT k.batch_id, EXISTS (SELECT FROM made), coalesce((SELECT state FROM made), k.state),"
-    "  coalesce((SELECT orders FROM made), k.orders), (SELECT count(*) FROM batch WHERE ended_at IS NULL)"
+    "  coalesce((SELECT orders FROM made), k.orders,"
+    "   CASE WHEN $10::bigint > 0 AND k.batch_id IS NULL THEN (" CHOSEN_COUNT ") END), (SELECT count(*) FROM batch WHERE ended_at IS NULL)"
     " FROM (SELECT) one LEFT JOIN known k ON true"};
 enum { START_ID, START_IS_NEW, START_STATE, START_ORDERS, START_OPEN };
 enum { LOCKED, BEGUN, FILLED, STARTED, STATEMENTS };
@@ -174,13 +177,17 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
         mg_pg_add_text(&params[BEGUN], mg_slice_of(parts[part]));
         mg_pg_add_text(&params[FILLED], mg_slice_of(parts[part]));
+        mg_pg_add_text(&params[STARTED], mg_slice_of(parts[part]));
     }
+    mg_pg_add_int(&params[FILLED], start->orders_max);
+    mg_pg_add_int(&params[STARTED], start->orders_max);
     mg_pg_add_text(&params[BEGUN], mg_slice_of(start->reason));
     mg_pg_add_text(&params[BEGUN], mg_slice_of(start->by));
     mg_pg_add_int(&params[BEGUN], start->canary);
     mg_pg_add_text(&params[BEGUN], mg_slice_of(start->rate_per_s));
     mg_pg_add_int(&params[BEGUN], start->stop_percent);
     mg_pg_add_int(&params[BEGUN], MG_BATCHES_MAX);
+    mg_pg_add_int(&params[BEGUN], start->orders_max);
     if (text.failed) {
         mg_pg_refuse(store->pg, text.is_out_of_memory ? MG_PG_BUSY : MG_PG_DATA, "the filter is too long",
                      on_started, job);

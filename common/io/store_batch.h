@@ -32,12 +32,15 @@ struct mg_batch_start {
     const char *reason, *by;
     int64_t canary, stop_percent;
     const char *rate_per_s; /* digits; above 0 */
+    int64_t orders_max;     /* so many were confirmed: it takes no more; 0: as many as there are */
 };
 struct mg_batch_started {
-    char batch_id[MG_UUID_SIZE]; /* "": no order can be taken, or too many batches are open */
+    char batch_id[MG_UUID_SIZE]; /* "": no order can be taken, or more than `orders_max`, or too many batches
+                                    are open */
     bool is_new; /* false: the same verb and filter are under way already, or were under this id */
     enum mg_batch_state state;
-    int64_t orders, open_batches;
+    int64_t orders; /* without a batch: that could be taken, if `orders_max` is named */
+    int64_t open_batches;
 };
 typedef void mg_store_batch_started_fn(void *arg, const struct mg_batch_started *started,
                                        const struct mg_err *err);

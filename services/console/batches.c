@@ -47,6 +47,10 @@ static void on_started(void *arg, const struct mg_batch_started *started, const 
         (void)snprintf(text, sizeof text, "%lld batches are open; wait for some of them, or stop them",
                        (long long)started->open_batches);
         change_end(change, 409, text);
+    } else if (started->orders > change->orders_max) {
+        (void)snprintf(text, sizeof text, "%lld orders would be taken now, not %lld: look again",
+                       (long long)started->orders, (long long)change->orders_max);
+        change_end(change, 409, text);
     } else {
         change_end(
             change, 409,
@@ -111,8 +115,12 @@ static const char *start_read(struct change *change, struct mg_slice body, const
     ret_start->by = change->by;
     ret_start->canary = count_read(body, "/canary", BATCH_CANARY, BATCH_CANARY_MAX);
     ret_start->stop_percent = count_read(body, "/stop_above", BATCH_STOP_ABOVE, 100);
+    ret_start->orders_max = change->orders_max = (int64_t)number_read(body, "/orders");
     if (asked->ticket[0] == '\0') {
         return "ticket: expected that of the page; load it again";
+    }
+    if (ret_start->orders_max <= 0) {
+        return "orders: expected as many as the page has shown; load it again";
     }
     if (!batch_verb_parse(asked->verb, &ret_start->verb)) {
         return "verb: expected " BATCH_VERBS_RIGHT;

@@ -18,6 +18,7 @@ struct change {
     char queue[PART_SIZE], mark[MARK_SIZE];       /* of a dead letter */
     char concurrency[PART_SIZE], rate[PART_SIZE]; /* of a service */
     char refusal[BATCH_REFUSAL_SIZE];             /* of a batch: what is wrong with it */
+    int64_t orders_max;                           /* of a batch: so many were confirmed */
 };
 
 /* Answers the request with this text, or as an error, and is the end of the change. */

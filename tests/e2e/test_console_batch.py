@@ -20,12 +20,13 @@ def group_of(console, count=ORDERS):
 
 def asking(console, **more):
     return {**group_of(console), "verb": "resume", "reason": WHY, "ticket": uuid.uuid4().hex, "canary": "5", "rate": "100",
-            "stop_above": "10", **more}
+            "stop_above": "10", "orders": ORDERS, **more}
 
 
 @scenario(**PAY)
 def two_clicks_in_the_console_start_one_batch(s):
-    """Would catch: a second batch by a second click, or by an answer that was lost; a batch that a reader starts; a console
+    """Would catch: a second batch by a second click, or by an answer that was lost; a batch that a reader starts, or of
+    more orders than were confirmed; a console
     whose batches nobody drives; a page that is not told how far they are."""
     orders = fail(s)
     s.remote("payment").switch("order")
@@ -39,10 +40,12 @@ def two_clicks_in_the_console_start_one_batch(s):
     query = "&".join(f"{name}={value}" for name, value in group.items()).replace(" ", "%20").replace("#", "%23")
     choice = console.get("choice?" + query)
     assert (choice["orders"], choice["not_in_error"], choice["in_other_batches"]) == (str(ORDERS), "0", "0"), choice
-    for wrong in ({"ticket": ""}, {"verb": "settle"}, {"verb": None}, {"rate": "0"}, {"rate": "fast"}, {"canary": "-1"},
+    for wrong in ({"ticket": ""}, {"orders": None}, {"verb": "settle"}, {"verb": None}, {"rate": "0"}, {"rate": "fast"}, {"canary": "-1"},
                   {"canary": "10001"}, {"stop_above": "101"}, {"reason": "no"}, {"error": "x" * 300}, {"service": "No Name"},
                   {"workflow": "", "step": "", "service": "", "error": ""}):
         console.post("batches", {**wanted, **wrong}, status=400)
+    few = console.post("batches", {**wanted, "orders": ORDERS - 1}, status=409)
+    assert few["error"] == f"{ORDERS} orders would be taken now, not {ORDERS - 1}: look again", few
     assert not s.rows("SELECT 1 FROM batch") and not s.rows("SELECT 1 FROM operator_action")
 
     def click(_):

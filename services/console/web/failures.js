@@ -13,13 +13,15 @@ function filterOf(row) {
   return Object.fromEntries(known.filter(([name, value]) => value && !(name === "service" && value === NOT_KNOWN)));
 }
 
-function choiceText(choice) {
+function choiceText(choice, row) {
   const left = [[choice.not_in_error, "not in error any more"], [choice.in_other_batches, "in other batches"], [choice.of_lost_state, "of lost state, which must be looked at one by one"]]
     .filter(([count]) => Number(count) > 0).map(([count, why]) => `${number(count)} ${why}`);
   const taken = Number(choice.orders) > 0
     ? `It would be ${plural(choice.orders, "order", "orders")}, the one that failed first begins. A few are tried; when all of them have gone well the others follow.`
     : "No order can be taken.";
-  return left.length > 0 ? `${taken} Left out: ${left.join(", ")}.` : taken;
+  const others = Number(choice.orders) > Number(row.count)
+    ? " These are more than the row shows: also those are taken whose error only has its text in it, or that failed since." : "";
+  return `${taken}${others}${left.length > 0 ? ` Left out: ${left.join(", ")}.` : ""}`;
 }
 
 function againButton(row, ticket) {
@@ -28,7 +30,8 @@ function againButton(row, ticket) {
     title: `Start the batch: ${row.error}`,
     prepare: async () => {
       const choice = await get("choice", filter);
-      return {text: choiceText(choice), isImpossible: Number(choice.orders) === 0};
+      return {text: choiceText(choice, row), isImpossible: Number(choice.orders) === 0,
+        act: (reason, fields) => post("batches", {...filter, ...fields, orders: Number(choice.orders), reason, ticket})}; // no more than were shown
     },
     fields: [
       {name: "verb", label: "what is done to each", choices: [["resume", "resume: what failed is tried again"], ["compensate", "undo: what was done is undone"], ["cancel", "cancel: undone, and the client is told so"]]},
@@ -36,7 +39,6 @@ function againButton(row, ticket) {
       {name: "rate", label: "then so many a second", type: "number", value: "5", min: 0.001, max: 1000, step: "any", required: true},
       {name: "stop_above", label: "stops by itself when more per cent fail again", type: "number", value: "10", min: 0, max: 100, required: true},
     ],
-    act: (reason, fields) => post("batches", {...filter, ...fields, reason, ticket}),
     done: (started) => go(`/batches/${started.batch_id}`),
   });
 }
