@@ -243,7 +243,7 @@ static const char *service_change(struct change *change, struct mg_slice body)
     } else {
         return "there is no such verb";
     }
-    mg_store_wish(change->console->store, &wish, on_wished, change);
+    mg_store_wish(change->console->changing_store, &wish, on_wished, change);
     return NULL;
 }
 
@@ -266,7 +266,7 @@ static void alert_change(struct change *change)
     char by[BY_SIZE];
     (void)snprintf(by, sizeof by, "%s: %.140s", change->by, change->reason);
     mg_utf8_mend(by); /* where it was cut */
-    mg_store_ack_alert(change->console->store, strtoll(change->id, NULL, 10), by, on_acked, change);
+    mg_store_ack_alert(change->console->changing_store, strtoll(change->id, NULL, 10), by, on_acked, change);
 }
 
 static const char *alert_read(const struct change *change)
@@ -338,7 +338,7 @@ static void change_note(struct change *change)
                                               .subject = is_dead ? change->mark : change->id,
                                               .reason = change->reason,
                                               .detail = mg_slice_of(detail)};
-    mg_store_note_action(change->console->store, &action, on_noted, change);
+    mg_store_note_action(change->console->changing_store, &action, on_noted, change);
 }
 
 /* NULL: it is under way; else what is wrong with it. */
