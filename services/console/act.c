@@ -282,11 +282,11 @@ static const char *alert_read(const struct change *change)
 static void dead_change(struct change *change)
 {
     struct mg_http_exchange *request = change->request;
+    const struct dead_wish wish = {change->by, change->queue, change->mark, strcmp(change->id, "drop") == 0};
     if (request != NULL) {
         mg_http_exchange_on_gone(request, NULL, NULL);
-        dead_settle(change->console->dead, request, change->queue, change->mark,
-                    strcmp(change->id, "drop") == 0);
     }
+    dead_settle(change->console->dead, request, &wish);
     change_free(change);
 }
 
@@ -297,7 +297,8 @@ static const char *dead_read(struct change *change, struct mg_slice body)
         return "expected dead/drop or dead/requeue";
     }
     return text_read(body, "/queue", change->queue, sizeof change->queue) &&
-                   text_read(body, "/mark", change->mark, sizeof change->mark) && change->mark[0] != '\0'
+                   text_read(body, "/mark", change->mark, sizeof change->mark) && change->mark[0] != '\0' &&
+                   dead_queue_is_known(change->queue)
                ? NULL
                : "queue, mark: expected those of the message as it was shown";
 }
@@ -327,12 +328,13 @@ static void change_note(struct change *change)
     bool is_dead = strcmp(change->noun, "dead") == 0;
     if (is_dead) {
         (void)snprintf(verb, sizeof verb, "dead %s", change->id);
+        (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"queue\": \"%s\"}", change->queue);
     } else { /* "orders" … */
         (void)snprintf(verb, sizeof verb, "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
                        change->verb);
+        (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"version\": %llu}",
+                       (unsigned long long)change->command.version);
     }
-    (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"version\": %llu}",
-                   (unsigned long long)change->command.version);
     const struct mg_operator_action action = {.by = change->by,
                                               .verb = verb,
                                               .subject = is_dead ? change->mark : change->id,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "console/server.h"
 #include "io/topology.h"
 
@@ -24,8 +25,8 @@ struct walk {
     struct mg_broker_address address;
     char *url; /* its own: that of the console may become another meanwhile */
     char queue[MG_QUEUE_NAME_SIZE];
-    struct mg_http_exchange *settling; /* who wants one letter settled; NULL: it lists */
-    char mark[MARK_SIZE];              /* of that letter */
+    struct mg_http_exchange *settling; /* who wants one letter settled; NULL: it lists, or they are no more */
+    char by[NAME_SIZE], mark[MARK_SIZE]; /* of that letter */
     enum mg_dead_verb verb;
     int at, count;
     bool is_settled;
@@ -142,19 +143,35 @@ static void walk_free(struct walk *walk)
     free(walk);
 }
 
-static void settle_tell(struct dead *dead, const struct walk *walk)
+static void settle_end(struct mg_http_exchange *request, const struct dead_wish *wish, unsigned int status,
+                       const char *text)
 {
-    mg_buf_clear(&dead->json); /* it shows what is no longer there */
-    if (walk->settling == NULL) {
+    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a dead letter was to be settled",
+           MG_LOG_TEXT("by", wish->by), MG_LOG_TEXT("verb", wish->is_drop ? "drop" : "requeue"),
+           MG_LOG_TEXT("queue", wish->queue), MG_LOG_TEXT("mark", wish->mark), MG_LOG_TEXT("outcome", text));
+    if (request == NULL) {
         return;
     }
-    if (walk->class != MG_OK) {
-        answer_error(walk->settling, 503, "%s", walk->err.text);
-    } else if (!walk->is_settled) {
-        answer_error(walk->settling, 404, "this message no longer lies among the first %d of %s", LETTERS_MAX,
-                     walk->queue);
+    if (status < 300) {
+        answer_json(request, status, mg_slice_of("{\"text\": \"done\"}"));
     } else {
-        answer_json(walk->settling, 200, mg_slice_of("{\"text\": \"done\"}"));
+        answer_error(request, status, "%s", text);
+    }
+}
+
+static void settle_tell(struct dead *dead, const struct walk *walk)
+{
+    const struct dead_wish wish = {walk->by, walk->queue, walk->mark, walk->verb == MG_DEAD_DROP};
+    char text[MG_ERR_TEXT_MAX];
+    mg_buf_clear(&dead->json); /* it shows what is no longer there */
+    if (walk->class != MG_OK) {
+        settle_end(walk->settling, &wish, 503, walk->err.text);
+    } else if (!walk->is_settled) {
+        (void)snprintf(text, sizeof text, "this message no longer lies among the first %d of %s", LETTERS_MAX,
+                       walk->queue);
+        settle_end(walk->settling, &wish, 404, text);
+    } else {
+        settle_end(walk->settling, &wish, 200, "done");
     }
 }
 
@@ -232,7 +249,7 @@ static void on_gone(void *arg)
     *(struct mg_http_exchange **)arg = NULL;
 }
 
-static bool is_dead_queue(const char *queue)
+bool dead_queue_is_known(const char *queue)
 {
     return strcmp(queue, MG_QUEUE_DEAD) == 0 || strcmp(queue, MG_QUEUE_REJECTED) == 0;
 }
@@ -242,31 +259,27 @@ static bool is_busy_otherwise(const struct dead *dead, const char *queue)
     return dead->walk != NULL && (dead->walk->verb != MG_DEAD_LIST || strcmp(dead->walk->queue, queue) != 0);
 }
 
-void dead_settle(struct dead *dead, struct mg_http_exchange *request, const char *queue, const char *mark,
-                 bool is_drop)
+void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish)
 {
-    if (!is_dead_queue(queue)) {
-        answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
-        return;
-    }
-    struct walk *walk = dead->walk == NULL ? walk_create(dead, queue) : NULL;
+    struct walk *walk = dead->walk == NULL ? walk_create(dead, wish->queue) : NULL;
     if (walk != NULL) {
-        walk->verb = is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
+        walk->verb = wish->is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
         walk->settling = request;
-        (void)snprintf(walk->mark, sizeof walk->mark, "%s", mark);
+        (void)snprintf(walk->by, sizeof walk->by, "%s", wish->by);
+        (void)snprintf(walk->mark, sizeof walk->mark, "%s", wish->mark);
     }
     if (!walk_begin(dead, walk)) {
-        answer_error(request, 503, "a queue is being looked at already; try again");
-        return;
+        settle_end(request, wish, 503, "a queue is being looked at already; try again");
+    } else if (request != NULL) {
+        mg_http_exchange_on_gone(request, on_gone, &walk->settling);
     }
-    mg_http_exchange_on_gone(request, on_gone, &walk->settling);
 }
 
 void dead_list(struct dead *dead, struct mg_http_exchange *request)
 {
     const char *queue = mg_http_exchange_query(request, "queue");
     queue = queue != NULL ? queue : MG_QUEUE_DEAD;
-    if (!is_dead_queue(queue)) {
+    if (!dead_queue_is_known(queue)) {
         answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
     } else if (dead->json.len > 0 && strcmp(dead->queue, queue) == 0 &&
                mg_clock_boot_ms() - dead->made_ms < FRESH_MS) {

@@ -125,9 +125,14 @@ void live_listen(struct live *live, struct mg_http_exchange *request);
 struct dead *dead_create(struct mg_console *console);
 void dead_destroy(struct dead *dead);
 void dead_list(struct dead *dead, struct mg_http_exchange *request);
-/* Sends the letter with this mark back to where it came from, or drops it, and answers the request. */
-void dead_settle(struct dead *dead, struct mg_http_exchange *request, const char *queue, const char *mark,
-                 bool is_drop);
+bool dead_queue_is_known(const char *queue);
+/* A letter that somebody wants sent back to where it came from, or dropped. */
+struct dead_wish {
+    const char *by, *queue, *mark; /* the queue is known */
+    bool is_drop;
+};
+/* Does it, logs what became of it, and answers the request; NULL: that is no more. */
+void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish);
 
 /* ---- act.c: what changes something ---- */
 
