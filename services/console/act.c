@@ -143,13 +143,23 @@ bool uuid_is_valid(const char *text)
     return strlen(text) == MG_UUID_SIZE - 1 && strspn(text, "0123456789abcdef-") == MG_UUID_SIZE - 1;
 }
 
-static void uuid_take(const char *text, char ret_uuid[MG_UUID_SIZE])
+#define IDENTITY_MAX (2 * MG_UUID_SIZE + NAME_SIZE + 2 * PART_SIZE)
+
+/* Who asks for the same once more with the same `click` means the command that there is; no id that a page
+ * names is that of somebody else's command. */
+static void command_id_make(const struct change *change, uint64_t version, const char *click,
+                            char ret_command_id[MG_UUID_SIZE])
 {
-    if (uuid_is_valid(text)) {
-        memcpy(ret_uuid, text, MG_UUID_SIZE);
-    } else {
-        mg_uuid_random(ret_uuid);
+    struct mg_buf identity;
+    if (!uuid_is_valid(click)) {
+        mg_uuid_random(ret_command_id);
+        return;
     }
+    mg_buf_init(&identity, IDENTITY_MAX);
+    mg_buf_printf(&identity, "%s\n%s\n%s\n%llu\n%s", change->by, change->id, change->verb,
+                  (unsigned long long)version, click);
+    mg_uuid_derived(mg_slice_of("console command"), mg_buf_slice(&identity), ret_command_id);
+    mg_buf_finish(&identity);
 }
 
 /* NULL: it can be done; else what is wrong with it. */
@@ -163,7 +173,7 @@ static const char *order_read(struct change *change, struct mg_slice body)
                  {"compensate", MG_CAUSE_COMPENSATE},
                  {"cancel", MG_CAUSE_CANCEL}};
     struct mg_command *command = &change->command;
-    char command_id[MG_UUID_SIZE] = "";
+    char click[MG_UUID_SIZE];
     *command = (struct mg_command){.outcome = MG_OUTCOME_DONE};
     bool is_known = false;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
@@ -179,8 +189,8 @@ static const char *order_read(struct change *change, struct mg_slice body)
     if (command->version == 0) {
         return "version: expected that of the order as it was shown";
     }
-    (void)text_read(body, "/command_id", command_id, sizeof command_id);
-    uuid_take(command_id, command->command_id);
+    (void)text_read(body, "/command_id", click, sizeof click);
+    command_id_make(change, command->version, click, command->command_id);
     memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid one has room */
     (void)snprintf(command->by, sizeof command->by, "%s", change->by);
     (void)snprintf(command->reason, sizeof command->reason, "%s", change->reason);

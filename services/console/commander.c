@@ -40,7 +40,8 @@ static void on_result(void *arg, const struct mg_command_result *result)
     struct commander *commander = arg;
     for (int i = 0; i < COMMANDS_MAX; i++) {
         struct sending *sending = &commander->sendings[i];
-        if (sending->is_open && strcmp(sending->command.command_id, result->command_id) == 0) {
+        if (sending->is_open && strcmp(sending->command.command_id, result->command_id) == 0 &&
+            strcmp(sending->command.order_id, result->order_id) == 0) {
             sending_end(commander, sending, result);
         }
     }

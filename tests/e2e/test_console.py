@@ -235,6 +235,8 @@ def a_failed_order_is_resumed_in_the_console(s):
     console.events("live", lambda name, data: name == "overview" and data["leader"])
     status, _, text = console.ask("POST", "/api/v1/" + path, {"reason": "the card is good again", "version": version, "command_id": command_id})
     assert status in (200, 409), text
+    again = console.post(path, {"reason": "the same id, another version", "version": version + 7, "command_id": command_id}, status=409)
+    assert "conflict" in again["error"], again
     resumes = [row for row in s.events(order) if row["cause_kind"] == "resume"]
     assert [(row["by_whom"], row["reason"]) for row in resumes] == [("otto", "the card is good again")], resumes
     noted = s.rows("SELECT by_whom, verb, subject, reason FROM operator_action ORDER BY action_id")
