@@ -35,7 +35,7 @@ struct live {
     struct mg_console *console;
     struct mg_timer *timer;
     struct listener *listeners;
-    int count;
+    int count, turn; /* turn: which listener's order is asked for first */
     bool is_asking_overview, is_asking_versions;
 };
 
@@ -124,22 +124,37 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
     }
 }
 
-/* Each order once, as many as a parameter holds; the others' turn comes when these look no more. */
-static void order_ids_write(const struct live *live, char ret_ids[PARAM_SIZE])
+/* Each order once, as many as a parameter holds; the next time the one that had no room comes first. */
+static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
 {
+    const char *ids[LISTENERS_MAX];
+    int count = 0;
     size_t len = 0;
     ret_ids[0] = '\0';
     for (const struct listener *listener = live->listeners; listener != NULL; listener = listener->next) {
-        bool is_new = listener->order_id[0] != '\0';
-        for (const struct listener *other = live->listeners; other != listener; other = other->next) {
-            is_new = is_new && strcmp(other->order_id, listener->order_id) != 0;
+        ids[count++] = listener->order_id;
+    }
+    int first = live->turn;
+    for (int i = 0; i < count; i++) {
+        const char *id = ids[(first + i) % count];
+        bool is_new = id[0] != '\0';
+        for (int before = 0; before < i; before++) {
+            is_new = is_new && strcmp(ids[(first + before) % count], id) != 0;
         }
-        size_t more = strlen(listener->order_id) + 1;
-        if (is_new && len + more < PARAM_SIZE) {
-            len += (size_t)snprintf(ret_ids + len, PARAM_SIZE - len, "%s%s", len > 0 ? " " : "",
-                                    listener->order_id);
+        if (is_new && len + strlen(id) + 1 >= PARAM_SIZE) {
+            live->turn = (first + i) % count;
+            return;
+        }
+        if (is_new) {
+            len += (size_t)snprintf(ret_ids + len, PARAM_SIZE - len, "%s%s", len > 0 ? " " : "", id);
         }
     }
+}
+
+/* What is shown stays as it is for now. */
+static void busy_tell(struct live *live)
+{
+    all_tell(live, "trouble", mg_slice_of("{\"error\": \"too much is being asked of the console\"}"));
 }
 
 static void overview_ask(struct live *live)
@@ -149,6 +164,7 @@ static void overview_ask(struct live *live)
     live->is_asking_overview = true;
     if (!ask_for_self(live->console->asker, &plan, on_overview, live)) {
         live->is_asking_overview = false;
+        busy_tell(live);
     }
 }
 
@@ -164,6 +180,7 @@ static void versions_ask(struct live *live)
     live->is_asking_versions = true;
     if (!ask_for_self(live->console->asker, &plan, on_versions, live)) {
         live->is_asking_versions = false;
+        busy_tell(live);
     }
 }
 
