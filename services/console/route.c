@@ -141,6 +141,10 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
         session_login(console->sessions, request);
         return;
     }
+    if (strcmp(rest, "logout") == 0 && sessions_need_login(console->sessions)) {
+        session_logout(console->sessions, request); /* also from a page of a session that is no more */
+        return;
+    }
     session_find(console->sessions, request, &visitor);
     if (visitor.role == ROLE_NONE) {
         answer_error(request, 401, "log in first");
@@ -149,8 +153,6 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
                      visitor.csrf[0] == '\0'
                          ? "this console is for reading only: it was started without --tokens-file"
                          : "this page is not of this session; load it again");
-    } else if (strcmp(rest, "logout") == 0) {
-        session_logout(console->sessions, request);
     } else if (visitor.role != ROLE_OPERATOR) {
         answer_error(request, 403, "%s may read, and change nothing", visitor.name);
     } else {

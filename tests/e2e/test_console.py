@@ -192,8 +192,11 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
             assert status == 421, (host, asked, status)
     assert kept(s) == before
 
-    console.post("logout", {})
+    console.post("logout", {}, status=403, Origin="http://evil.example")
+    console.get("overview")
+    console.post("logout", {}, X_Makegood_CSRF="0" * 64)
     console.get("overview", status=401)
+    console.post("logout", {})
     console.end()
 
     open_to_read = Console(s, tokens=False)

@@ -72,12 +72,21 @@ function navShow(current) {
   element("nav").replaceChildren(...VIEWS.map((view) => h("li", {},
     h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, view.name))));
   element("who").replaceChildren(...(me.needs_login && me.role !== "none"
-    ? [h("button", {type: "button", title: `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`, onclick: async () => { await logout(); show(); }}, `Log out ${me.name}`)]
+    ? [h("button", {type: "button", title: `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`, onclick: leave}, `Log out ${me.name}`)]
     : []));
   element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.needs_login ? "" : ", for reading only"}`;
 }
 
 // ---- login ----
+
+async function leave() {
+  try {
+    await logout();
+    await show();
+  } catch (error) {
+    trouble(`You are still logged in: ${error.message}.`);
+  }
+}
 
 function askLogin() {
   const failedText = h("p", {class: "failed", role: "alert"});
