@@ -174,6 +174,7 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
     console.post(path, change, status=401)
     console.post("login", {"token": "a guess"}, status=403)
     console.login("reader")
+    reader = console.cookie
     console.post(path, change, status=403)
     operator = console.login("operator")
     assert (operator["name"], operator["role"]) == ("otto", "operator"), operator
@@ -192,6 +193,17 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
             assert status == 421, (host, asked, status)
     assert kept(s) == before
 
+    first = console.cookie
+    for _ in range(8):
+        for _ in range(6):  # a stranger's guesses keep nobody out
+            status, _, _ = console.ask("POST", "/api/v1/login", {"token": "a guess"})
+            assert status in (403, 429), status
+        console.login("operator")
+    assert console.get("me")["role"] == "operator"
+    status, _, text = console.ask("GET", "/api/v1/me", headers={"Cookie": first})
+    assert (status, json.loads(text)["role"]) == (200, "none"), text  # one token has eight sessions at most
+    status, _, text = console.ask("GET", "/api/v1/me", headers={"Cookie": reader})
+    assert (status, json.loads(text)["role"]) == (200, "reader"), text
     console.post("logout", {}, status=403, Origin="http://evil.example")
     console.get("overview")
     console.post("logout", {}, X_Makegood_CSRF="0" * 64)
