@@ -255,9 +255,28 @@ const char *mg_http_exchange_header(const struct mg_http_exchange *request, cons
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+struct cookie_search {
+    const char *name, *value;
+    int count;
+};
+
+static enum MHD_Result on_cookie(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    struct cookie_search *search = arg;
+    if (strcmp(name, search->name) == 0) {
+        search->value = value;
+        search->count++;
+    }
+    return MHD_YES;
+}
+
 const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
 {
-    return MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, name);
+    struct cookie_search search = {
+        .name = name}; /* the library's own look-up is blind to case, and takes the first */
+    (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, on_cookie, &search);
+    return search.count == 1 ? search.value : NULL;
 }
 
 struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request)

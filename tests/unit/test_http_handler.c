@@ -203,6 +203,12 @@ START_TEST(handler_reads_all_of_a_request)
                   "HTTP/1.1 200 ", "GET /a b q=1&2 x=yes sid=42 body 0: ");
     ck_assert_ptr_nonnull(strstr(question.answer, "X-Made-By: test\r\n"));
     ck_assert_ptr_nonnull(strstr(question.answer, "Cache-Control: no-store\r\n"));
+    assert_answer(ask("GET / HTTP/1.1\r\nHost: x\r\nCookie: SID=1; sid=42\r\nConnection: close\r\n\r\n"),
+                  "HTTP/1.1 200 ", "sid=42 body 0: ");
+    assert_answer(ask("GET / HTTP/1.1\r\nHost: x\r\nCookie: Sid=1\r\nConnection: close\r\n\r\n"),
+                  "HTTP/1.1 200 ", "sid=none body 0: ");
+    assert_answer(ask("GET / HTTP/1.1\r\nHost: x\r\nCookie: sid=1; sid=42\r\nConnection: close\r\n\r\n"),
+                  "HTTP/1.1 200 ", "sid=none body 0: ");
     assert_answer(ask("PUT /" CLOSE), "HTTP/1.1 200 ", "PUT / q=none x=none sid=none body 0: ");
     assert_answer(ask("GET /healthz" CLOSE), "HTTP/1.1 200 ", "\r\n\r\nok\n"); /* the probes go on */
 }
