@@ -242,6 +242,8 @@ static unsigned int render_order(const struct plan *plan, const struct table *ta
     }
     const struct explain_facts facts = {&place[PLACE_ROW], &place[PLACE_STEPS], &tables[ORDER_SERVICES],
                                         &tables[ORDER_CONTROLLED], NULL};
+    const char *dossier = table_cell(&place[PLACE_DOSSIER], 0, "dossier");
+    struct mg_slice definition = mg_json_find(mg_slice_of(dossier), "/workflow/definition");
     mg_buf_init(&text, EXPLANATION_BYTES);
     explain_write(&text, &facts);
     mg_buf_append_text(out, "{\"explanation\": ");
@@ -249,9 +251,11 @@ static unsigned int render_order(const struct plan *plan, const struct table *ta
     mg_buf_append_text(out, ", \"archived_on\": ");
     mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "archived_on"))); /* "": it is not */
     mg_buf_append_text(out, ", \"dossier\": ");
-    mg_buf_append_text(out, table_cell(&place[PLACE_DOSSIER], 0, "dossier"));
+    mg_buf_append_text(out, dossier);
     mg_buf_append_text(out, ", \"payload\": "); /* as texts: a browser would read 14.00 as 14 */
     mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "payload")));
+    mg_buf_append_text(out, ", \"definition\": ");
+    mg_buf_append_json(out, definition.data != NULL ? definition : mg_slice_of(""));
     mg_buf_append_text(out, ", ");
     array_write(out, "steps", &place[PLACE_STEPS]);
     mg_buf_append_text(out, "}");

@@ -103,7 +103,7 @@ function bytesShow(data) {
   const {dossier} = data;
   return h("section", {class: "panel"}, h("h2", {}, "What is kept"),
     h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload, revision ${dossier.order.revision}, as it came` : "Payload, as it came"), bytes("payload", data.payload)),
-    dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), bytes("definition", JSON.stringify(dossier.workflow.definition, null, 2))),
+    dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), bytes("definition", data.definition)),
     dossier.alerts.length > 0 && h("details", {open: dossier.alerts.some((alert) => !alert.closed_at)}, h("summary", {}, plural(dossier.alerts.length, "alert", "alerts")), table("Alerts", [
       {name: "alert", cell: (row) => badge(row.code, row.closed_at ? "over" : "bad")}, {name: "what it says", cell: (row) => row.text},
       {name: "opened", cell: (row) => when(row.opened_at)}, {name: "looked after by", cell: (row) => row.acked_by ?? ""}, {name: "closed", cell: (row) => when(row.closed_at)},
