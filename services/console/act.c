@@ -15,7 +15,9 @@
 #include "operator/limit.h"
 #include "wire/json.h"
 
-#define REASON_MIN 3
+#define REASON_MIN      3
+#define REASON_MAX_TEXT "511"
+_Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal says so");
 #define COMMAND_TIMEOUT_MS                                                                                   \
     5000 /* a scheduler answers in milliseconds; who waits longer looks at the order                         \
           */
@@ -357,8 +359,11 @@ static void change_note(struct change *change)
 static const char *change_begin(struct change *change, struct mg_slice body)
 {
     const char *wrong = "there is nothing at this address";
-    if (!text_read(body, "/reason", change->reason, sizeof change->reason) ||
-        strlen(change->reason) < REASON_MIN) {
+    if (!text_read(body, "/reason", change->reason, sizeof change->reason)) {
+        return "reason: it is too long: at most " REASON_MAX_TEXT
+               " bytes, two for most letters that are not Latin";
+    }
+    if (strlen(change->reason) < REASON_MIN) {
         return "reason: say why, in 3 characters or more";
     }
     if (strcmp(change->noun, "services") == 0) {

@@ -185,6 +185,8 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
     console.post(path, change, status=403, Content_Type="text/plain")
     for wrong in ({"version": version}, {**change, "reason": "no"}, {"reason": "without a version"}, {**change, "reason": "x" * 5000}):
         console.post(path, wrong, status=400)
+    too_long = console.post(path, {**change, "reason": "\u0436" * 260}, status=400)
+    assert "too long" in too_long["error"], too_long
     console.post("orders/a b/resume".replace(" ", "%20"), change, status=400)
     console.post(f"orders/{order.order_id}/delete", change, status=400)
     for host in ("evil.example", f"evil.example:{console.port}", f"localhost.evil.example:{console.port}"):

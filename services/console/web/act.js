@@ -1,7 +1,8 @@
 // Changes: each with what it will do, a reason that is kept, and a confirmation.
 import {h, say} from "/dom.js";
 
-const REASON_MIN = 3;
+const REASON_MIN = 3, REASON_MAX = 511; // bytes
+const isTooLong = (text) => new TextEncoder().encode(text.trim()).length > REASON_MAX;
 
 function field({name, label, type = "text", value, choices, ...more}) {
   const own = {id: `act-${name}`, name, ...more};
@@ -12,7 +13,8 @@ function field({name, label, type = "text", value, choices, ...more}) {
 
 function open({title, text, fields = [], isHarm = false, isImpossible = false, act, done}) {
   const failed = h("p", {class: "failed", role: "alert"});
-  const reason = h("textarea", {id: "act-reason", name: "reason", required: true, minlength: REASON_MIN, maxlength: 500});
+  const reason = h("textarea", {id: "act-reason", name: "reason", required: true, minlength: REASON_MIN, maxlength: REASON_MAX,
+    oninput: ({target}) => target.setCustomValidity(isTooLong(target.value) ? `At most ${REASON_MAX} bytes, two for most letters that are not Latin.` : "")});
   const confirm = h("button", {type: "submit", class: isHarm ? "harm" : "first", disabled: isImpossible}, title);
   const form = h("form", {onsubmit: async (event) => {
     event.preventDefault();
