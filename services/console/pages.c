@@ -9,6 +9,7 @@
 #include "core/words.h"
 #include "operator/batch_words.h"
 #include "operator/explain.h"
+#include "wire/json.h"
 
 #define STATUS_OK        200u
 #define STATUS_NOT_FOUND 404u
