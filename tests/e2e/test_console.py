@@ -252,12 +252,12 @@ def a_failed_order_is_resumed_in_the_console(s):
     console.events("live", lambda name, data: name == "overview" and data["leader"])
     status, _, text = console.ask("POST", "/api/v1/" + path, {"reason": "the card is good again", "version": version, "command_id": command_id})
     assert status in (200, 409), text
-    again = console.post(path, {"reason": "the same id, another version", "version": version + 7, "command_id": command_id}, status=409)
-    assert "conflict" in again["error"], again
     resumes = [row for row in s.events(order) if row["cause_kind"] == "resume"]
     assert [(row["by_whom"], row["reason"]) for row in resumes] == [("otto", "the card is good again")], resumes
     noted = s.rows("SELECT by_whom, verb, subject, reason FROM operator_action ORDER BY action_id")
     assert noted[-1] == {"by_whom": "otto", "verb": "order resume", "subject": order.order_id, "reason": "the card is good again"}, noted
+    again = console.post(path, {"reason": "the same id, another version", "version": version + 7, "command_id": command_id}, status=409)
+    assert "conflict" in again["error"], again
     story = console.get(f"orders/{order.order_id}")["dossier"]
     assert story["order"]["state"] == "processed" and any(event["cause_kind"] == "resume" for event in story["events"]), story
     console.end()
