@@ -177,7 +177,7 @@ class Show:
         self.post_letters()
         self.rows("CREATE EXTENSION pg_stat_statements")
         self.rows("SET pg_stat_statements.track = 'none'")  # of what this program asks
-        self.console, token = self.cluster.start_console()
+        self.console, _, token = self.cluster.start_console()
         self.browser = Browser(self.console.http_port).login(token)
 
     def rows(self, sql, *values):
