@@ -87,6 +87,13 @@ static enum exit_code choice_tell(struct cli *cli, const struct mg_failure_filte
     return code;
 }
 
+static bool is_nothing(const struct table *choice)
+{
+    return strcmp(table_cell(choice, 0, "not_in_error"), "0") == 0 &&
+           strcmp(table_cell(choice, 0, "in_other_batches"), "0") == 0 &&
+           strcmp(table_cell(choice, 0, "of_lost_state"), "0") == 0;
+}
+
 /* Why no order can be taken. */
 static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filter *filter,
                                    int64_t open_batches)
@@ -97,7 +104,10 @@ static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filt
                         (long long)open_batches);
     }
     enum exit_code code = choice_read(cli, filter, &choice);
-    if (code == EXIT_DONE) {
+    if (code == EXIT_DONE && is_nothing(&choice)) {
+        code = cli_fail(EXIT_NOT_FOUND, "no order has such a failure: makegood order list --group-by error "
+                                        "shows those that there are");
+    } else if (code == EXIT_DONE) {
         code = cli_fail(EXIT_NOT_FOUND,
                         "no order can be taken: of those with such a failure %s are not in error, %s are in "
                         "other batches, %s have lost state and must be looked at one by one",

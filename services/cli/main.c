@@ -25,7 +25,7 @@ static enum exit_code usage_check(const struct verb *verb, const struct cli *cli
     char name[VERB_NAME_SIZE], line[128];
     if (cli->words.count < verb->min_words || cli->words.count > verb->max_words) {
         verb_write(verb, line, sizeof(line));
-        return cli_fail(EXIT_USAGE, "usage: makegood %s", line);
+        return cli_fail(EXIT_USAGE, "usage: makegood %s [options]; --help shows them", line);
     }
     if (strcmp(output, "table") != 0 && strcmp(output, "json") != 0) {
         return cli_fail(EXIT_USAGE, "--output %s: expected table or json", output);

@@ -18,6 +18,17 @@ struct filter {
     char limit[NUMBER_SIZE];
 };
 
+static enum exit_code state_refuse(const char *state)
+{
+    char known[160] = "";
+    for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
+        size_t len = strlen(known);
+        (void)snprintf(known + len, sizeof(known) - len, "%s%s", i > 0 ? ", " : "",
+                       mg_order_state_name((enum mg_order_state)i));
+    }
+    return cli_fail(EXIT_USAGE, "--state %s: there is no such state; expected one of %s", state, known);
+}
+
 static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
 {
     const struct cli_options *options = &cli->options;
@@ -26,7 +37,7 @@ static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
     ret->after = option_text(options->after);
     (void)snprintf(ret->limit, sizeof(ret->limit), "%lld", (long long)options->limit);
     if (ret->state[0] != '\0' && !mg_order_state_parse(ret->state, strlen(ret->state), &state)) {
-        return cli_fail(EXIT_USAGE, "--state %s: there is no such state", ret->state);
+        return state_refuse(ret->state);
     }
     return failure_options_read(cli, &ret->failures);
 }

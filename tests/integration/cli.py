@@ -239,6 +239,11 @@ class WrongInput(Case):
         for verb in ("order list", "order show x", "doctor", "top", "db status", "workflow list"):
             self.assertIn("usage:", one_line(run(*verb.split(), "one", "two", code=USAGE)))
 
+    def test_refusals_say_what_would_be_right(self):
+        self.assertIn("pending, processing, processed, compensating, compensated, cancelled, error",
+                      one_line(run("order", "list", "--state", "nope", code=USAGE)))
+        self.assertIn("service limit SERVICE [options]", one_line(run("service", "limit", "payment", "3", *REASON, code=USAGE)))
+
     def test_option_values(self):
         self.each([
             ["order", "list", "--state", "nope"], ["order", "list", "-o", "xml"], ["order", "list", "--limit", "0"],
@@ -432,7 +437,7 @@ class Answers(Case):
             insert_order(order_id, "error" if order_id != orders[0] else "processing", "failed")
             insert_failure(order_id, workflow=name)
         words = ("batch", "start", "compensate", "--workflow", name, "--error", "no card", "--service", "payment", "--since", "1h")
-        self.assertIn("no order can be taken", one_line(run(*words[:-4], "--service", "carrier", *REASON, code=NOT_FOUND)))
+        self.assertIn("no order has such a failure", one_line(run(*words[:-4], "--service", "carrier", *REASON, code=NOT_FOUND)))
         dry = json.loads(run(*words, "--dry-run", "-o", "json", code=DONE).stdout)[0]
         self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_batches"]), ("3", "1", "0"))
         started = run(*words, "--reason", 'it is "over"', "--by", "ann", "-o", "json", code=DONE)
