@@ -4,10 +4,12 @@
  *
  * An order whose guard does not hold undoes its neighbours. Then it is asked which they are, their callers
  * are told, and the others are written without them. A row that PostgreSQL can never store does the same
- * without a guard to ask about, so a refused batch is halved until it stands alone. A deadlock or a lost race
- * for a lock is run again a few times. A lost session is not: nobody knows what was committed, so the caller
- * must load and decide anew, which the version makes safe. Nor does a repetition go to another session than
- * the first try: after a failover that lost commits, the same version may be of another content.
+ * without a guard to ask about, so a refused batch is halved until it stands alone. Where a guard was refused
+ * and holds when it is asked about, the one that stands alone is tried again before it is given up: its order
+ * may just have left for the archive. A deadlock or a lost race for a lock is run again a few times. A lost
+ * session is not: nobody knows what was committed, so the caller must load and decide anew, which the version
+ * makes safe. Nor does a repetition go to another session than the first try: after a failover that lost
+ * commits, the same version may be of another content.
  *
  * A lock may also be held by a writer that was stopped in the midst of a write (SIGSTOP, a paused container):
  * libpq hands a long write to the kernel in pieces, and its first statements have run when the last ones have
@@ -143,8 +145,9 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
     for (int i = range->from; i < range->to; i++) {
         if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) job->sorted[left++] = job->sorted[i];
     }
-    if (left == range->to) { /* all guards hold: it was something else */
-        split(job);
+    if (left == range->to) {
+        /* All guards hold: it was something else, or what was in the way has left for the archive since. */
+        if (range->to - range->from > 1 || !retry_later(job)) split(job);
         return;
     }
     range->to = left;

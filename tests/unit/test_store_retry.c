@@ -75,14 +75,19 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
     return 0;
 }
 
-static void answer(enum mg_pg_fault fault, const struct mg_rows *rows)
+static void answer_as(enum mg_pg_fault fault, const char *sqlstate, const struct mg_rows *rows)
 {
     struct mg_err err = {MG_TRANSIENT, "as the test says"};
     struct mg_pg_answer answer = {
-        .fault = fault, .sqlstate = "", .err = fault == MG_PG_NONE ? NULL : &err, .rows = {rows, rows}};
+        .fault = fault, .sqlstate = sqlstate, .err = fault == MG_PG_NONE ? NULL : &err, .rows = {rows, rows}};
     mg_pg_fn *fn = session.fn;
     session.fn = NULL;
     fn(session.arg, &answer);
+}
+
+static void answer(enum mg_pg_fault fault, const struct mg_rows *rows)
+{
+    answer_as(fault, "", rows);
 }
 
 /* ---- the store ---- */
@@ -188,6 +193,46 @@ START_TEST(a_write_does_not_follow_to_another_session)
 }
 END_TEST
 
+/* The row of a new order is there, says the write; when it is asked whose guard does not hold, all do. */
+static void answer_exists_no_more(void)
+{
+    struct mg_rows none = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
+    answer_as(MG_PG_DATA, "23505", NULL);
+    answer(MG_PG_NONE, &none);
+    PQclear(none.result);
+}
+
+/* Catches a submission that comes again in the moment in which its order leaves for the archive, and is set
+ * aside as poisoned. */
+START_TEST(a_row_that_is_gone_when_it_is_asked_about_is_written_again)
+{
+    answer_exists_no_more();
+    ck_assert_int_eq(answers, 0);
+    run_to_call();
+    ck_assert_int_eq(session.sent, 3);
+    answer(MG_PG_NONE, NULL);
+    ck_assert_int_eq(answers, 1);
+    ck_assert_int_eq(class, MG_OK);
+    ck_assert_int_eq(order_write.result, MG_WRITE_DONE);
+}
+END_TEST
+
+/* Catches a write that is tried for ever and holds up all others. */
+START_TEST(a_row_that_is_never_there_and_always_in_the_way_is_poisoned)
+{
+    int writes = 1;
+    answer_exists_no_more();
+    for (; answers == 0 && writes < 20; writes++) {
+        run_to_call();
+        answer_exists_no_more();
+    }
+    ck_assert_int_eq(answers, 1);
+    ck_assert_int_eq(class, MG_OK);
+    ck_assert_int_eq(order_write.result, MG_WRITE_POISONED);
+    ck_assert_str_eq(order_write.text, "as the test says");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store retry");
@@ -195,6 +240,8 @@ int main(void)
     tcase_add_checked_fixture(retry, setup, teardown);
     tcase_add_test(retry, a_write_is_run_again_in_its_session);
     tcase_add_test(retry, a_write_does_not_follow_to_another_session);
+    tcase_add_test(retry, a_row_that_is_gone_when_it_is_asked_about_is_written_again);
+    tcase_add_test(retry, a_row_that_is_never_there_and_always_in_the_way_is_poisoned);
     suite_add_tcase(suite, retry);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
