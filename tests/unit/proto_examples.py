@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Holds proto/, the C readers and core/words.def together.
+"""Holds proto/, the C readers, the console's page of alerts and core/words.def together.
 
 Every schema is a valid JSON Schema; every valid example is accepted by python3-jsonschema and, but for what C only
 writes, by C, every invalid one refused by both; what no schema can say (invalid_beyond_schema/) is refused by C; every
-enum in the schemas that names words.def has its words, in its order; asyncapi.yaml names only files that exist.
+enum in the schemas that names words.def has its words, in its order; asyncapi.yaml names only files that exist; the
+page says of every alert, and of no other word, what is to be done.
 Usage: proto_examples.py SOURCE_DIR WIRE_VERDICT
 """
 import json
@@ -108,6 +109,14 @@ def check_asyncapi():
         faults.append(f"asyncapi.yaml names {sorted(named)}, the messages are {sorted(wanted)}")
 
 
+def check_page(words):
+    with open(os.path.join(SOURCE, "services/console/web/alerts.js"), encoding="utf-8") as file:
+        told = re.search(r"^const WHAT_TO_DO = \{\n(.*?)^\};", file.read(), re.M | re.S)[1]
+    named = re.findall(r"^  (\w+): ", told, re.M)
+    if sorted(named) != sorted(words["ALERT"]):
+        faults.append(f"alerts.js says what to do about {sorted(named)}, words.def ALERT has {sorted(words['ALERT'])}")
+
+
 def main():
     words = words_of_core()
     count = sum(check_message(message, words) for message in MESSAGES + WRITTEN)
@@ -116,6 +125,7 @@ def main():
         faults.append(f"examples/ has {folders}, the schemas are {sorted(MESSAGES + WRITTEN)}")
     check_samples()
     check_asyncapi()
+    check_page(words)
     for fault in faults:
         print("FAULT", fault)
     print(f"{count} examples of {len(MESSAGES + WRITTEN)} schemas, {len(faults)} faults")
