@@ -158,7 +158,8 @@ void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item);
 /* ---- repair.c ---- */
 
 /* The order's payload as an operator's `resume` sets it, in the batch's arena. Absent, with the reason in
- * `err`: it cannot be so, or it would change the undo of what was done. */
+ * `err`: it cannot be so, it would change the undo of what was done, or, as the fold then knows, there is no
+ * memory. */
 struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_command *command, struct mg_err *err);
 

@@ -67,60 +67,66 @@ static bool is_undo_possible(const struct mg_fold *fold, const struct mg_command
     return is_known && order->goal == MG_GOAL_PROCESSED && order->state != MG_ORDER_PROCESSED;
 }
 
-/* The payload with the members set; absent, with the reason in `err`: it cannot be so. */
-static struct mg_slice members_set(struct mg_batch *batch, const struct mg_command *command,
-                                   struct mg_slice payload, struct mg_err *err)
+/* The payload with the members set. MG_TRANSIENT: no memory; any other failure: it cannot be so. */
+static enum mg_class members_set(struct mg_batch *batch, const struct mg_command *command,
+                                 struct mg_slice payload, struct mg_slice *ret_repaired, struct mg_err *err)
 {
     const struct mg_json_limits *limits = &batch->scheduler->options->limits;
-    const struct mg_slice none = {NULL, 0};
     struct mg_buf buf;
+    enum mg_class class = MG_OK;
     mg_buf_init(&buf, limits->max_bytes);
-    for (int i = 0; i < command->set_count; i++) {
+    for (int i = 0; class == MG_OK && i < command->set_count; i++) {
         const char *pointer = mg_arena_text(batch->arena, command->sets[i].pointer);
         mg_buf_clear(&buf);
-        enum mg_class class = MG_TRANSIENT;
-        if (pointer == NULL) {
-            (void)mg_err_set(err, MG_TRANSIENT, "no memory");
-        } else {
-            class = mg_json_set(payload, pointer, command->sets[i].value, &buf, err);
+        class = pointer != NULL ? mg_json_set(payload, pointer, command->sets[i].value, &buf, err)
+                                : mg_err_set(err, MG_TRANSIENT, "no memory");
+        if (class == MG_OK && buf.failed) {
+            class = mg_err_set(err, mg_buf_class(&buf), "the repaired payload is above %zu bytes",
+                               limits->max_bytes);
         }
-        payload = class == MG_OK && !buf.failed ? mg_arena_copy(batch->arena, mg_buf_slice(&buf)) : none;
-        if (payload.data == NULL) {
-            if (class == MG_OK) {
-                (void)mg_err_set(err, MG_BAD_INPUT, "the repaired payload is above %zu bytes",
-                                 limits->max_bytes);
-            }
-            break;
+        if (class == MG_OK) {
+            payload = mg_arena_copy(batch->arena, mg_buf_slice(&buf));
+            class = payload.data != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
         }
     }
     mg_buf_finish(&buf);
-    return payload.data != NULL && mg_json_check(payload, limits, err) != MG_OK ? none : payload;
+    if (class == MG_OK) {
+        class = mg_json_check(payload, limits, err);
+    }
+    if (class == MG_OK) {
+        *ret_repaired = payload;
+    }
+    return class;
+}
+
+/* MG_OK: what was done is undone as it would have been. */
+static enum mg_class undos_compare(const struct mg_fold *fold, struct mg_slice repaired, struct mg_err *err)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        bool matters = workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]);
+        enum mg_class class = matters ? undo_compare(fold, i, repaired) : MG_OK;
+        if (class == MG_TRANSIENT) {
+            return mg_err_set(err, MG_TRANSIENT, "no memory");
+        }
+        if (class != MG_OK) {
+            return mg_err_set(err, MG_BAD_INPUT,
+                              "step %s is done or may be, and its undo would no longer be that of what was "
+                              "done: leave what its undo takes of the payload, or compensate the order",
+                              workflow->steps[i].name);
+        }
+    }
+    return MG_OK;
 }
 
 struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_command *command, struct mg_err *err)
 {
-    const struct mg_slice none = {NULL, 0};
-    const struct mg_workflow *workflow = fold->workflow->workflow;
-    struct mg_slice repaired = members_set(batch, command, fold->record->payload, err);
-    if (repaired.data == NULL || !is_undo_possible(fold, command)) {
-        return repaired;
+    struct mg_slice repaired = {NULL, 0};
+    enum mg_class class = members_set(batch, command, fold->record->payload, &repaired, err);
+    if (class == MG_OK && is_undo_possible(fold, command)) {
+        class = undos_compare(fold, repaired, err);
     }
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        bool matters = workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]);
-        enum mg_class class = matters ? undo_compare(fold, i, repaired) : MG_OK;
-        if (class == MG_TRANSIENT) {
-            fold->has_failed = true;
-            (void)mg_err_set(err, MG_TRANSIENT, "no memory");
-            return none;
-        }
-        if (class != MG_OK) {
-            (void)mg_err_set(err, MG_BAD_INPUT,
-                             "step %s is done or may be, and its undo would no longer be that of what was "
-                             "done: leave what its undo takes of the payload, or compensate the order",
-                             workflow->steps[i].name);
-            return none;
-        }
-    }
-    return repaired;
+    fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
+    return class == MG_OK ? repaired : (struct mg_slice){NULL, 0};
 }

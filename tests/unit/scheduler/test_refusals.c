@@ -228,6 +228,42 @@ START_TEST(a_repair_that_cannot_be_made_changes_nothing)
 }
 END_TEST
 
+static int json_sets_without_memory;
+
+enum mg_class real_json_set(struct mg_slice text, const char *pointer, struct mg_slice value,
+                            struct mg_buf *ret_text, struct mg_err *err) __asm__("__real_mg_json_set");
+enum mg_class test_json_set(struct mg_slice text, const char *pointer, struct mg_slice value,
+                            struct mg_buf *ret_text, struct mg_err *err) __asm__("__wrap_mg_json_set");
+
+enum mg_class test_json_set(struct mg_slice text, const char *pointer, struct mg_slice value,
+                            struct mg_buf *ret_text, struct mg_err *err)
+{
+    if (json_sets_without_memory == 0) return real_json_set(text, pointer, value, ret_text, err);
+    json_sets_without_memory--;
+    ret_text->failed = ret_text->is_out_of_memory = true;
+    return MG_OK;
+}
+
+/* Would catch: an operator whose repair is refused as invalid because there was no memory just then. */
+START_TEST(a_repair_for_which_there_is_no_memory_is_made_later)
+{
+    fail_for_good();
+    json_sets_without_memory = 1;
+    stage_command(
+        "r-1", "o1",
+        "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
+        "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(json_sets_without_memory, 0);
+    ck_assert_int_eq(fake_broker_count("command_result"), 0);
+    fake_loop_advance(1000);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("command_result"), 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    ck_assert(mg_slice_is(fake_store_order("o1")->payload, "{\"items\":[15.00]}"));
+}
+END_TEST
+
 /* Would catch: a charge of 14.00 that is refunded as 15.00. */
 START_TEST(a_repair_leaves_the_undo_of_what_was_done)
 {
@@ -346,6 +382,7 @@ int main(void)
     tcase_add_test(refusals, an_order_that_is_lost_each_time_is_set_aside_in_the_end);
     tcase_add_test(refusals, a_command_that_cannot_be_read_is_answered_and_kept);
     tcase_add_test(refusals, a_repair_that_cannot_be_made_changes_nothing);
+    tcase_add_test(refusals, a_repair_for_which_there_is_no_memory_is_made_later);
     tcase_add_test(refusals, a_repair_leaves_the_undo_of_what_was_done);
     tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
