@@ -160,7 +160,7 @@ static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
            MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
     switch (send->kind) {
     case MG_SEND_REQUEST:
-        request_failed(send, is_unknown || send->is_again || send->tries > 1);
+        request_failed(send, is_unknown || send->is_again);
         break;
     case MG_SEND_STATUS:
         if (send->debt != NULL) {
@@ -248,7 +248,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .traceparent = send->traceparent,
                                  .app_id = send->app_id,
                                  .reason = send->reason,
-                                 .is_again = send->request != NULL && (send->is_again || send->tries > 0),
+                                 .is_again = send->is_again,
                                  .body = send->body};
     if (send->request != NULL) {
         send->request->sent_at_ms = mg_scheduler_db_now_ms(scheduler);
