@@ -11,7 +11,6 @@
  */
 #include "io/http_mhd.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>

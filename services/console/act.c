@@ -3,7 +3,6 @@
  * same transaction, anything else as a line of operator_action; without the line nothing is done. An order
  * changes by a command to the schedulers, whose answer says what became of it.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,14 +226,14 @@ static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, c
 static const char *service_change(struct change *change, struct mg_slice body)
 {
     struct mg_service_wish wish = {.service = change->id, .reason = change->reason, .by = change->by};
-    char pause[PART_SIZE];
+    char pause[PART_SIZE], concurrency[PART_SIZE], rate[PART_SIZE];
     wish.version = number_read(body, "/version");
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
         return "this is no service's name";
     }
     if (!text_read(body, "/for", pause, sizeof pause) ||
-        !text_read(body, "/concurrency", change->concurrency, sizeof change->concurrency) ||
-        !text_read(body, "/rate", change->rate, sizeof change->rate)) {
+        !text_read(body, "/concurrency", concurrency, sizeof concurrency) ||
+        !text_read(body, "/rate", rate, sizeof rate)) {
         return "for, concurrency and rate are short";
     }
     if (strcmp(change->verb, "pause") == 0) {
@@ -247,8 +246,8 @@ static const char *service_change(struct change *change, struct mg_slice body)
         wish.wish = MG_WISH_RESUME;
     } else if (strcmp(change->verb, "limit") == 0) {
         wish.wish = MG_WISH_LIMIT;
-        if (!limit_parse(change->concurrency, true, CONCURRENCY_MAX, &wish.concurrency) ||
-            !limit_parse(change->rate, false, RATE_MAX, &wish.rate_per_s) ||
+        if (!limit_parse(concurrency, true, CONCURRENCY_MAX, &wish.concurrency) ||
+            !limit_parse(rate, false, RATE_MAX, &wish.rate_per_s) ||
             (wish.concurrency == NULL && wish.rate_per_s == NULL)) {
             return "say which limit: calls at once as a whole number, calls a second as a number, or none for either";
         }

@@ -4,11 +4,11 @@
  * long that asking takes at most 2 % of the time. What is asked beside that is bounded by a rate and by a
  * number.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "console/server.h"
 
 #define QUESTIONS_MAX  64             /* asked, or kept, at once */
@@ -16,7 +16,6 @@
 #define FRESH_MS       900            /* below the second between live events, which so are never old ones */
 #define REST_FACTOR    50             /* times what the last asking took */
 #define RATE_PER_S     20             /* new questions: some ten people who click */
-#define STATUS_OK      200u
 #define STATUS_BUSY    429u
 #define STATUS_TROUBLE 503u
 
@@ -28,7 +27,6 @@ struct waiter {
     void *arg;
 };
 
-struct question;
 struct ask {
     struct question *question;
     int index;

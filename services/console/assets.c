@@ -4,7 +4,6 @@
  */
 #include "console/assets.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/id.h"

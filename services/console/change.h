@@ -14,11 +14,10 @@ struct change {
     struct mg_http_exchange *request; /* NULL: it is no more */
     char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
     char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE];
-    struct mg_command command;                    /* of an order */
-    char queue[PART_SIZE], mark[MARK_SIZE];       /* of a dead letter */
-    char concurrency[PART_SIZE], rate[PART_SIZE]; /* of a service */
-    char refusal[BATCH_REFUSAL_SIZE];             /* of a batch: what is wrong with it */
-    int64_t orders_max;                           /* of a batch: so many were confirmed */
+    struct mg_command command;              /* of an order */
+    char queue[PART_SIZE], mark[MARK_SIZE]; /* of a dead letter */
+    char refusal[BATCH_REFUSAL_SIZE];       /* of a batch: what is wrong with it */
+    int64_t orders_max;                     /* of a batch: so many were confirmed */
 };
 
 /* Answers the request with this text, or as an error, and is the end of the change. */

@@ -1,7 +1,6 @@
 /* What is asked for each page, and how the rows become its JSON: cells are texts, as the tool prints them. */
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "console/server.h"
@@ -488,16 +487,14 @@ static unsigned int render_choice(const struct plan *plan, const struct table *t
 bool plan_choice(const struct mg_http_exchange *request, const char *id, struct plan *plan,
                  char ret_refusal[REFUSAL_SIZE])
 {
-    const char *service;
     struct filter filter;
     struct batch_filter chosen;
     (void)id;
     _Static_assert(BATCH_REFUSAL_SIZE <= REFUSAL_SIZE, "a refusal goes out as it is");
-    if (!filter_read(request, &filter, ret_refusal) ||
-        !param_read(request, "service", &service, ret_refusal)) {
+    if (!filter_read(request, &filter, ret_refusal)) {
         return false;
     }
-    const struct mg_list services = {.items = {service}, .count = service[0] != '\0' ? 1 : 0};
+    const struct mg_list services = {.items = {filter.service}, .count = filter.service[0] != '\0' ? 1 : 0};
     const struct batch_words words = {
         .workflow = filter.workflow, .step = filter.step, .error = filter.error, .services = &services};
     if (!batch_filter_read(&words, &chosen, ret_refusal)) {

@@ -11,7 +11,6 @@
 
 #define API       "/api/v1/"
 #define HOST_SIZE 256
-#define ID_SIZE   256
 
 /* The name in a Host header, without its port. */
 static void host_name(const char *host, char ret_name[HOST_SIZE])
