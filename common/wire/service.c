@@ -15,7 +15,6 @@
 #define TRY_BACKOFF_DEFAULT_MS 100
 #define TRY_MAX_BACKOFF_MS     2000
 #define CONCURRENCY_DEFAULT    64
-#define CONCURRENCY_MAX        4096 /* one process has one descriptor a call, and 1024 to 8192 in all */
 #define FAILURE_RATIO_DEFAULT  0.5
 #define MIN_CALLS_DEFAULT      20
 #define BREAKER_WINDOW_MS      10000
@@ -127,7 +126,7 @@ static void read_breaker(const struct mg_json_object *object, struct mg_service 
     service->breaker.window_ms = mg_json_get_duration(&breaker, "window", TIME_MAX_MS, BREAKER_WINDOW_MS);
     service->breaker.open_ms = mg_json_get_duration(&breaker, "open_for", TIME_MAX_MS, BREAKER_OPEN_MS);
     service->breaker.probes =
-        (int)mg_json_get_integer(&breaker, "probes", MG_OPTIONAL, 1, CONCURRENCY_MAX, 1);
+        (int)mg_json_get_integer(&breaker, "probes", MG_OPTIONAL, 1, MG_SERVICE_CONCURRENCY_MAX, 1);
 }
 
 static void read_result(const struct mg_json_object *object, struct mg_service *service)
@@ -163,9 +162,9 @@ static void read_tries(const struct mg_json_object *object, struct mg_service *s
         mg_json_member_fault(object, MG_BAD_INPUT, "try_max_backoff",
                              "less than \"try_backoff\"; it must be the same or more");
     }
-    service->concurrency =
-        (int)mg_json_get_integer(object, "concurrency", MG_OPTIONAL, 1, CONCURRENCY_MAX, CONCURRENCY_DEFAULT);
-    service->rate_per_s = mg_json_get_number(object, "rate", 0, 1000000, 0);
+    service->concurrency = (int)mg_json_get_integer(object, "concurrency", MG_OPTIONAL, 1,
+                                                    MG_SERVICE_CONCURRENCY_MAX, CONCURRENCY_DEFAULT);
+    service->rate_per_s = mg_json_get_number(object, "rate", 0, MG_SERVICE_RATE_MAX, 0);
     service->is_fresh_connection = mg_json_get_bool(object, "fresh_connection", MG_OPTIONAL, false);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Service files (proto/service.schema.json): how an agent reaches one remote service, and how it reads its
- * answers. Only agents read them, and only the name is known elsewhere.
+ * answers. Only agents read them; elsewhere the name is known, and how far the limits go.
  */
 #ifndef MG_WIRE_SERVICE_H
 #define MG_WIRE_SERVICE_H
@@ -10,8 +10,10 @@
 #include "wire/json.h"
 #include "wire/workflow.h"
 
-#define MG_SERVICE_HEADERS_MAX 16
-#define MG_SERVICE_RULES_MAX   32
+#define MG_SERVICE_HEADERS_MAX     16
+#define MG_SERVICE_RULES_MAX       32
+#define MG_SERVICE_CONCURRENCY_MAX 4096    /* a process has a descriptor a call, and 1024 to 8192 in all */
+#define MG_SERVICE_RATE_MAX        1000000 /* calls a second: more than one process makes */
 
 struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
     int status_from, status_to;

@@ -5,8 +5,7 @@
 
 #include "wire/json_reader.h"
 #include "wire/json_write.h"
-
-#define RATE_MAX 1000000 /* as in a service file */
+#include "wire/service.h"
 
 static const char *const NAMES[] = {"v", "service", "epoch", "version", "paused", "shares", "down", NULL};
 static const char *const SHARE_NAMES[] = {"instance", "concurrency", "rate", NULL};
@@ -76,7 +75,7 @@ static void share_read(struct mg_json_faults *faults, struct mg_slice value, con
     mg_json_get_checked(&object, "instance", MG_REQUIRED, is_instance, "1 to 127 bytes", ret_share->instance,
                         sizeof ret_share->instance);
     ret_share->concurrency = mg_json_get_integer(&object, "concurrency", MG_OPTIONAL, 1, INT32_MAX, 0);
-    ret_share->rate_per_s = mg_json_get_number(&object, "rate", 0, RATE_MAX, 0);
+    ret_share->rate_per_s = mg_json_get_number(&object, "rate", 0, MG_SERVICE_RATE_MAX, 0);
 }
 
 static void shares_read(const struct mg_json_object *object, struct mg_service_control *ret_control)

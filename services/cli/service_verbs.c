@@ -10,6 +10,7 @@
 #include "operator/limit.h"
 #include "verbs.h"
 #include "wire/command.h"
+#include "wire/service.h"
 
 static enum exit_code verb_service_list(struct cli *cli)
 {
@@ -156,13 +157,13 @@ static enum exit_code verb_service_limit(struct cli *cli)
     if (!is_given(options->concurrency) && !is_given(options->rate)) {
         return cli_fail(EXIT_USAGE, "say which limit: --concurrency N, --rate N, or none for either");
     }
-    if (!limit_parse(options->concurrency, true, CONCURRENCY_MAX, &wish.concurrency)) {
+    if (!limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &wish.concurrency)) {
         return cli_fail(EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
-                        CONCURRENCY_MAX);
+                        MG_SERVICE_CONCURRENCY_MAX);
     }
-    if (!limit_parse(options->rate, false, RATE_MAX, &wish.rate_per_s)) {
+    if (!limit_parse(options->rate, false, MG_SERVICE_RATE_MAX, &wish.rate_per_s)) {
         return cli_fail(EXIT_USAGE, "--rate %s: expected none, or calls a second above 0 and up to %d",
-                        options->rate, RATE_MAX);
+                        options->rate, MG_SERVICE_RATE_MAX);
     }
     return wish_do(cli, &wish,
                    "other limits, for all its agents together; none exceeds that of its service file");

@@ -13,6 +13,7 @@
 #include "core/key.h"
 #include "operator/limit.h"
 #include "wire/json.h"
+#include "wire/service.h"
 
 #define REASON_MIN      3
 #define REASON_MAX_TEXT "511"
@@ -246,8 +247,8 @@ static const char *service_change(struct change *change, struct mg_slice body)
         wish.wish = MG_WISH_RESUME;
     } else if (strcmp(change->verb, "limit") == 0) {
         wish.wish = MG_WISH_LIMIT;
-        if (!limit_parse(concurrency, true, CONCURRENCY_MAX, &wish.concurrency) ||
-            !limit_parse(rate, false, RATE_MAX, &wish.rate_per_s) ||
+        if (!limit_parse(concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &wish.concurrency) ||
+            !limit_parse(rate, false, MG_SERVICE_RATE_MAX, &wish.rate_per_s) ||
             (wish.concurrency == NULL && wish.rate_per_s == NULL)) {
             return "say which limit: calls at once as a whole number, calls a second as a number, or none for either";
         }

@@ -7,8 +7,8 @@
 
 #include "core/key.h"
 
-#define RATE_MIN 0.001
-#define RATE_MAX 1000
+#define BATCH_RATE_MIN 0.001
+#define BATCH_RATE_MAX 1000
 /* What a person means by a part of an error. */
 #define ERROR_MAX_BYTES 255
 
@@ -81,6 +81,6 @@ bool batch_rate_parse(const char *text, const char **ret_rate)
     char *end = NULL;
     *ret_rate = or_empty(text)[0] != '\0' ? text : BATCH_RATE;
     double number = strtod(*ret_rate, &end);
-    return strspn(*ret_rate, "0123456789.") == strlen(*ret_rate) && *end == '\0' && number >= RATE_MIN &&
-           number <= RATE_MAX;
+    return strspn(*ret_rate, "0123456789.") == strlen(*ret_rate) && *end == '\0' &&
+           number >= BATCH_RATE_MIN && number <= BATCH_RATE_MAX;
 }

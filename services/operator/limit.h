@@ -4,10 +4,6 @@
 
 #include <stdbool.h>
 
-/* As in a service file. */
-#define CONCURRENCY_MAX 4096
-#define RATE_MAX        1000000
-
 /* For struct mg_service_wish: NULL for NULL and "", "0" for "none", else the text itself. False: it is no
  * number above 0 and up to `max`, or not whole where it should be. */
 bool limit_parse(const char *text, bool is_whole, double max, const char **ret_limit);
