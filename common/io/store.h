@@ -326,11 +326,11 @@ enum mg_report {
     MG_REPORT_ORDERS, /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id,
                          workflow, state, goal, reason, failure_count, created_at, updated_at, complete_by */
     /* Pages of the console, each a row with one column `page`, JSON: {"orders": [as above], "looked_at": how
-     * many, "back_to": the time of the oldest of these, "next": the cursor of the next page or null}. However
-     * large the tables, no page looks at more than some ten thousand rows; one that found nothing in them has
-     * a next. */
+     * many, "is_full": there are open ones that it did not look at, "back_to": the time of the oldest of
+     * these, "next": the cursor of the next page or null}. However large the tables, no page looks at more
+     * than some ten thousand rows; one that found nothing in them has a next. */
     MG_REPORT_PAGE_OPEN,   /* open orders, those that came first first. $1 state, $2 workflow, $3 since, $4
-                              until,   $5 cursor, $6 limit */
+                              until, $5 cursor, $6 limit */
     MG_REPORT_PAGE_NEWEST, /* all orders, newest first; parameters likewise */
     MG_REPORT_VERSIONS,    /* $1 order ids, parted by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, parted by blanks,

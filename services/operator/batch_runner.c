@@ -1,7 +1,7 @@
 /*
- * See batch_runner.h. One turn: look; of each batch in turn write what has ended or, if nothing has, what
- * follows by the plan (core/batch_plan.h); send the commands of what is marked. Writes come
- * one after the other, so that a turn is never two.
+ * See batch_runner.h. One turn: look; send the commands of what is marked; of each batch in turn write what
+ * has ended or, if nothing has, what follows by the plan (core/batch_plan.h). What was written is looked at
+ * in a turn that begins at once. Writes come one after the other, so that a turn is never two.
  */
 #include "operator/batch_runner.h"
 
@@ -171,7 +171,6 @@ static void turn_end(struct mg_batch_runner *runner)
 {
     runner->is_busy = false;
     int64_t period_ms = runner->batch_count > 0 ? LOOK_PERIOD_MS : IDLE_PERIOD_MS;
-    /* What was written is looked at at once: what was marked is to be sent, and more may follow. */
     mg_timer_start(runner->timer,
                    runner->has_failed    ? LEAD_PERIOD_MS
                    : runner->has_written ? 1
