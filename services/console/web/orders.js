@@ -1,7 +1,7 @@
 // Orders by state, workflow, step, error and time. What is looked at has a bound, which is said: "none" is never a guess.
 import {h, badge, number, orderLink, panel, plural, table, when, say} from "/dom.js";
 import {get} from "/api.js";
-import {go} from "/app.js";
+import {go, trouble} from "/app.js";
 
 const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
@@ -76,7 +76,14 @@ export async function show({main, query}) {
     const more = h("button", {type: "button", onclick: async () => {
       more.disabled = true;
       const had = rows.length;
-      page = await get("orders", {...filter, after: page.next});
+      try {
+        page = await get("orders", {...filter, after: page.next});
+      } catch (error) {
+        trouble(`What follows cannot be shown now: ${error.message}.`);
+        more.disabled = false;
+        return;
+      }
+      trouble("");
       draw();
       say(`${rows.length - had} more`);
       list.querySelectorAll("tbody tr")[had]?.querySelector("a")?.focus();
