@@ -1,7 +1,7 @@
 // The shell: which view an address means, keys, theme, login. Each view is a file that exports `show(page)`; it may
 // return a function that ends what it began.
 import {h, say} from "/dom.js";
-import {me, meRead, login, logout} from "/api.js";
+import {listen, me, meRead, login, logout} from "/api.js";
 
 const VIEWS = [
   {path: "/", name: "Overview", key: "o", file: "/overview.js"},
@@ -29,6 +29,13 @@ export function trouble(text) {
   if (box.textContent !== text) box.textContent = text;
   box.hidden = text === "";
 }
+
+/** listen() of a view: what it shows stays when nothing new comes, and the page says that it is old. */
+export const watch = (parameters, handlers) => listen(parameters, {
+  trouble: ({error}) => trouble(`What you see is old: ${error}.`),
+  broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
+  ...handlers,
+});
 
 /** A view that fails says why in its place, and how to go on. */
 export function failed(main, error) {

@@ -1,7 +1,7 @@
 // One batch: how far it is, what became of each of its orders, and what can be done about it.
-import {h, morph, badge, number, orderLink, panel, plural, say, table, when} from "/dom.js";
-import {get, listen, mayAct, post} from "/api.js";
-import {trouble} from "/app.js";
+import {h, morph, badge, fact, number, orderLink, panel, plural, say, table, when} from "/dom.js";
+import {get, mayAct, post} from "/api.js";
+import {trouble, watch} from "/app.js";
 import {actButton} from "/act.js";
 import {VERB_TEXTS, runnerTell} from "/batches.js";
 
@@ -27,7 +27,6 @@ function progress(batch) {
 }
 
 function facts(batch) {
-  const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
   const filter = Object.entries(batch.filter).map(([name, value]) => `${name} ${value}`).join(", ");
   return h("dl", {class: "facts"},
     fact("what", `${VERB_TEXTS[batch.verb]} ${plural(batch.orders, "order", "orders")}`), fact("which failures", filter || "all of them"),
@@ -90,15 +89,13 @@ export async function show({main, query, path}) {
     }
   }
   draw();
-  const stop = listen({}, {
+  const stop = watch({}, {
     // All that changes about it changes its figures; one that is too old to be among the newest is asked for itself.
     overview: ({batches}) => {
       const fresh = batches.find((row) => row.batch_id === batchId);
       trouble("");
       if (fresh ? JSON.stringify(fresh) !== JSON.stringify(data.batch) : !data.batch.ended_at) again();
     },
-    trouble: ({error}) => trouble(`What you see is old: ${error}.`),
-    broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
   });
   return () => { isStopped = true; stop(); };
 }

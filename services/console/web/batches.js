@@ -1,7 +1,7 @@
 // Bulk actions: what is under way and what was, newest first.
 import {h, morph, badge, batchLink, number, panel, plural, table, when} from "/dom.js";
-import {get, listen} from "/api.js";
-import {trouble} from "/app.js";
+import {get} from "/api.js";
+import {trouble, watch} from "/app.js";
 
 export const SILENT_MS = 10000; // a supervisor that leads is seen several times a second, who drives batches every two
 
@@ -34,14 +34,12 @@ export async function show({main}) {
   main.append(h("h1", {}, "Batches"),
     h("p", {}, "One action on all orders that failed for one cause: a few are tried first, the others follow gently, and it stops by itself when too many fail again. Begin one on the page of ", h("a", {href: "/failures"}, "failures"), "."),
     panel("Newest first", list, isCut && h("p", {class: "soft"}, "There are more; see makegood batch list --limit.")), runnerTell(runner[0]));
-  return listen({}, {
+  return watch({}, {
     overview: (data) => {
       trouble("");
       const fresh = new Map(data.batches.map((row) => [row.batch_id, row]));
       const known = new Set(batches.map((row) => row.batch_id));
       morph(list, h("div", {}, batchTable([...data.batches.filter((row) => !known.has(row.batch_id)), ...batches.map((row) => fresh.get(row.batch_id) ?? row)])));
     },
-    trouble: (data) => trouble(`What you see is old: ${data.error}.`),
-    broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
   });
 }

@@ -1,5 +1,5 @@
 // Messages that were set aside: what the broker gave up on, and submissions that were refused.
-import {h, bytes, panel, plural, when} from "/dom.js";
+import {h, bytes, fact, panel, plural, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
@@ -7,7 +7,6 @@ import {actButton} from "/act.js";
 const QUEUES = {"dead.letters": "Set aside by the broker", "orders.rejected": "Submissions that were refused"};
 
 function letterShow(queue, letter) {
-  const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
   const again = () => go(location.pathname + location.search, {keepsFocus: true});
   return h("section", {class: "panel"},
     h("h2", {}, letter.reason || "No reason was given"),

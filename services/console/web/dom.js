@@ -101,6 +101,9 @@ export function table(caption, columns, rows, {empty = "None.", key = (_row, ind
 /** Bytes as they came, in a field that scrolls, also by the keyboard. */
 export const bytes = (name, text) => h("pre", {tabindex: 0, role: "group", "aria-label": name}, text);
 
+/** A line of a list of facts; nothing for what is not so. */
+export const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
+
 export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
 
 /** Tells it to who cannot see the page change. */

@@ -1,9 +1,9 @@
 // What is stuck and why: failures that stand open, counted by their cause; and all of one cause go again, gently.
-import {h, number, orderLink, panel, plural, table, when} from "/dom.js";
+import {h, number, orderLink, panel, plural, table} from "/dom.js";
 import {get, mayAct, post, ticketMake} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
-import {groupHref} from "/overview.js";
+import {GROUP_COLUMNS} from "/overview.js";
 
 const NOT_KNOWN = "not known"; // of failures that an earlier version wrote down
 
@@ -49,12 +49,7 @@ export async function show({main}) {
   main.append(h("h1", {}, "Failures"),
     h("p", {}, "Orders that a person must look after, counted by what went wrong. What differs from case to case in an error, as numbers and ids, stands as #."),
     panel("By cause", table("Failures by cause", [
-      {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
-      {name: "orders", number: true, cell: (row) => number(row.count)},
-      {name: "workflow", cell: (row) => row.workflow},
-      {name: "step", cell: (row) => row.step ?? "the order"},
-      {name: "service", cell: (row) => row.service ?? ""},
-      {name: "since", cell: (row) => when(row.oldest, {relative: true})},
+      ...GROUP_COLUMNS,
       {name: "for example", cell: (row) => orderLink(row.example)},
       ...(mayAct() ? [{name: "what to do", cell: (row) => againButton(row, ticket)}] : []),
     ], data.groups, {empty: "Nothing fails: no order waits for a person."}),

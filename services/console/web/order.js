@@ -1,7 +1,7 @@
 // One order: why it is where it is, its time as bars, its story, and all that is kept of it.
-import {h, morph, badge, bytes, duration, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
-import {get, listen, mayAct, post} from "/api.js";
-import {trouble} from "/app.js";
+import {h, morph, badge, bytes, duration, fact, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
+import {get, mayAct, post} from "/api.js";
+import {trouble, watch} from "/app.js";
 import {actButton} from "/act.js";
 
 const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
@@ -90,7 +90,6 @@ function stepsShow(data) {
 }
 
 function factsShow(order) {
-  const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
   return panel("What is known of it", h("dl", {class: "facts"},
     fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
     fact("came", when(order.created_at)), fact("changed", when(order.updated_at)), fact("complete by", when(order.complete_by)),
@@ -158,14 +157,12 @@ export async function show({main, path}) {
     if (!isStopped && told > data.dossier.order.version) timer = setTimeout(again, AGAIN_MS);
   }
   draw();
-  const stop = listen({order: orderId}, {
+  const stop = watch({order: orderId}, {
     order: ({version}) => {
       told = Number(version);
       if (told !== data.dossier.order.version) again();
     },
-    trouble: ({error}) => trouble(`What you see is old: ${error}.`),
     overview: () => trouble(""),
-    broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
   });
   return () => { isStopped = true; clearTimeout(timer); stop(); };
 }

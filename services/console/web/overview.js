@@ -1,7 +1,7 @@
 // Is it well? What is open, what is stuck, which service hurts; each with where to go on.
 import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
-import {get, listen} from "/api.js";
-import {trouble} from "/app.js";
+import {get} from "/api.js";
+import {trouble, watch} from "/app.js";
 import {SILENT_MS, batchTable, isDriven} from "/batches.js";
 
 const OWED_LATE_MS = 60000;
@@ -79,17 +79,19 @@ function batches(data) {
   return open.length > 0 && panel("Batches under way", batchTable(open));
 }
 
-export const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
+const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
+
+export const GROUP_COLUMNS = [
+  {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
+  {name: "orders", number: true, cell: (row) => number(row.count)},
+  {name: "workflow", cell: (row) => row.workflow},
+  {name: "step", cell: (row) => row.step ?? "the order"},
+  {name: "service", cell: (row) => row.service ?? ""},
+  {name: "since", cell: (row) => when(row.oldest, {relative: true})},
+];
 
 function failures(data) {
-  return panel("What fails, by its cause", table("Failures by cause", [
-    {name: "error", cell: (row) => h("a", {href: groupHref(row)}, row.error)},
-    {name: "orders", number: true, cell: (row) => number(row.count)},
-    {name: "workflow", cell: (row) => row.workflow},
-    {name: "step", cell: (row) => row.step ?? "the order"},
-    {name: "service", cell: (row) => row.service ?? ""},
-    {name: "since", cell: (row) => when(row.oldest, {relative: true})},
-  ], data.groups, {empty: "Nothing fails."}), data.groups.length > 0 && h("p", {}, h("a", {href: "/failures"}, "All failures")));
+  return panel("What fails, by its cause", table("Failures by cause", GROUP_COLUMNS, data.groups, {empty: "Nothing fails."}), data.groups.length > 0 && h("p", {}, h("a", {href: "/failures"}, "All failures")));
 }
 
 function oldest(data) {
@@ -124,10 +126,8 @@ export async function show({main}) {
   const fresh = document.getElementById("fresh");
   const shown = () => { fresh.textContent = `as of ${new Date().toLocaleTimeString()}`; };
   shown();
-  const stop = listen({}, {
+  const stop = watch({}, {
     overview: (data) => { trouble(""); draw(main, data); shown(); },
-    trouble: (data) => trouble(`What you see is old: ${data.error}.`),
-    broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
   });
   return () => { stop(); fresh.textContent = ""; };
 }
