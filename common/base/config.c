@@ -9,12 +9,11 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/config_internal.h"
+#include "base/file.h"
 
 /* Far above any configuration and any secret; a wrong path (a device, a log) is refused instead of read. */
 #define FILE_MAX (1024 * 1024)
@@ -123,36 +122,23 @@ static char *keep_text(struct mg_config *config, const char *text)
     return copy;
 }
 
-/* The content of a file as text. `waiting`: O_NONBLOCK does not wait for who would write into a FIFO. */
-static enum mg_class read_file(struct mg_config *config, const char *path, int waiting, char **ret_text,
+/* The content of a file as text. `waits`: for who would write into a FIFO. */
+static enum mg_class read_file(struct mg_config *config, const char *path, bool waits, char **ret_text,
                                struct mg_err *err)
 {
     char quoted[MG_CONFIG_ORIGIN_SIZE];
-    size_t len = 0;
-    ssize_t got = 0;
 
     mg_config_quote(path, quoted, sizeof quoted);
     char *text = keep_space(config, FILE_MAX + 1);
     if (!text) return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", quoted);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | waiting);
-    if (fd < 0) {
-        int open_errno = errno;
-        drop_text(config, text);
-        return mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(open_errno));
-    }
-    do {
-        got = read(fd, text + len, FILE_MAX + 1 - len);
-        if (got > 0) len += (size_t)got;
-    } while ((got > 0 && len <= FILE_MAX) || (got < 0 && errno == EINTR));
-    int read_errno = errno;
-    (void)close(fd); /* only read */
+    ssize_t len = mg_file_read(path, waits, text, FILE_MAX + 1);
 
     enum mg_class class = MG_OK;
-    if (got < 0)
-        class = mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(read_errno));
+    if (len < 0)
+        class = mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(errno));
     else if (len > FILE_MAX)
         class = mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is larger than %d bytes", quoted, FILE_MAX);
-    else if (memchr(text, '\0', len))
+    else if (memchr(text, '\0', (size_t)len))
         class = mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is not text: it has a NUL byte", quoted);
     if (class == MG_OK)
         *ret_text = text;
@@ -161,11 +147,11 @@ static enum mg_class read_file(struct mg_config *config, const char *path, int w
     return class;
 }
 
-static enum mg_class read_secret(struct mg_config *config, const char *path, int waiting, char **ret_text,
+static enum mg_class read_secret(struct mg_config *config, const char *path, bool waits, char **ret_text,
                                  struct mg_err *err)
 {
     char *whole = NULL;
-    enum mg_class class = read_file(config, path, waiting, &whole, err);
+    enum mg_class class = read_file(config, path, waits, &whole, err);
     if (class != MG_OK) return class;
     size_t len = strlen(whole);
     if (len > 0 && whole[len - 1] == '\n') whole[--len] = '\0';
@@ -241,7 +227,7 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
     (void)snprintf(value->origin, sizeof value->origin, "%s", found->origin);
 
     if (found->is_file_name) {
-        class = read_secret(config, given, 0, &text, err);
+        class = read_secret(config, given, true, &text, err);
         /* A line of the configuration file does not outlive the reading of it. */
         value->secret_path = keep_text(config, given);
         if (class == MG_OK && !value->secret_path) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
@@ -454,7 +440,7 @@ static enum mg_class read_config_file(struct mg_config *config, struct mg_err *e
     char *text = NULL, quoted[MG_CONFIG_ORIGIN_SIZE - MG_CONFIG_NAME_MAX];
 
     if (!config->path) return MG_OK;
-    enum mg_class class = read_file(config, config->path, 0, &text, err);
+    enum mg_class class = read_file(config, config->path, true, &text, err);
     if (class != MG_OK) return mg_err_prefix(err, "option --config");
     mg_config_quote(config->path, quoted, sizeof quoted);
     for (int number = 1; text && class == MG_OK; number++) {
@@ -480,7 +466,7 @@ enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name
         return MG_OK;
     }
     /* A service that runs must not stand still. */
-    enum mg_class class = read_secret(config, value->secret_path, O_NONBLOCK, &text, err);
+    enum mg_class class = read_secret(config, value->secret_path, false, &text, err);
     if (class != MG_OK) return class;
     bool is_same = strcmp(text, value->text) == 0;
     class = take_fn(arg, text, err);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "io/pg.h"
 
 /* Numbers have four digits; a hundred files are many years of schema. */
@@ -170,25 +171,17 @@ static int version_of(const char *name)
 
 static enum mg_class read_file(const char *path, struct migration *migration, struct mg_err *err)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
-    enum mg_class class = MG_OK;
     migration->text = malloc(FILE_BYTES_MAX + 1);
-    size_t len = migration->text == NULL ? 0 : fread(migration->text, 1, FILE_BYTES_MAX + 1, file);
-    if (migration->text == NULL) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
-    } else if (ferror(file) != 0) {
-        class = mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
-    } else if (len > FILE_BYTES_MAX) {
-        class = mg_err_set(err, MG_BAD_INPUT, "cannot read %s: it is larger than 1 MiB", path);
-    } else {
-        migration->text[len] = '\0';
-        uint8_t digest[MG_SHA256_SIZE];
-        mg_sha256((struct mg_slice){migration->text, len}, digest);
-        *mg_hex_write(digest, MG_SHA256_SIZE, migration->sha256) = '\0';
-    }
-    (void)fclose(file); /* only read: nothing can be lost */
-    return class;
+    if (migration->text == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
+    ssize_t len = mg_file_read(path, true, migration->text, FILE_BYTES_MAX + 1);
+    if (len < 0) return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
+    if (len > FILE_BYTES_MAX)
+        return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: it is larger than 1 MiB", path);
+    migration->text[len] = '\0';
+    uint8_t digest[MG_SHA256_SIZE];
+    mg_sha256((struct mg_slice){migration->text, (size_t)len}, digest);
+    *mg_hex_write(digest, MG_SHA256_SIZE, migration->sha256) = '\0';
+    return MG_OK;
 }
 
 /* Reads what the file's first line says of the programs that it serves. */

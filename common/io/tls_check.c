@@ -2,7 +2,6 @@
 #include "io/tls_check.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -11,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/secret.h"
 
 /* The bundle of all public CAs is about 220 KiB; a file above this is some other file. */
@@ -23,28 +22,17 @@ static bool is_given(const char *path)
     return path != NULL && path[0] != '\0';
 }
 
-/* Without stdio, whose buffers would keep a copy of the key. */
 static enum mg_class file_read(const char *what, const char *path, char **ret_text, struct mg_err *err)
 {
-    char *text = malloc(FILE_MAX_BYTES + 1);
-    int fd = text != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; /* a FIFO must not hold us */
-    size_t len = 0;
-    ssize_t got = fd >= 0 ? 1 : -1;
-    while (got > 0 && len < FILE_MAX_BYTES) {
-        got = read(fd, text + len, FILE_MAX_BYTES - len);
-        if (got > 0) len += (size_t)got;
-    }
-    int reason = errno;
-    if (fd >= 0) (void)close(fd);
+    char *text = calloc(1, FILE_MAX_BYTES + 1);
+    if (text == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read %s %s: no memory", what, path);
+    ssize_t len = mg_file_read(path, false, text, FILE_MAX_BYTES);
     enum mg_class class = MG_OK;
-    if (text == NULL)
-        class = mg_err_set(err, MG_TRANSIENT, "could not read %s %s: no memory", what, path);
-    else if (got < 0)
-        class = mg_err_set(err, MG_BAD_INPUT, "could not read %s %s: %s", what, path, strerror(reason));
+    if (len < 0)
+        class = mg_err_set(err, MG_BAD_INPUT, "could not read %s %s: %s", what, path, strerror(errno));
     else if (len == FILE_MAX_BYTES)
         class = mg_err_set(err, MG_BAD_INPUT, "could not use %s %s: it is larger than %d bytes", what, path,
                            FILE_MAX_BYTES);
-    if (text != NULL) text[len] = '\0';
     if (class == MG_OK)
         *ret_text = text;
     else

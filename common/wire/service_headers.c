@@ -3,13 +3,12 @@
  * anything that could end a header line is refused here, and so are the headers that are the agent's own.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/secret.h"
 #include "wire/service_read.h"
 
@@ -49,25 +48,16 @@ static const char *value_fault(struct mg_slice value)
 static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
 {
     char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more to notice too many */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    ssize_t got = mg_file_read(path, false, bytes, sizeof bytes);
 
-    if (file == NULL) {
-        int open_errno = errno;
-        if (fd >= 0) (void)close(fd);
+    if (got < 0) {
+        int read_errno = errno;
+        explicit_bzero(bytes, sizeof bytes);
         return mg_err_set(err, MG_BAD_INPUT,
                           "could not read \"%.120s\": %s; name a file with the header's value", path,
-                          strerror(open_errno));
+                          strerror(read_errno));
     }
-    (void)setvbuf(file, NULL, _IONBF, 0); /* no copy that nobody wipes */
-    size_t len = fread(bytes, 1, sizeof bytes, file);
-    bool has_failed = ferror(file) != 0;
-    (void)fclose(file); /* only read */
-    if (has_failed) {
-        explicit_bzero(bytes, sizeof bytes);
-        return mg_err_set(err, MG_BAD_INPUT, "could not read \"%.120s\"; name a file with the header's value",
-                          path);
-    }
+    size_t len = (size_t)got;
     while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
         len--;
     const char *wrong = value_fault((struct mg_slice){bytes, len});
