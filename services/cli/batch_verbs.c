@@ -19,7 +19,7 @@
 
 /* ---- who drives them ---- */
 
-static bool is_driven(const struct table *runner)
+bool batches_are_driven(const struct table *runner)
 {
     const char *age = table_cell(runner, 0, "age_ms");
     return age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
@@ -31,7 +31,7 @@ static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before
     struct table runner = {0};
     enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
     if (code == EXIT_DONE) {
-        if (is_driven(&runner)) {
+        if (batches_are_driven(&runner)) {
             (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"),
                           table_cell(&runner, 0, "age_ms"));
         } else {
@@ -47,7 +47,7 @@ static enum exit_code runner_miss(struct cli *cli)
 {
     struct table runner = {0};
     enum exit_code code = table_read(cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner);
-    if (code == EXIT_DONE && !is_driven(&runner)) {
+    if (code == EXIT_DONE && !batches_are_driven(&runner)) {
         cli_note("nobody drives batches: it begins when makegood console, or makegood batch run, is started");
     }
     table_free(&runner);

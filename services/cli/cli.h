@@ -105,6 +105,8 @@ cli_verb_fn verb_db_vacuum_policy, verb_db_retain;
 /* A supervisor that leads sweeps several times a second, and who drives batches says so every two: one that
  * has not for so long does not. */
 #define LEADER_AGE_MAX_MS 10000
+/* batch_verbs.c: whether somebody does, by the rows of MG_REPORT_BATCH_RUNNER. */
+bool batches_are_driven(const struct table *runner);
 /* console_verb.c: whether the console could start, as far as its options tell. */
 enum exit_code console_check(const struct cli *cli);
 

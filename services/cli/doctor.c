@@ -187,8 +187,7 @@ static void batches_check(struct doctor *doctor)
     char detail[256];
     if (table_read(doctor->cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner) == EXIT_DONE &&
         strcmp(table_cell(&runner, 0, "open_batches"), "0") != 0) {
-        const char *age = table_cell(&runner, 0, "age_ms");
-        bool is_driven = age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
+        bool is_driven = batches_are_driven(&runner);
         (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_batches"),
                        is_driven ? "driven by "
                                  : "and nobody drives them; start makegood console, or makegood batch run",
