@@ -384,7 +384,7 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
 
 bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes)
 {
-    if (stream->is_cut) return false;
+    if (stream->is_cut || stream->is_ended) return false;
     unsent_append(stream, bytes);
     if (stream->is_resting) request_resume(stream->request);
     return !stream->is_cut;

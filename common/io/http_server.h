@@ -90,10 +90,10 @@ struct mg_http_stream;
 struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
                                            const struct mg_http_response *answer, void (*closed)(void *arg),
                                            void *arg);
-/* False: its client has not taken what was written before, and is let go. One that hung up is noticed by a
- * write, later. */
+/* False: it has been ended, or its client has not taken what was written before, and is let go. One that hung
+ * up is noticed by a write, later. */
 bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes);
-/* Ends it once all that was written is sent; nothing more may be written. `closed` is called then. */
+/* Ends it once all that was written is sent; nothing more is taken. `closed` is called then. */
 void mg_http_stream_end(struct mg_http_stream *stream);
 
 #endif

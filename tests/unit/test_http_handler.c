@@ -18,6 +18,7 @@
 #define KEPT_MAX        8
 #define CONNECTIONS_MAX 2u
 #define EVENT           "data: 1\n\n"
+#define LATE_EVENT      "data: late\n\n"
 
 static struct mg_loop *loop;
 static struct mg_http_server *server;
@@ -455,16 +456,19 @@ static void tick_end(void)
     if (stream && written == 0) {
         ck_assert(mg_http_stream_write(stream, mg_slice_of(EVENT)));
         mg_http_stream_end(stream);
+        ck_assert(!mg_http_stream_write(stream, mg_slice_of(LATE_EVENT)));
         written++;
     }
 }
 
-START_TEST(stream_that_is_ended_is_sent_whole)
+/* Catches: a listener who reads slowly, and so is told more and more when he may listen no longer. */
+START_TEST(stream_that_is_ended_is_sent_whole_and_no_more)
 {
     on_tick = tick_end;
     mg_timer_start(timer, 1, 1);
     assert_answer(ask("GET /stream" CLOSE), "HTTP/1.1 200 ", ": begins\n\n");
     ck_assert_ptr_nonnull(strstr(question.answer, EVENT));
+    ck_assert_ptr_null(strstr(question.answer, LATE_EVENT));
     ck_assert_ptr_nonnull(strstr(question.answer, "\r\n0\r\n")); /* and its end is told */
     ck_assert_int_eq(closed_count, 1);
 }
@@ -485,7 +489,7 @@ int main(void)
     tcase_add_test(cases, server_ends_with_requests_under_way);
     tcase_add_test(cases, stream_is_heard_as_it_is_written_and_ends_with_its_client);
     tcase_add_test(cases, slow_reader_is_let_go);
-    tcase_add_test(cases, stream_that_is_ended_is_sent_whole);
+    tcase_add_test(cases, stream_that_is_ended_is_sent_whole_and_no_more);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
