@@ -10,8 +10,7 @@
 #include "io/store_failures.h"
 #include "io/store_private.h"
 
-#define IS_OPEN    "state IN ('canary', 'running', 'paused')"
-#define IS_IN_HAND "result IN ('waiting', 'asked')"
+#define IS_OPEN "state IN ('canary', 'running', 'paused')"
 
 /* clang-format off */
 
@@ -21,7 +20,7 @@
     " JOIN order_process p ON p.order_id = f.order_id"                                                       \
     " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6", "$7")                                               \
     " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
-    " AND NOT EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id AND o." IS_IN_HAND ")"
+    " AND NOT " MG_SQL_IS_IN_BATCH("p.order_id")
 #define CHOSEN_COUNT "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN ") c"
 
 /* Who starts reads what others have: side by side two would leave holes in each other's lists, wait for each other's orders,

@@ -258,8 +258,7 @@ static const struct {
         " count(*) FILTER (WHERE is_error AND NOT is_lost AND is_taken) AS in_other_batches,"
         " " ISO("min(opened_at)") " AS oldest, " ISO("max(opened_at)") " AS newest"
         " FROM (SELECT p.order_id, min(f.opened_at) AS opened_at, p.process_state = 'error' AS is_error,"
-        "   p.reason = 'state_lost' AS is_lost, EXISTS (SELECT FROM batch_order o WHERE o.order_id = p.order_id"
-        "    AND o.result IN ('waiting', 'asked')) AS is_taken"
+        "   p.reason = 'state_lost' AS is_lost, " MG_SQL_IS_IN_BATCH("p.order_id") " AS is_taken"
         "  FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f JOIN order_process p ON p.order_id = f.order_id"
         "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
         "  GROUP BY p.order_id) AS chosen"}, 6},
