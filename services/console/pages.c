@@ -51,10 +51,12 @@ static void key_append(struct plan *plan, const char *text)
 /* Parameters, ended with NULL, are a part of what is asked; each has passed param_read or is our own. */
 static void plan_add(struct plan *plan, enum mg_report report, const char *const *params)
 {
+    assert(plan->count < REPORTS_MAX);
     int index = plan->count++;
     plan->asks[index].report = report;
     plan->asks[index].param_count = 0;
     for (; params != NULL && *params != NULL; params++) {
+        assert(plan->asks[index].param_count < PARAMS_MAX);
         char *param = plan->asks[index].params[plan->asks[index].param_count++];
         (void)snprintf(param, PARAM_SIZE, "%s", *params);
         key_append(plan, param);
