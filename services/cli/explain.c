@@ -51,8 +51,9 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
     struct explain_facts facts = {order, steps, services, &controlled, NULL};
     struct mg_buf text;
     mg_buf_init(&text, EXPLANATION_MAX_BYTES);
-    (void)table_read(cli, MG_REPORT_CONTROLLED, NULL, 0,
-                     &controlled); /* without it, who paused is not named */
+    if (explain_asks_controlled(steps)) { /* without it, who paused is not named */
+        (void)table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
+    }
     if (explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }

@@ -114,6 +114,12 @@ static bool has_ended(const char *word)
     return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
 }
 
+bool explain_asks_controlled(const struct table *steps)
+{
+    int row = step_choose(steps);
+    return row >= 0 && is_word(table_cell(steps, row, "reason"), "service_paused");
+}
+
 bool explain_asks_queue(const struct table *order, const struct table *steps,
                         char ret_queue[MG_QUEUE_NAME_SIZE])
 {

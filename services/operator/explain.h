@@ -14,9 +14,13 @@ struct explain_queue {
 
 /* Reports, each of one order or of all services. */
 struct explain_facts {
-    const struct table *order, *steps, *services, *controlled;
+    const struct table *order, *steps, *services;
+    const struct table *controlled;    /* may be empty unless explain_asks_controlled */
     const struct explain_queue *queue; /* that of explain_asks_queue; NULL: nobody knows */
 };
+
+/* Whether a service is paused, by somebody who is to be named. */
+bool explain_asks_controlled(const struct table *steps);
 
 /* Whether a request is out, which may lie in a queue that nobody reads: its name. */
 bool explain_asks_queue(const struct table *order, const struct table *steps,
