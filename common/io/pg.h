@@ -72,6 +72,10 @@ void mg_rows_copy(const struct mg_rows *rows, int row, int column, char *ret_tex
 #define MG_SQL_MS(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
 #define MG_SQL_TIME(ms) "('epoch'::timestamptz + " ms " * interval '1 millisecond')"
 #define MG_SQL_NOW      "clock_timestamp()"
+/* Our advisory locks: "MG" and a number. 1: leads the supervisors; 2: migrates; 3: drives batches; 4: starts
+ * a batch; 5: drops days of the archive. */
+#define MG_SQL_LOCK_CLASS   "19783"
+#define MG_SQL_LOCK(number) MG_SQL_LOCK_CLASS ", " number
 
 /* A statement, prepared once per session when first used. Constants with static storage: known by their
  * address. */

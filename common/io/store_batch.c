@@ -24,10 +24,10 @@
 #define CHOSEN_COUNT "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN ") c"
 
 /* Who starts reads what others have: side by side two would leave holes in each other's lists, wait for each other's orders,
- * and open more batches than may be. "MG" and a number, as the locks of store_lead.c. */
+ * and open more batches than may be. */
 static const struct mg_sql LOCK_BATCHES = {
     "lock_batches",
-    "SELECT pg_advisory_xact_lock(19783, 4)"};
+    "SELECT pg_advisory_xact_lock(" MG_SQL_LOCK("4") ")"};
 /* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 batches, $16 orders */
 static const struct mg_sql BEGIN_BATCH = {
     "begin_batch",

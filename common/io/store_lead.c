@@ -12,9 +12,10 @@
 
 #include "io/store_private.h"
 
-/* Each lead has a lock: "MG" and a number (2 is the migrations', 4 is held while a batch is started). */
+/* Each lead has a lock of its own. */
 #define HELD_HERE(number)                                                                                    \
-    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 19783 AND objid = " number       \
+    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = " MG_SQL_LOCK_CLASS              \
+    " AND objid = " number                                                                                   \
     " AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"      \
     " AND pid = pg_backend_pid() AND granted)"
 
@@ -28,7 +29,7 @@ static const struct mg_sql IDENTIFY_BACKEND = {
 /* clang-format off */
 #define LEAD(suffix, number, table, row, swept_at)                                                           \
     {{"try_lock" suffix,                                                                                     \
-      "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(19783, " number ") END, "              \
+      "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(" MG_SQL_LOCK(number) ") END, "        \
       MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE(number) " AS is_held OFFSET 0) h"},                   \
      {"take_epoch" suffix,                                                                                   \
       "UPDATE " table " SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW                     \

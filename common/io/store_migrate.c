@@ -44,10 +44,10 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
                            struct mg_err *err);
 
-/* The second of our locks; it ends with the session. It waits for another who migrates, who may build an
- * index: longer than the role's lock_timeout, which is meant for tables that services use. */
+/* It ends with the session. It waits for another who migrates, who may build an index: longer than the role's
+ * lock_timeout, which is meant for tables that services use. */
 static const char TAKE_LOCK[] =
-    "SET lock_timeout = '10min'; SELECT pg_advisory_lock(19783, 2); RESET lock_timeout";
+    "SET lock_timeout = '10min'; SELECT pg_advisory_lock(" MG_SQL_LOCK("2") "); RESET lock_timeout";
 /* Programs of schema 1 kept their record in makegood_schema; theirs is taken over, what comes later adds
  * nothing (0002 makes a view of it). */
 static const char PREPARE_RECORD[] =

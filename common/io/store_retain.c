@@ -20,8 +20,8 @@
 #define LOCK_TIMEOUT "SET lock_timeout = '1s'"
 /* A day is written as 2026-01-31 whatever the server's settings are. */
 static const char PREPARE[] = LOCK_TIMEOUT "; SET statement_timeout = '1h'; SET datestyle = 'ISO'";
-/* The fifth of our locks; it ends with the session. */
-static const char LOCK[] = "SELECT pg_try_advisory_lock(19783, 5)";
+/* It ends with the session. */
+static const char LOCK[] = "SELECT pg_try_advisory_lock(" MG_SQL_LOCK("5") ")";
 
 /* clang-format off */
 static const char READ_POLICY[] =
