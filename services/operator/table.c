@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy_slice(struct mg_slice slice)
-{
-    char *text = malloc(slice.len + 1);
-    if (text != NULL) {
-        memcpy(text, slice.data, slice.len);
-        text[slice.len] = '\0';
-    }
-    return text;
-}
-
 size_t text_steers(const char *text, size_t len)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -60,14 +50,14 @@ bool table_keep(struct table *table, const struct mg_rows *rows, bool is_for_peo
     table->row_count = row_count;
     table->column_count = column_count;
     for (int column = 0; column < column_count; column++) {
-        table->columns[column] = copy_slice(mg_slice_of(mg_rows_column(rows, column)));
+        table->columns[column] = strdup(mg_rows_column(rows, column));
         if (table->columns[column] == NULL) {
             return false;
         }
         for (int row = 0; row < row_count; row++) {
             struct mg_slice value = mg_rows_value(rows, row, column);
             char **cell = &table->cells[row * column_count + column];
-            *cell = value.data != NULL ? copy_slice(value) : NULL;
+            *cell = value.data != NULL ? strndup(value.data, value.len) : NULL;
             if (value.data != NULL && *cell == NULL) {
                 return false;
             }
