@@ -2,14 +2,12 @@
  * Requests that a service handles itself, asked over real sockets by a client on another thread while the
  * loop turns: whole, in pieces, too large, too many, answered later, answered without end.
  */
-#include <arpa/inet.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "http_connect.h"
 #include "io/http_server.h"
 #include "suite.h"
 
@@ -117,12 +115,7 @@ static void tear_down(void)
 
 static int client_connect(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)mg_http_server_port(server)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-    abort();
+    return http_connect(mg_http_server_port(server));
 }
 
 struct question {
@@ -133,26 +126,6 @@ struct question {
 };
 static struct question question;
 
-static bool send_all(int fd, const char *bytes, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        ssize_t sent = send(fd, bytes + at, len - at, MSG_NOSIGNAL);
-        if (sent <= 0) return false;
-        at += (size_t)sent;
-    }
-    return true;
-}
-
-static void read_to_end(int fd)
-{
-    ssize_t got;
-    question.answer_len = 0;
-    while (question.answer_len < ANSWER_MAX - 1 && (got = recv(fd, question.answer + question.answer_len,
-                                                               ANSWER_MAX - 1 - question.answer_len, 0)) > 0)
-        question.answer_len += (size_t)got;
-    question.answer[question.answer_len] = '\0';
-}
-
 /* On another thread, because it blocks; a server that hangs up amid the question ends the sending. */
 static void ask_blocking(void *arg)
 {
@@ -160,9 +133,9 @@ static void ask_blocking(void *arg)
     int fd = client_connect();
     for (size_t at = 0; at < question.len; at += question.piece) {
         size_t len = question.len - at < question.piece ? question.len - at : question.piece;
-        if (!send_all(fd, question.text + at, len)) break;
+        if (!http_send(fd, question.text + at, len)) break;
     }
-    read_to_end(fd);
+    question.answer_len = http_read_to_end(fd, question.answer, sizeof question.answer);
     close(fd);
 }
 
@@ -325,7 +298,7 @@ START_TEST(clients_above_the_limit_wait_for_a_place)
 {
     for (int i = 0; i < 3; i++) {
         crowd[i] = client_connect();
-        ck_assert(send_all(crowd[i], "GET /later" CLOSE, strlen("GET /later" CLOSE)));
+        ck_assert(http_send(crowd[i], "GET /later" CLOSE, strlen("GET /later" CLOSE)));
     }
     on_tick = tick_crowd;
     mg_timer_start(timer, 1, 1);
@@ -346,8 +319,8 @@ static void tick_stop_when_both(void)
 START_TEST(server_ends_with_requests_under_way)
 {
     int waiting = client_connect(), listening = client_connect();
-    ck_assert(send_all(waiting, "GET /later" CLOSE, strlen("GET /later" CLOSE)));
-    ck_assert(send_all(listening, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
+    ck_assert(http_send(waiting, "GET /later" CLOSE, strlen("GET /later" CLOSE)));
+    ck_assert(http_send(listening, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
     on_tick = tick_stop_when_both;
     mg_timer_start(timer, 1, 1);
     mg_loop_run(loop);
@@ -381,7 +354,7 @@ static void listen_blocking(void *arg)
     size_t len = 0;
     int count = 0;
     listener = client_connect();
-    (void)send_all(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE));
+    (void)http_send(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE));
     while (count < 3) {
         ssize_t got = recv(listener, text + len, sizeof text - 1 - len, 0);
         if (got <= 0) abort();
@@ -428,7 +401,7 @@ static void tick_write_much(void)
 static void read_blocking(void *arg)
 {
     (void)arg;
-    read_to_end(listener);
+    question.answer_len = http_read_to_end(listener, question.answer, sizeof question.answer);
 }
 
 /* Catches: a client that never reads, and for which memory grows. */
@@ -437,7 +410,7 @@ START_TEST(slow_reader_is_let_go)
     listener = client_connect();
     int small = 256 * 1024; /* well above what a segment of loopback holds */
     ck_assert_int_eq(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
-    ck_assert(send_all(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
+    ck_assert(http_send(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
     on_tick = tick_write_much;
     mg_timer_start(timer, 1, 1);
     mg_loop_run(loop);

@@ -1,14 +1,12 @@
 /*
  * The probes' server, asked over real sockets by a client on another thread while the loop turns.
  */
-#include <arpa/inet.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "http_connect.h"
 #include "io/http_server.h"
 
 #define ANSWER_MAX 65536
@@ -61,26 +59,16 @@ struct question {
 
 static int client_connect(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)mg_http_server_port(server)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-    abort();
+    return http_connect(mg_http_server_port(server));
 }
 
-/* On another thread, because it blocks: sends the question and reads until the server hangs up. */
+/* On another thread, because it blocks. A server may answer and hang up amid the question. */
 static void ask_blocking(void *arg)
 {
     struct question *question = arg;
-    size_t len = 0;
-    ssize_t got;
     int fd = client_connect();
-    if (send(fd, question->text, strlen(question->text), MSG_NOSIGNAL) < 0) abort();
-    while (len < sizeof question->answer - 1 &&
-           (got = recv(fd, question->answer + len, sizeof question->answer - 1 - len, 0)) > 0)
-        len += (size_t)got;
-    question->answer[len] = '\0';
+    (void)http_send(fd, question->text, strlen(question->text));
+    (void)http_read_to_end(fd, question->answer, sizeof question->answer);
     close(fd);
 }
 

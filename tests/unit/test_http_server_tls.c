@@ -5,6 +5,7 @@
  */
 #include <netinet/tcp.h>
 
+#include "http_connect.h"
 #include "http_fixture.h"
 #include "io/http_server.h"
 #include "suite.h"
@@ -89,12 +90,7 @@ struct question {
 
 static int client_connect(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)mg_http_server_port(server)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-    abort();
+    return http_connect(mg_http_server_port(server));
 }
 
 static void ask_blocking(void *arg)
