@@ -110,8 +110,7 @@ class Demo:
                 tool.terminate()
             tool.wait(30)
         if len(self.ended) < len(lines):
-            log = (self.scratch / "submit.log").read_text(encoding="utf-8", errors="replace")
-            progress.say(f"makegood order submit ended with {tool.returncode}\n{log[-2000:]}")
+            progress.say(f"makegood order submit ended with {tool.returncode}\n{processes.end_of(self.scratch / 'submit.log')}")
         if self.killed_at is not None:
             self.after_kill_s = time.monotonic() - self.killed_at
         if self.to_restart is not None:

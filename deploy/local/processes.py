@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 
 POLL_S = 0.02
+LOG_END = 4000  # characters of a log: some twenty lines of it
 # Below the ephemeral range (32768 up): a client that keeps knocking at a port nobody listens on can otherwise be given
 # that very port as its own, and then talks to itself.
 PORTS = range(20000, 32000)
@@ -261,6 +262,19 @@ def is_in_leak_check(pid):
     """
     tracer = status_field(pid, "TracerPid")
     return tracer != 0 and status_field(tracer, "PPid") == pid
+
+
+def end_of(log):
+    """What a person looks at when something failed: the end of a log (a path)."""
+    return log.read_text(encoding="utf-8", errors="replace")[-LOG_END:]
+
+
+def show_logs(folder):
+    """Shows on stderr how each log in the folder ends."""
+    for path in sorted(folder.glob("*.log")):
+        text = end_of(path)
+        if text.strip():
+            print(f"--- {path.name}\n{text}", file=sys.stderr)
 
 
 def end_all():

@@ -157,8 +157,7 @@ class Stage:
                 child.kill()
                 child.wait()
         if child.returncode != 0:
-            tail = log.read_text(encoding="utf-8", errors="replace")[-1500:]
-            raise processes.Failure(f"makegood-bench-{program} ended with {child.returncode}: {text}{tail}")
+            raise processes.Failure(f"makegood-bench-{program} ended with {child.returncode}: {text}{processes.end_of(log)}")
         return json.loads(text)
 
     def end(self):

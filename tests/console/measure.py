@@ -349,8 +349,7 @@ def main(words):
         return 0 if show.run() else 1
     except processes.Failure as failure:
         say(f"FAILED: {failure}")
-        for path in sorted(show.scratch.glob("*.log")):
-            print(f"--- {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-2000:]}", file=sys.stderr)
+        processes.show_logs(show.scratch)
         return 1
     finally:
         processes.end_all()

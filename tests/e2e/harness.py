@@ -10,7 +10,6 @@ import json
 import os
 import re
 import secrets
-import sys
 import time
 import traceback
 import uuid
@@ -294,12 +293,6 @@ class Stage:
         assert not reports, "sanitizers report:\n" + "\n".join(reports)
         assert not bad, f"services ended badly: {bad}"
 
-    def show_logs(self):
-        for path in sorted(self.scratch.glob("*.log")):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            if text.strip():
-                print(f"--- {path.name}\n{text[-4000:]}", file=sys.stderr)
-
     def close(self):
         for client in self.clients:
             client.close()
@@ -354,8 +347,7 @@ def run_scenario(function, own_servers, tls, options):
         stage.check_ends()
         failed = False
     except Exception:  # pylint: disable=broad-except  # whatever it is, it is shown with the logs
-        if stage is not None:
-            stage.show_logs()
+        processes.show_logs(scratch)
         traceback.print_exc()
     finally:
         if stage is not None:
