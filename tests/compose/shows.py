@@ -185,8 +185,8 @@ def scale(show):
     causes = rise(others, CAUSES, causes)
     say(f"  the leading scheduler killed with {left} of {len(lines)} orders open; causes of the two others: "
         f"{', '.join(map(str, sorted(causes.values())))}")
-    if not any(causes.values()):
-        raise processes.Failure("orders went on although no other scheduler did anything: that is not understood")
+    if sum(causes.values()) < left:  # each order that was open needed some more
+        raise processes.Failure(f"{left} orders went on by {sum(causes.values())} causes of other schedulers: that is not understood")
     run(["docker", "start", leader])
     system.wait_healthy(["scheduler"])
 

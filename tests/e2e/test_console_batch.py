@@ -84,7 +84,6 @@ def two_clicks_in_the_console_start_one_batch(s):
     assert noted == [{"verb": "batch start", "subject": batch_id, "by_whom": "otto", "reason": WHY}], noted
     story = next(row for row in s.events(orders[7]) if row["cause_kind"] == "resume")
     assert (story["by_whom"], story["reason"]) == ("otto", f"{WHY} (batch {batch_id})"), story
-    console.end()
 
 
 @scenario(**PAY)
@@ -111,7 +110,6 @@ def a_canary_that_fails_stops_the_batch_of_a_console(s):
     wait_ended(s, second["batch_id"], "done")
     for order in orders:
         s.wait_state(order, "processed")
-    console.end()
 
 
 @scenario(**PAY)
@@ -154,4 +152,3 @@ def a_console_killed_in_the_middle_of_a_batch_goes_on(s):
     said = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
     assert said == ["batch start", "batch pause", "batch resume"], said
     s.wait(lambda: f":{left.process.pid}:" in driver(s), "the one that is left drives")
-    left.end()

@@ -78,19 +78,23 @@ def with_the_least_rights_all_that_is_promised_works(s):
     shop.wait_status(again, "processed")
     s.wait(lambda: '"state": "done"' in s.cluster.tool("batch", "show", batch["batch_id"], "-o", "json").stdout, "the batch is done")
     s.remote("payment").switch("decline")
-    failing = shop.submit("stops", {"again": False})
-    shop.wait_status(failing, "error")
-    batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again", "-o", "json").stdout)
+    failing = [shop.submit("stops", {"again": False}) for _ in range(2)]
+    for order in failing:
+        shop.wait_status(order, "error")
+    s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again")
     s.wait(lambda: s.alerts("batch_stopped"), "a batch that stopped has raised an alert")
     s.cluster.tool("batch", "list")
     s.cluster.tool("alert", "ack", s.alerts("batch_stopped")[0]["alert_id"], "--reason", "I know")
     s.remote("payment").switch("order")
     batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again", "--rate", "0.001",
                                       "--canary", "0", "-o", "json").stdout)
-    for word in ("pause", "resume", "stop"):
-        s.cluster.tool("batch", word, batch["batch_id"], "--reason", "to see whether I may", check=False)
-    s.cluster.tool("order", "resume", failing.order_id, "--reason", "payment is back", check=False)
-    shop.wait_status(failing, "processed")
+    s.wait(lambda: any(s.state(order) == "processed" for order in failing), "the first of the batch has ended")
+    for word in ("pause", "resume", "stop"):  # while the second waits for its turn
+        s.cluster.tool("batch", word, batch["batch_id"], "--reason", "to see whether I may")
+    [left] = [order for order in failing if s.state(order) == "error"]
+    s.cluster.tool("order", "resume", left.order_id, "--reason", "payment is back")
+    for order in failing:
+        shop.wait_status(order, "processed")
 
     s.cluster.tool("service", "pause", "payment", "--reason", "maintenance", "--for", "1h")
     s.cluster.tool("service", "limit", "payment", "--concurrency", "4", "--rate", "none", "--reason", "it is slow")

@@ -88,7 +88,7 @@ def systemd_hears_of_a_console_as_of_a_service(s):
     heard = len(manager.heard)
     console.process.signal(signal.SIGHUP)
     manager.wait(s, "READY=1", manager.wait(s, "RELOADING=1", heard))
-    console.end()
+    assert console.process.terminate() == 0, console.process.tail()
     manager.wait(s, "STOPPING=1")
 
 

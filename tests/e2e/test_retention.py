@@ -116,7 +116,6 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert [kept[part] for part in ("payload", "steps")] == [page[part] for part in ("payload", "steps")], kept
     assert kept["dossier"]["events"] == page["dossier"]["events"], kept
     console.get("orders/there-is-none", status=404)
-    console.end()
     told = tool(s, "order", "show", other.order_id).stdout
     assert "undone" in told and f"was archived on {archived_on}" in told, told
     assert "compensated" in tool(s, "order", "watch", other.order_id).stdout

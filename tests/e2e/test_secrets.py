@@ -329,7 +329,6 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
     s.wait(lambda: console.ask("GET", "/api/v1/orders")[0] == 200, "it asks the database with the new one")
     s.wait(lambda: console.ask("GET", "/api/v1/dead")[0] == 200, "and the broker")
     s.wait(lambda: seen_at(s) > cut_at, "and drives batches")
-    console.end()
 
 
 @scenario(**OWN)
