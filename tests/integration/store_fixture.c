@@ -297,6 +297,35 @@ void rig_lead(struct rig *rig, const char *holder)
 
 /* ---- orders ---- */
 
+static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct rig *rig = arg;
+    rig->row_count = rows == NULL ? -1 : mg_rows_count(rows);
+    rig->text[0] = '\0';
+    for (int row = 0; row < rig->row_count; row++) {
+        for (int column = 0; column < mg_rows_column_count(rows); column++) {
+            struct mg_slice value = mg_rows_value(rows, row, column);
+            size_t len = strlen(rig->text);
+            snprintf(rig->text + len, sizeof rig->text - len, "%s=%.*s ", mg_rows_column(rows, column),
+                     value.data == NULL ? 1 : (int)value.len, value.data == NULL ? "-" : value.data);
+        }
+    }
+    answered(rig, err);
+}
+
+const char *rig_report(struct rig *rig, enum mg_report which, const char *const *params, int count)
+{
+    mg_store_report(rig->store, which, params, count, on_rows, rig);
+    rig_wait_answer(rig);
+    ck_assert_msg(rig->err.class == MG_OK, "%s", rig->err.text);
+    return rig->text;
+}
+
+void assert_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text);
+}
+
 void order_make(struct mg_order_record *record, const char *order_id)
 {
     memset(record, 0, sizeof *record);

@@ -61,6 +61,9 @@ struct mg_order_record *rig_load_one(struct rig *rig, const char *order_id);
 void rig_commit(struct rig *rig, struct mg_order_write *writes, int count);
 void rig_sweep(struct rig *rig, const struct mg_sweep_options *options);
 void rig_lead(struct rig *rig, const char *holder);
+/* Returns the report as text: "column=value " of each cell, "-" for NULL. */
+const char *rig_report(struct rig *rig, enum mg_report which, const char *const *params, int count);
+void assert_has(const char *text, const char *part);
 void rig_done(void *arg, const struct mg_err *err); /* a mg_store_done_fn */
 void rig_wait_answer(struct rig *rig);              /* for one more than there were */
 

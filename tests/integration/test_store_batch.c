@@ -343,35 +343,6 @@ START_TEST(the_runner_reads_by_key)
 }
 END_TEST
 
-static void on_rows(void *arg, const struct mg_rows *found, const struct mg_err *err)
-{
-    struct rig *at = arg;
-    at->row_count = found == NULL ? -1 : mg_rows_count(found);
-    at->text[0] = '\0';
-    for (int row = 0; row < at->row_count; row++) {
-        for (int column = 0; column < mg_rows_column_count(found); column++) {
-            struct mg_slice value = mg_rows_value(found, row, column);
-            size_t len = strlen(at->text);
-            snprintf(at->text + len, sizeof at->text - len, "%s=%.*s ", mg_rows_column(found, column),
-                     value.data == NULL ? 1 : (int)value.len, value.data == NULL ? "-" : value.data);
-        }
-    }
-    rig_done(at, err);
-}
-
-static const char *report(enum mg_report which, const char *const *params, int count)
-{
-    mg_store_report(rig.store, which, params, count, on_rows, &rig);
-    rig_wait_answer(&rig);
-    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
-    return rig.text;
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text);
-}
-
 START_TEST(reports_tell_of_batches)
 {
     static const char *const charge[] = {"", "charge", "", "", "", ""}, *const none[] = {"w", "", "",
@@ -382,29 +353,30 @@ START_TEST(reports_tell_of_batches)
     fail_orders(1, 6, "charge", "payment");
     fail_orders(7, 8, "ship", "carrier");
     rig_admin(&rig, "UPDATE order_process SET process_state = 'processing' WHERE order_id = 'o-2'");
-    assert_has(report(MG_REPORT_BATCH_CHOICE, charge, 6),
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, charge, 6),
                "orders=5 not_in_error=1 of_lost_state=0 in_other_batches=0");
-    assert_has(report(MG_REPORT_BATCH_CHOICE, ship, 6), "orders=2");
-    assert_has(report(MG_REPORT_BATCH_CHOICE, none, 6), "orders=0");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, ship, 6), "orders=2");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, none, 6), "orders=0");
     batch_start(A, "charge");
-    assert_has(report(MG_REPORT_BATCH_CHOICE, charge, 6),
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, charge, 6),
                "orders=0 not_in_error=1 of_lost_state=0 in_other_batches=5");
     rig_lead(&rig, "runner-1");
     look();
     write_as(MG_BATCH_CANARY, 2, NULL, 0);
-    assert_has(report(MG_REPORT_BATCHES, limit, 1),
+    assert_has(rig_report(&rig, MG_REPORT_BATCHES, limit, 1),
                "state=canary version=1 orders=5 waiting=3 asked=2 done=0");
-    assert_has(report(MG_REPORT_BATCH, one, 1), "filter={\"step\": \"charge\"} by_whom=anna");
-    assert_has(report(MG_REPORT_BATCH_ORDERS, of_batch, 4), "order_id=o-1 result=asked state=error");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH, one, 1), "filter={\"step\": \"charge\"} by_whom=anna");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_ORDERS, of_batch, 4),
+               "order_id=o-1 result=asked state=error");
     ck_assert_int_eq(rig.row_count, 2);
-    assert_has(report(MG_REPORT_BATCH_ORDERS, behind, 4), "n=4 order_id=o-5 result=waiting");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_ORDERS, behind, 4), "n=4 order_id=o-5 result=waiting");
     ck_assert_int_eq(rig.row_count, 1);
-    assert_has(report(MG_REPORT_BATCH_RUNNER, NULL, 0), "holder=runner-1 epoch=1");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_RUNNER, NULL, 0), "holder=runner-1 epoch=1");
     assert_has(rig.text, "open_batches=1");
     ck_assert(strstr(rig.text, "age_ms=-") == NULL);
     mg_store_stop_leading(rig.store, rig_done, &rig);
     rig_wait_answer(&rig);
-    assert_has(report(MG_REPORT_BATCH_RUNNER, NULL, 0), "age_ms=- ");
+    assert_has(rig_report(&rig, MG_REPORT_BATCH_RUNNER, NULL, 0), "age_ms=- ");
 }
 END_TEST
 

@@ -259,43 +259,18 @@ START_TEST(a_workflow_version_keeps_its_content)
 }
 END_TEST
 
-static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
-{
-    struct rig *at = arg;
-    at->row_count = rows == NULL ? -1 : mg_rows_count(rows);
-    at->text[0] = '\0';
-    for (int row = 0; row < at->row_count; row++) {
-        for (int column = 0; column < mg_rows_column_count(rows); column++) {
-            struct mg_slice value = mg_rows_value(rows, row, column);
-            size_t len = strlen(at->text);
-            snprintf(at->text + len, sizeof at->text - len, "%s=%.*s ", mg_rows_column(rows, column),
-                     value.data == NULL ? 1 : (int)value.len, value.data == NULL ? "-" : value.data);
-        }
-    }
-    rig_done(at, err);
-}
-
-static const char *report_of(enum mg_report which, const char *const *params, int count)
-{
-    mg_store_report(rig.store, which, params, count, on_rows, &rig);
-    rig_wait_answer(&rig);
-    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
-    return rig.text;
-}
-
 static const char *report(enum mg_report which, const char *a, const char *b, const char *c)
 {
-    return report_of(which, (const char *[]){a, b, c}, a == NULL ? 0 : b == NULL ? 1 : c == NULL ? 2 : 3);
+    return rig_report(&rig, which, (const char *[]){a, b, c},
+                      a == NULL   ? 0
+                      : b == NULL ? 1
+                      : c == NULL ? 2
+                                  : 3);
 }
 
 static const char *report_orders(const char *state, const char *workflow, const char *limit)
 {
-    return report_of(MG_REPORT_ORDERS, (const char *[]){state, workflow, "", "", "", limit}, 6);
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text);
+    return rig_report(&rig, MG_REPORT_ORDERS, (const char *[]){state, workflow, "", "", "", limit}, 6);
 }
 
 /* Catches a report whose statement the server does not take, and times that are not RFC 3339. */
