@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/suite.h"
 #include "broker_fixture.h"
 
 static struct fixture fixture;
@@ -578,9 +579,5 @@ int main(void)
     tcase_add_test(tests, broker_may_be_destroyed_within_a_callback);
     tcase_add_test(tests, bad_addresses_are_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/suite.h"
 #include "broker_fixture.h"
 
 #define CONFIRM_TIMEOUT_MS 1500
@@ -357,9 +358,5 @@ int main(void)
     tcase_add_test(tests, private_queue_is_named_anew_after_a_cut);
     tcase_add_test(tests, destroy_while_connecting_is_clean);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -3,9 +3,9 @@
  * makes Makegood's own queues, as every installation has them, and one service's of its own.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../unit/suite.h"
 #include "broker_fixture.h"
 #include "io/broker_amqp.h"
 #include "io/topology.h"
@@ -314,9 +314,5 @@ int main(void)
     tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
     tcase_add_test(tests, delivery_count_rises_with_each_return);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

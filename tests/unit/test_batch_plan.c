@@ -1,9 +1,9 @@
 /* Would catch: a batch that goes on after its canary failed, one that asks faster than its rate or for more
  * than it has, one that never ends, and an order taken for what it is not. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "core/batch_plan.h"
+#include "suite.h"
 
 #define NOW_US  INT64_C(1750000000000000)
 #define SECOND  INT64_C(1000000)
@@ -331,9 +331,5 @@ int main(void)
     tcase_add_test(tests, a_rate_holds_in_every_span_of_time);
     tcase_add_test(tests, an_order_is_what_its_row_and_its_story_say);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

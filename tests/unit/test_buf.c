@@ -1,10 +1,10 @@
 /* Slices, the bounded buffer and the arena: limits hold to the byte, and no length wraps around. */
 #include <check.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "suite.h"
 
 static struct mg_slice bytes(const char *data, size_t len)
 {
@@ -277,9 +277,5 @@ int main(void)
     tcase_add_test(tests, an_error_gathers_context_within_its_room);
     tcase_add_test(tests, an_error_is_utf8_wherever_it_is_cut);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /* Clocks, and moments and durations as text. */
 #include <check.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
+#include "suite.h"
 
 #define HOUR_MS (3600 * INT64_C(1000))
 #define DAY_MS  (24 * HOUR_MS)
@@ -121,9 +121,5 @@ int main(void)
                         sizeof NOT_DURATIONS / sizeof NOT_DURATIONS[0]);
     tcase_add_test(tests, no_text_is_no_duration);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/config.h"
+#include "suite.h"
 
 static struct {
     const char *amqp_url, *pg_dsn, *output;
@@ -552,9 +553,5 @@ int main(void)
     tcase_add_test(tests, check_config_checks_and_says_so);
     tcase_add_loop_test(tests, passwords_are_taken_out_of_urls, 0, sizeof URLS / sizeof URLS[0]);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -2,13 +2,13 @@
  * The decision core at its edges: what no walk comes by, because a correct run or a checked definition does
  * not bring it about. It must be answered all the same, and leave no trace.
  */
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "core/backoff.h"
 #include "core/describe.h"
 #include "core/key.h"
 #include "decide_fixture.h"
+#include "suite.h"
 
 static enum mg_verdict tell(enum mg_cause_kind kind, int step, uint32_t attempt)
 {
@@ -352,9 +352,5 @@ int main(void)
     tcase_add_loop_test(tcase, no_wait_is_longer_than_its_policy_allows, 0, sizeof(WAITS) / sizeof(WAITS[0]));
     tcase_add_test(tcase, quiet_is_kept_however_far_it_lies);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

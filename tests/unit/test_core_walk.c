@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core_witness.h"
+#include "suite.h"
 
 #define WALK_COUNT     40000
 #define WALK_BLOCKS    4   /* of orders; each a test of its own */
@@ -464,9 +465,5 @@ int main(void)
     tcase_set_timeout(cases, 100);
     tcase_add_loop_test(cases, laws_hold_on_random_walks, 0, WALK_BLOCKS);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

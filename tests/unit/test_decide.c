@@ -2,11 +2,11 @@
  * The decision core, scenario by scenario. Those in which a person or a lost database has a hand are in
  * test_decide_repair.c.
  */
-#include <stdlib.h>
 
 #include "core/backoff.h"
 #include "core/key.h"
 #include "decide_fixture.h"
+#include "suite.h"
 
 START_TEST(order_goes_step_by_step_to_processed)
 {
@@ -550,9 +550,5 @@ int main(void)
     tcase_add_test(cases, retry_after_is_honoured_and_clamped);
     tcase_add_test(cases, keys_are_derived_from_order_step_kind_and_generation);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

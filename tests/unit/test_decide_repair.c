@@ -2,9 +2,9 @@
  * The decision core when people and lost state meddle: what settling, restarting and resuming may do, and
  * what must be true of alerts afterwards. Most of these were found by random walks (test_core_walk.c).
  */
-#include <stdlib.h>
 
 #include "decide_fixture.h"
+#include "suite.h"
 
 static bool has_order_alert(enum mg_effect_kind kind, enum mg_alert alert)
 {
@@ -451,9 +451,5 @@ int main(void)
     tcase_add_test(cases, step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

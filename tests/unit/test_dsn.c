@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "io/store.h"
+#include "suite.h"
 
 static const struct {
     const char *dsn;
@@ -131,9 +132,5 @@ int main(void)
                         sizeof ENVIRONMENTS / sizeof ENVIRONMENTS[0]);
     tcase_add_test(tests, allowed_plaintext_is_still_read);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* Which hosts count as this machine. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "base/host.h"
+#include "suite.h"
 
 static const struct {
     const char *host;
@@ -44,9 +44,5 @@ int main(void)
     TCase *tests = tcase_create("host");
     tcase_add_loop_test(tests, only_loopback_counts, 0, sizeof(HOSTS) / sizeof(HOSTS[0]));
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -3,11 +3,11 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "http_connect.h"
 #include "io/http_server.h"
+#include "suite.h"
 
 #define ANSWER_MAX 65536
 #define GUARD_MS   20000 /* a test that takes so long has failed */
@@ -216,9 +216,5 @@ int main(void)
                         (int)(sizeof addresses / sizeof addresses[0]));
     tcase_add_test(cases, taken_port_is_an_error);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

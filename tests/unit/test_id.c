@@ -1,11 +1,11 @@
 /* Identities: derived ones are the same for ever, drawn ones never. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/id.h"
+#include "suite.h"
 
 static void derive(const char *sender, const char *message_id, char ret_text[MG_UUID_SIZE])
 {
@@ -92,9 +92,5 @@ int main(void)
     tcase_add_test(tests, a_digest_is_sha_256);
     tcase_add_test(tests, an_instance_name_tells_processes_apart);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

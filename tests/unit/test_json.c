@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/json.h"
 
 static struct mg_slice text_of(const char *text)
@@ -286,9 +287,5 @@ int main(void)
     tcase_add_loop_test(tests, a_value_is_set_and_the_rest_stays, 0, COUNT(SETS));
     tcase_add_test(tests, a_string_comes_out_of_its_quotes);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mutate.h"
+#include "suite.h"
 #include "wire/json.h"
 
 #define SEEDS_MAX 600
@@ -246,9 +247,5 @@ int main(void)
     tcase_add_test(tests, both_judges_agree_on_what_chance_wrote);
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -5,13 +5,13 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "suite.h"
 
 static int saved_stderr, ends[2];
 static char line[4 * PIPE_BUF];
@@ -228,9 +228,5 @@ int main(void)
     tcase_add_test(tests, a_file_is_written_where_it_stands);
     tcase_add_test(tests, a_terminal_gets_readable_text_without_control_characters);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

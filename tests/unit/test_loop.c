@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "suite.h"
 
 /* A test that should have stopped the loop and has not fails by this instead of hanging. */
 #define PATIENCE_MS 5000
@@ -427,9 +428,5 @@ int main(void)
     tcase_add_test(tests, a_broken_pipe_does_not_end_the_process);
     tcase_add_test(tests, a_stop_before_the_run_ends_it_at_once);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

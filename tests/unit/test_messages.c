@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "suite.h"
 #include "wire_readers.h"
 
 #define AT_MS INT64_C(1769862896789) /* 2026-01-31T12:34:56.789Z */
@@ -580,9 +581,5 @@ int main(void)
     tcase_add_loop_test(tests, every_example_gets_the_verdict_of_its_folder, 0, (int)READER_COUNT);
     tcase_add_loop_test(tests, no_mutation_breaks_a_reader, 0, (int)READER_COUNT);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "suite.h"
 
 static struct mg_metrics *metrics;
 static struct mg_buf text;
@@ -214,9 +215,5 @@ int main(void)
     tcase_add_test(tests, past_the_limit_all_series_share_one);
     tcase_add_test(tests, an_endless_label_ends_in_the_overflow);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

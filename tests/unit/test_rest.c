@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/rest.h"
+#include "suite.h"
 
 static int trim_count;
 
@@ -51,9 +52,5 @@ int main(void)
     tcase_add_test(rest, memory_goes_back_once_when_work_has_stood_still);
     tcase_add_test(rest, each_load_is_followed_by_a_rest_of_its_own);
     suite_add_tcase(suite, rest);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

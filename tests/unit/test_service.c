@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "suite.h"
 #include "wire/reply.h"
 #include "wire/service.h"
 
@@ -307,9 +308,5 @@ int main(void)
     tcase_add_loop_test(tests, a_status_counts_as_the_design_says, 0, COUNT(DEFAULTS));
     tcase_add_test(tests, the_files_rules_go_first);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,11 +1,11 @@
 /* What becomes of a write that the database asks to run again. The session is a fake that stands before the
  * real one: it notes what is sent and answers when the test says so. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/pg_libpq.h"
 #include "io/store_private.h"
+#include "suite.h"
 
 static struct {
     struct mg_pg_options options;
@@ -243,9 +243,5 @@ int main(void)
     tcase_add_test(retry, a_row_that_is_gone_when_it_is_asked_about_is_written_again);
     tcase_add_test(retry, a_row_that_is_never_there_and_always_in_the_way_is_poisoned);
     suite_add_tcase(suite, retry);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

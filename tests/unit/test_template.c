@@ -1,8 +1,8 @@
 /* Templates: values go in byte for byte, and no value can turn a path or a text into another one. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/json.h"
 #include "wire/template.h"
 
@@ -188,9 +188,5 @@ int main(void)
     tcase_add_test(tests, every_reference_is_seen);
     tcase_add_test(tests, a_result_above_its_maximum_is_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /* What is said of a peer's certificate, where a stranger wrote it. */
 #include "io/tls_judge.h"
+#include "suite.h"
 
 #include <check.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void judge(const char *names, char *ret_text, size_t size)
@@ -50,9 +50,5 @@ int main(void)
     tcase_add_test(all, names_and_addresses_are_told);
     tcase_add_test(all, an_address_of_no_known_length_is_passed_over);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -2,11 +2,11 @@
  * show. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/describe.h"
 #include "core/transition.h"
+#include "suite.h"
 
 #define STEP_CELLS  (MG_STEP_STATE_COUNT * MG_STEP_EVENT_COUNT)
 #define ORDER_CELLS (MG_ORDER_STATE_COUNT * MG_ORDER_EVENT_COUNT)
@@ -133,9 +133,5 @@ int main(void)
     tcase_add_test(cases, csv_has_one_line_for_each_cell);
     tcase_add_test(cases, words_read_back_as_they_are_spelled);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/workflow.h"
 
 static char *file_read(const char *path)
@@ -327,9 +328,5 @@ int main(void)
     tcase_add_test(tests, a_request_carries_the_bytes_as_they_came);
     tcase_add_test(tests, results_go_into_later_requests);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

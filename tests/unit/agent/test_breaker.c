@@ -1,7 +1,7 @@
 /* The breaker: what opens it, what closes it, and which results no longer count. */
 #include <check.h>
-#include <stdlib.h>
 
+#include "../suite.h"
 #include "breaker.h"
 
 static const struct mg_breaker_plan plan = {
@@ -244,9 +244,5 @@ int main(void)
     tcase_add_test(tcase, only_who_is_named_probes);
     tcase_add_test(tcase, half_open_is_told_while_a_probe_is_wanted);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

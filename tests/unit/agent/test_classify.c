@@ -1,8 +1,8 @@
 /* What an HTTP answer, or the lack of one, means. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "classify.h"
 
 static struct mg_service *service;
@@ -222,9 +222,5 @@ int main(void)
     tcase_add_test(tcase, a_result_above_the_limit_is_cut_and_says_so);
     tcase_add_test(tcase, a_result_at_the_limits_leaves_room_for_its_reply);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

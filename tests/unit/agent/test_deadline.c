@@ -1,7 +1,7 @@
 /* What the database's clock says, from requests alone; and what is left of a deadline for a call. */
 #include <check.h>
-#include <stdlib.h>
 
+#include "../suite.h"
 #include "deadline.h"
 
 /* Boot time 1,000 s is wall time WALL here, and the database's clock stands `behind_ms` behind this
@@ -144,9 +144,5 @@ int main(void)
     tcase_add_test(tcase, who_stood_still_before_the_first_turn_knows_it);
     tcase_add_test(tcase, the_budget_keeps_a_margin_and_is_never_more_than_what_is_left);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

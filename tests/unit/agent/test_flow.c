@@ -3,9 +3,9 @@
  * said at all.
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "base/clock.h"
 #include "flow.h"
 
@@ -537,9 +537,5 @@ int main(void)
         tcase_add_test(tcase, tests[i]);
     }
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

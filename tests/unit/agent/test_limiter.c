@@ -1,7 +1,7 @@
 /* The limiter: slots, tokens, and the turn of the two waiting lines. */
 #include <check.h>
-#include <stdlib.h>
 
+#include "../suite.h"
 #include "io/broker.h"
 #include "limiter.h"
 
@@ -140,9 +140,5 @@ int main(void)
     tcase_add_test(tcase, prefetch_matches_what_can_be_served_soon);
     tcase_add_test(tcase, another_limit_keeps_what_is_under_way_and_saves_up_nothing);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

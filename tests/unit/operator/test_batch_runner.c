@@ -1,9 +1,9 @@
 /* The runner of batches turn by turn. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "fakes.h"
 #include "operator/batch_runner.h"
 
@@ -351,9 +351,5 @@ int main(void)
     tcase_add_test(tests, a_database_that_fails_is_asked_again_and_said_once);
     tcase_add_test(tests, a_batch_that_cannot_be_written_keeps_no_other_waiting);
     suite_add_tcase(suite, tests);
-    SRunner *suites = srunner_create(suite);
-    srunner_run_all(suites, CK_NORMAL);
-    int failed = srunner_ntests_failed(suites);
-    srunner_free(suites);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "base/clock.h"
 #include "stage.h"
 
@@ -276,9 +277,5 @@ int main(void)
     tcase_add_test(tests, what_is_kept_is_bounded);
     tcase_add_test(tests, what_was_written_long_ago_is_forgotten);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -3,9 +3,9 @@
  * race or an unknown commit does. Each test says which failure it would catch.
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "stage.h"
 
 /* Would catch: a broken path. */
@@ -572,9 +572,5 @@ int main(void)
     tcase_add_test(flow, a_twin_in_the_same_batch_is_one_order);
     tcase_add_test(flow, a_batch_of_many_is_not_followed_at_once);
     suite_add_tcase(suite, flow);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /* What the scheduler makes of submissions, commands and owed statuses; its inbox; its end. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "stage.h"
 
 /* Would catch: a client that comes back and is told nothing, or at its old place. */
@@ -582,9 +582,5 @@ int main(void)
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
     tcase_add_test(messages, a_drain_is_bounded);
     suite_add_tcase(suite, messages);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -4,9 +4,9 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "base/clock.h"
 #include "stage.h"
 #include "wire/status.h"
@@ -289,9 +289,5 @@ int main(void)
     tcase_add_test(statuses, every_state_has_a_way_into_it);
     tcase_add_test(statuses, who_submits_again_is_told_what_the_same_batch_made_of_it);
     suite_add_tcase(suite, statuses);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

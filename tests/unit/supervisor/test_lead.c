@@ -1,8 +1,8 @@
 /* Who leads, who stops leading, and what a process that does not lead must never do. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "fakes.h"
 
 static struct supervisor *supervisor;
@@ -202,9 +202,5 @@ int main(void)
     tcase_add_test(tcase, a_second_signal_ends_without_waiting);
     tcase_add_test(tcase, a_standby_ends_at_once);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* What the leader asks for, when it holds back, and when it says nothing. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "fakes.h"
 
 static struct supervisor *supervisor;
@@ -440,9 +440,5 @@ int main(void)
     tcase_add_test(tcase, a_leader_of_an_earlier_epoch_wakes_nobody);
     tcase_add_test(tcase, a_leader_from_the_future_makes_no_gap);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

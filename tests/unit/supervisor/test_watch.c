@@ -1,9 +1,9 @@
 /* Alerts that belong to no order: opened once, closed when their cause is gone, left alone while nobody can
  * look. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../suite.h"
 #include "fakes.h"
 
 static struct supervisor *supervisor;
@@ -204,9 +204,5 @@ int main(void)
     tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
     tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }
