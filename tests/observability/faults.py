@@ -1,8 +1,8 @@
 """What is broken so that the rules of Prometheus fire: each fault by the real thing, on a Makegood that runs.
 
 A fault names its rules. It is begun, kept up while it lasts (`go_on`), and mended as soon as all its rules fire; then they have
-to fall silent. Faults of one stage stand side by side and do not hide each other; stages follow each other. UNFIRED has the rules
-that no fault here makes fire, with the reason and with what shows them instead; every rule of the file is in the one or the other.
+to fall silent. Faults of one stage stand side by side and do not hide each other; stages follow each other. Every rule of the file
+is of one fault.
 """
 
 import json
@@ -15,9 +15,6 @@ import time
 import uuid
 
 from local import cluster, processes
-
-# rule: why nothing here makes it fire, and what shows it instead.
-UNFIRED = {}
 
 STOPPED_S, RUNNING_S = 2.0, 2.0  # of what stutters; shorter than any heartbeat and any gap in sweeping
 
@@ -513,7 +510,6 @@ STAGES = (
 def check(rules):
     """What is wrong with the table above, given the names of all rules."""
     fired = [rule for stage in STAGES for fault in stage for rule in fault.rules]
-    yield from (f"no fault makes {rule} fire, and no reason is given" for rule in sorted(set(rules) - set(fired) - set(UNFIRED)))
-    yield from (f"there is no rule {rule}" for rule in sorted((set(fired) | set(UNFIRED)) - set(rules)))
-    yield from (f"{rule} fires, and has a reason why it does not" for rule in sorted(set(fired) & set(UNFIRED)))
+    yield from (f"no fault makes {rule} fire" for rule in sorted(set(rules) - set(fired)))
+    yield from (f"there is no rule {rule}" for rule in sorted(set(fired) - set(rules)))
     yield from (f"{rule} is of several faults" for rule in sorted(set(fired)) if fired.count(rule) > 1)

@@ -199,7 +199,7 @@ def runbook_findings(rules):
 
 
 def real_findings():
-    """Whether tests/observability/run makes each rule fire by the real thing, or says why it cannot."""
+    """Whether tests/observability/run makes each rule fire by the real thing."""
     done = subprocess.run(["/usr/bin/python3", SOURCE / "tests" / "observability" / "observe.py", "--list"], capture_output=True, text=True,
                           timeout=60, check=False)
     return [] if done.returncode == 0 else [f"tests/observability/run --list:\n{done.stdout}{done.stderr}"]
