@@ -118,11 +118,14 @@ class Postgres:
         if self.tls is not None:
             self.use_certificate("server")
             settings.update(ssl="on", ssl_cert_file=self.folder / "server.crt", ssl_key_file=self.folder / "server.key")
-        with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
-            for name, value in settings.items():
-                conf.write(f"{name} = '{value}'\n")
+        self.set(settings)
         self.process = Process("postgres", [self.bin / "postgres", "-D", self.data], self.folder.parent / "postgres.log",
                                user=self.user, cwd="/", outlives=self.outlives)
+
+    def set(self, settings):
+        """Writes {name: value} down. They count from the next start or reload on."""
+        with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
+            conf.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
 
     def run(self, program, *words):
         prefix = ["runuser", "-u", self.user, "--"] if self.user is not None else []

@@ -89,10 +89,7 @@ class Stage:
         self.rabbit.create()
         self.rabbit.start()
         self.postgres.create()
-        settings = dict(SETTINGS, **(STATEMENTS if self.look else {}))
-        with open(self.postgres.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
-            for name, value in settings.items():
-                conf.write(f"{name} = '{value}'\n")
+        self.postgres.set({**SETTINGS, **(STATEMENTS if self.look else {})})
         self.postgres.start()
         self.postgres.wait_ready()
         self.postgres.psql(SEASON, "postgres")

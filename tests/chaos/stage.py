@@ -125,11 +125,7 @@ class Postgres(servers.Postgres):
     def create(self):
         super().create()
         self.process.env = self.clock.env
-        self.set("max_wal_size", "256MB")
-
-    def set(self, name, value):
-        with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
-            conf.write(f"{name} = '{value}'\n")
+        self.set({"max_wal_size": "256MB"})
 
     def follow(self, primary):
         """Becomes a standby of `primary`, with a copy of all it has."""
@@ -138,8 +134,7 @@ class Postgres(servers.Postgres):
             shutil.chown(self.folder, self.user, self.user)
         self.password = primary.password
         self.run("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d", primary.dsn_of("postgres"))
-        self.set("port", self.port)
-        self.set("unix_socket_directories", self.folder)
+        self.set({"port": self.port, "unix_socket_directories": self.folder})
         self.process = processes.Process(f"postgres-{self.port}", [self.bin / "postgres", "-D", self.data],
                                          primary.process.log_path, user=self.user, cwd="/", env=self.clock.env)
         self.start()

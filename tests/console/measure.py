@@ -164,8 +164,7 @@ class Show:
     def start(self):
         self.servers = servers.Servers(self.scratch).start()
         postgres = self.servers.postgres
-        with open(postgres.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
-            conf.writelines(f"{name} = '{value}'\n" for name, value in SETTINGS.items())
+        postgres.set(SETTINGS)
         postgres.process.terminate()
         postgres.restart()
         self.cluster = cluster.Cluster(self.scratch, cluster.build_folder(), postgres.dsn, self.servers.rabbit.url,

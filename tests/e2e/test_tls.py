@@ -172,8 +172,7 @@ def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
         return f"{dsn}&sslcert={certificate}&sslkey={key}"
 
     (postgres.data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-ca\n", encoding="ascii")
-    with open(postgres.data / "postgresql.auto.conf", "a", encoding="utf-8") as conf:
-        conf.write(f"ssl_ca_file = '{postgres.take_ca()}'\n")
+    postgres.set({"ssl_ca_file": postgres.take_ca()})
     s.dsn = dsn_of(ours, "client")
     reload()
     refused("no certificate of ours", [at, "name ours with sslcert and sslkey"], ["requires a valid client certificate"])
