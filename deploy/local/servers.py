@@ -19,6 +19,7 @@ import time
 from .processes import Failure, Process, free_port, plain_environment, wait_until
 
 MAKE_CERTS = pathlib.Path(__file__).resolve().parents[1] / "tls" / "make-dev-certs"
+CTL_S = 180.0    # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
 PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none of them waits for anybody, but a disk may be busy
 DATABASE = "makegood"
 ROLE = "makegood"
@@ -275,7 +276,7 @@ class Rabbit:
     def wait_ready(self, timeout_s=90.0):
         wait_until(self.greets, "RabbitMQ speaks AMQP", timeout_s, alive=self.process)
 
-    def ctl(self, *words, timeout_s=60):
+    def ctl(self, *words, timeout_s=CTL_S):
         environment = plain_environment()
         environment.update(self.env)
         done = subprocess.run([self.sbin / "rabbitmqctl", "--node", self.node, "--silent", *words], env=environment,

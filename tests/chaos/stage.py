@@ -35,7 +35,6 @@ SIDE_S = 30           # of a statement of the nemesis
 STREAM_ROWS = 5000
 LEADING = 0.7         # how often a scheduler that is to suffer is the one that leads
 OURS_S = 0.5          # how often the leader's row is looked at
-CTL_S = 180.0         # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
 CLUSTER_CONF = "cluster_partition_handling = pause_minority\nnet_ticktime = 10\n"  # as the runbook says
 PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
@@ -187,7 +186,7 @@ class Rabbit(servers.Rabbit):
             cookie.write_text((self.first.folder / ".erlang.cookie").read_text(encoding="ascii"), encoding="ascii")
             cookie.chmod(0o400)
 
-    def ctl(self, *words, timeout_s=CTL_S):
+    def ctl(self, *words, timeout_s=servers.CTL_S):
         return super().ctl(*(("--longnames",) if self.number is not None else ()), *words, timeout_s=timeout_s)
 
     def join(self):
@@ -342,7 +341,7 @@ class Stage:
         words = []
         for name in self.cluster.services:
             words += ["--service", name]
-        self.cluster.tool("broker", "apply", *words, env={"MAKEGOOD_AMQP_URL": self.rabbit.url}, timeout_s=CTL_S)
+        self.cluster.tool("broker", "apply", *words, env={"MAKEGOOD_AMQP_URL": self.rabbit.url}, timeout_s=servers.CTL_S)
 
     def end(self, keep):
         if self.database is not None:
