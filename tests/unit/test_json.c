@@ -82,6 +82,139 @@ START_TEST(text_is_judged_strictly)
 }
 END_TEST
 
+/* At the borders of the grammar, of numbers and of UTF-8. fuzz.json asks another judge about more of the
+ * kind. */
+static const char *const TAKEN[] = {
+    "0",
+    "-0",
+    "1E+05",
+    "1.7976931348623157e308",
+    "1.7976931348623158e308",
+    "1.797693134862315807e308",
+    "17976931348623157e292",
+    "179769313486231580793.7e288",
+    "0.01e310",
+    "0.0e9999999999999999999",
+    "1e-9999999999999999999",
+    "4.9e-324",
+    "\"\\ud83d\\ude00\"",
+    "\"\\\"\"",
+    "\"\\\\\"",
+    "\"\\/\\b\\f\\n\\r\\t\"",
+    "\"\x7f\"",
+    "\"\xc2\x80\"",
+    "\"\xdf\xbf\"",
+    "\"\xe0\xa0\x80\"",
+    "\"\xed\x9f\xbf\"",
+    "\"\xef\xbf\xbf\"",
+    "\"\xf0\x90\x80\x80\"",
+    "\"\xf4\x8f\xbf\xbf\"",
+    "{\"a\":{\"a\":{\"a\":1}}}",
+    "[{\"a\":1},{\"a\":1}]",
+    "{\"a\":[{\"b\":1}],\"b\":1}",
+    ("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,"
+     "\"o\":1,\"p\":1,\"q\":1,\"\\u0072\":1,\"s\":1}"),
+    "true",
+    "null ",
+    " null",
+    "[true,false,null]",
+    "[]",
+    "\n\t\r 1 \n\t\r",
+};
+
+static const char *const REFUSED[] = {
+    "-",
+    "00",
+    "-01",
+    "1.",
+    ".5",
+    "1.5e",
+    "1e-",
+    "+1",
+    "0x10",
+    "1e5.5",
+    "Infinity",
+    "-NaN",
+    "-9223372036854775809",
+    "0009223372036854775808",
+    "18446744073709551616",
+    "100000000000000000000000000",
+    "1.797693134862315808e308",
+    "1.7976931348623159e308",
+    "0.00017976931348623159e312",
+    "2e308",
+    "1e309",
+    "0.1e310",
+    "1000e306",
+    "9e99999999999999999999999",
+    "-2e308",
+    "\"\\ud83d\"",
+    "\"\\ude00\"",
+    "\"\\ude00\\ude00\"",
+    "\"\\ud83d\\ud83d\"",
+    "\"\\ud83d\\u0041\"",
+    "\"\\uD83Dx\"",
+    "\"\\u00g0\"",
+    "\"\\u000\"",
+    "\"\\x41\"",
+    "\"\\\\\\\"",
+    "\"\x1f\"",
+    "\"\xc0\x80\"",
+    "\"\xc1\xbf\"",
+    "\"\xe0\x9f\xbf\"",
+    "\"\xf0\x8f\xbf\xbf\"",
+    "\"\xf4\x90\x80\x80\"",
+    "\"\xf8\x88\x80\x80\"",
+    "\"\xe2\x82\"",
+    "\"\x80\"",
+    "\xef\xbb\xbf{}",
+    "\xc2\xa0{}",
+    "\f1",
+    "\v1",
+    "{\"a\":1,\"a\":2}",
+    "{\"\\u0061\":1,\"\\u0061\":2}",
+    "{\"ab\":1,\"\\u0061b\":{\"ab\":2}}",
+    "{\"\xc3\xbc\":1,\"\\u00fc\":2}",
+    "{\"\xf0\x9f\x98\x80\":1,\"\\ud83d\\ude00\":2}",
+    "{\"\":1,\"\":2}",
+    "truex",
+    "tru",
+    "True",
+    "[true false]",
+    "[,]",
+    "[1,,2]",
+    "[",
+    "{",
+    "}",
+    "[]]",
+    "{]",
+    "{\"a\"}",
+    "{\"a\":}",
+    "{\"a\",1}",
+    "{\"a\":1,}",
+    "{,}",
+    "{1:2}",
+    "{\"a\":1 \"b\":2}",
+    "[1]x",
+    "[1] ,",
+    "/* */1",
+    "[1]//",
+    " ",
+};
+
+/* Catches: a text that the standard allows and we refuse, or the other way. */
+START_TEST(the_borders_are_where_the_standard_has_them)
+{
+    struct mg_err err;
+    for (size_t i = 0; i < sizeof TAKEN / sizeof TAKEN[0]; i++)
+        ck_assert_msg(check(text_of(TAKEN[i]), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK, "%s: %s", TAKEN[i],
+                      err.text);
+    for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++)
+        ck_assert_msg(check(text_of(REFUSED[i]), &MG_JSON_LIMITS_DEFAULT, &err) == MG_BAD_INPUT,
+                      "%s was accepted", REFUSED[i]);
+}
+END_TEST
+
 /* Catches: a NUL byte that ends the text for one reader and not for the other. */
 START_TEST(a_nul_byte_is_refused_wherever_it_stands)
 {
@@ -278,6 +411,7 @@ int main(void)
     Suite *suite = suite_create("json");
     TCase *tests = tcase_create("json");
     tcase_add_loop_test(tests, text_is_judged_strictly, 0, COUNT(TEXTS));
+    tcase_add_test(tests, the_borders_are_where_the_standard_has_them);
     tcase_add_test(tests, a_nul_byte_is_refused_wherever_it_stands);
     tcase_add_test(tests, limits_hold_exactly);
     tcase_add_test(tests, a_quarter_megabyte_of_brackets_is_refused_at_once);
