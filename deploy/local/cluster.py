@@ -32,6 +32,12 @@ def make_scratch(prefix="makegood-"):
     return scratch
 
 
+def write_tokens(path, people):
+    """A file of the console's tokens; people: (role, name, token)."""
+    lines = [f"{role} {name} {hashlib.sha256(token.encode()).hexdigest()}\n" for role, name, token in people]
+    path.write_text("# role, name, SHA-256 of the token\n" + "".join(lines), encoding="utf-8")
+
+
 class Remote:
     """One sample remote service with its ledger."""
 
@@ -193,11 +199,9 @@ class Cluster:
 
     def start_console(self):
         """Starts the operator's web page, and returns it with the tokens of one who may act and of one who may read."""
-        port, roles = free_port(), ("operator", "reader")
-        own = {role: secrets.token_urlsafe(24) for role in roles}
-        tokens = self.scratch / "console-tokens"
-        tokens.write_text("".join(f"{role} {role} {hashlib.sha256(own[role].encode()).hexdigest()}\n" for role in roles),
-                          encoding="utf-8")
+        port, tokens = free_port(), self.scratch / "console-tokens"
+        own = {role: secrets.token_urlsafe(24) for role in ("operator", "reader")}
+        write_tokens(tokens, [(role, role, token) for role, token in own.items()])
         argv = [self.bin / "makegood", "console", "--listen", f"127.0.0.1:{port}", "--tokens-file", tokens]
         console = Process("console", argv, self.scratch / "console.log", env={**self.env, **self.tool_env}, http_port=port,
                           outlives=self.outlives)

@@ -1,12 +1,11 @@
 """The console over real HTTP: what it shows, to whom, and that only those who may change anything, by their own page."""
 
-import hashlib
 import http.client
 import json
 import uuid
 
 from harness import scenario, step
-from local import processes
+from local import cluster, processes
 
 TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a token to act with")}
 VIEWS = ("/", "/orders", "/orders/x", "/failures", "/batches", "/batches/x", "/alerts", "/dead", "/services", "/login")
@@ -25,8 +24,7 @@ class Console:
         self.port = processes.free_port()
         if tokens:
             path = stage.scratch / "tokens"
-            path.write_text("# who may\n" + "".join(f"{role} {name} {hashlib.sha256(token.encode()).hexdigest()}\n"
-                                                    for role, (name, token) in TOKENS.items()), encoding="utf-8")
+            cluster.write_tokens(path, [(role, *who) for role, who in TOKENS.items()])
             words = ("--tokens-file", path, *words)
         argv = [stage.cluster.bin / "makegood", "console", "--listen", f"127.0.0.1:{self.port}", *words]
         name = f"console-{len(stage.others) + 1}"
