@@ -99,5 +99,12 @@ enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
 enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err) MG_MUSTCHECK;
+#define MG_DEAD_LOOK_MAX 500 /* the broker has them all in its memory for us */
+/* Shows the first messages of a queue, at most `max` and MG_DEAD_LOOK_MAX, and leaves them as they lie there:
+ * much quicker than a walk. What others hold meanwhile is passed over after a second. A quorum queue shows
+ * what it was given back before what it was not; who looks at fewer than before turns that around. Blocks. */
+enum mg_class mg_topology_look(const struct mg_broker_address *address, const char *queue, int max,
+                               void (*show)(void *arg, const struct mg_dead_letter *letter), void *arg,
+                               int *ret_count, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

@@ -4,6 +4,10 @@
  * requeued is removed only after the broker has confirmed its new copy: a crash in between leaves it twice,
  * never lost.
  *
+ * A walk asks for each message, which costs a quorum queue a write to its log and a sync. A look asks for the
+ * first, which alone tells for sure whether there is one and how many lie behind it; those the broker then
+ * sends by itself.
+ *
  * Blocks, but no wait is without an end.
  */
 #include <stdlib.h>
@@ -16,6 +20,14 @@
 #define LETTER_BODY_MAX                                                                                      \
     (16 * 1024 * 1024) /* RabbitMQ's own limit from 4.0; larger ones are shown without their body */
 #define HEADERS_MAX 64 /* kept of a message that is requeued */
+/* What does not come for so long others hold, or have taken away. */
+#define QUIET_MS 1000
+/* So many are given back at once: a quorum queue takes more of them back in no order, for a map of Erlang has
+ * none beyond that. It takes back as many such parts before it makes one of several. */
+#define PART_LETTERS 32
+_Static_assert(MG_DEAD_LOOK_MAX / PART_LETTERS + 2 < 32, "what is given back would lose its order");
+/* No bare number: so a quorum queue names who asks for a single message. */
+#define LOOK_TAG "look"
 
 struct walk {
     amqp_connection_state_t connection;
@@ -79,13 +91,14 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 
 /* ---- fetching ---- */
 
-static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, struct mg_err *err)
+/* MG_STALE: nothing came in time. */
+static enum mg_class walk_wait(struct walk *walk, int timeout_ms, amqp_frame_t *ret_frame, struct mg_err *err)
 {
-    struct timeval timeout = {.tv_sec = MG_AMQP_RPC_TIMEOUT_MS / 1000};
+    struct timeval timeout = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     int status = amqp_simple_wait_frame_noblock(walk->connection, ret_frame, &timeout);
     if (status != AMQP_STATUS_OK)
-        return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: %s",
-                          amqp_error_string2(status));
+        return mg_err_set(err, status == AMQP_STATUS_TIMEOUT ? MG_STALE : MG_TRANSIENT,
+                          "could not read from the broker: %s", amqp_error_string2(status));
     if (ret_frame->frame_type == AMQP_FRAME_METHOD &&
         (ret_frame->payload.method.id == AMQP_CHANNEL_CLOSE_METHOD ||
          ret_frame->payload.method.id == AMQP_CONNECTION_CLOSE_METHOD)) {
@@ -94,6 +107,12 @@ static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, stru
         return mg_amqp_result(reply, NULL, err);
     }
     return MG_OK;
+}
+
+static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, struct mg_err *err)
+{
+    enum mg_class class = walk_wait(walk, MG_AMQP_RPC_TIMEOUT_MS, ret_frame, err);
+    return class == MG_STALE ? (err->class = MG_TRANSIENT) : class;
 }
 
 /* Reads header and body of the message whose method has come; `letter` NULL: throws it away. */
@@ -294,4 +313,97 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     enum mg_class class = walk_confirm(walk, err);
     return class == MG_OK ? MG_OK
                           : mg_err_prefix(err, "could not requeue to %.*s", (int)queue.len, queue.data);
+}
+
+/* ---- looking ---- */
+
+static enum mg_class look_begin(struct walk *walk, int count, struct mg_err *err)
+{
+    if (amqp_basic_qos(walk->connection, MG_AMQP_CHANNEL, 0, (uint16_t)count, 0) == NULL ||
+        amqp_basic_consume(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue),
+                           amqp_cstring_bytes(LOOK_TAG), 0, 0, 0, amqp_empty_table) == NULL)
+        return mg_amqp_result(amqp_get_rpc_reply(walk->connection), NULL, err);
+    return MG_OK;
+}
+
+/* The next that the broker sends; `ret_is_over`: no more comes. */
+static enum mg_class look_receive(struct walk *walk, struct letter *ret_letter, bool *ret_is_over,
+                                  struct mg_err *err)
+{
+    for (;;) {
+        amqp_frame_t frame;
+        enum mg_class class = walk_wait(walk, QUIET_MS, &frame, err);
+        if (class != MG_OK) {
+            *ret_is_over = class == MG_STALE;
+            return *ret_is_over ? MG_OK : class;
+        }
+        if (frame.frame_type != AMQP_FRAME_METHOD) continue;
+        if (frame.payload.method.id == AMQP_BASIC_CANCEL_METHOD) { /* by the broker: the queue is no more */
+            *ret_is_over = true;
+            return MG_OK;
+        }
+        if (frame.payload.method.id == AMQP_BASIC_DELIVER_METHOD) {
+            const amqp_basic_deliver_t *delivered = frame.payload.method.decoded;
+            ret_letter->tag = delivered->delivery_tag;
+            class = walk_content(walk, ret_letter, err);
+            if (class == MG_OK) letter_show(walk, ret_letter);
+            return class;
+        }
+    }
+}
+
+static enum mg_class look_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_over,
+                                struct mg_err *err)
+{
+    return walk->highest_held == 0 ? walk_fetch(walk, ret_letter, ret_is_over, err)
+                                   : look_receive(walk, ret_letter, ret_is_over, err);
+}
+
+/* Tags are counted from 1 on; the first was asked for, and goes back alone. */
+static enum mg_class look_give_back(struct walk *walk, struct mg_err *err)
+{
+    amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(LOOK_TAG), .nowait = 1};
+    int status = AMQP_STATUS_OK;
+    if (walk->highest_held > 1) /* before what goes back is sent again */
+        status = amqp_send_method(walk->connection, MG_AMQP_CHANNEL, AMQP_BASIC_CANCEL_METHOD, &cancel);
+    for (uint64_t tag = 1; status == AMQP_STATUS_OK && tag < walk->highest_held; tag += PART_LETTERS)
+        status = amqp_basic_nack(walk->connection, MG_AMQP_CHANNEL, tag, 1, 1);
+    if (status == AMQP_STATUS_OK)
+        status = amqp_basic_nack(walk->connection, MG_AMQP_CHANNEL, walk->highest_held, 1, 1);
+    return status == AMQP_STATUS_OK ? MG_OK
+                                    : mg_err_set(err, MG_TRANSIENT, "could not give messages back to %s: %s",
+                                                 walk->queue, amqp_error_string2(status));
+}
+
+enum mg_class mg_topology_look(const struct mg_broker_address *address, const char *queue, int max,
+                               void (*show)(void *arg, const struct mg_dead_letter *letter), void *arg,
+                               int *ret_count, struct mg_err *err)
+{
+    struct walk walk = {.queue = queue};
+    enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, err);
+    if (class != MG_OK) return class;
+    int count = 0;
+    bool is_over = false;
+    max = max < MG_DEAD_LOOK_MAX ? max : MG_DEAD_LOOK_MAX;
+    while (class == MG_OK && !is_over && count < max) {
+        struct letter letter = {0};
+        class = look_fetch(&walk, &letter, &is_over, err);
+        if (class == MG_OK && !is_over) {
+            show(arg, &letter.shown);
+            walk.highest_held = letter.tag;
+            if (count++ == 0) {
+                max = letter.behind < (uint32_t)max ? (int)letter.behind + 1 : max;
+                class = max > 1 ? look_begin(&walk, max - 1, err) : MG_OK;
+            }
+        }
+        free(letter.body);
+        amqp_maybe_release_buffers(walk.connection);
+    }
+    if (class == MG_OK && count > 0) class = look_give_back(&walk, err);
+    if (class == MG_OK)
+        (void)amqp_connection_close(walk.connection,
+                                    AMQP_REPLY_SUCCESS); /* what is held goes back by itself */
+    mg_amqp_destroy(walk.connection);
+    if (class == MG_OK) *ret_count = count;
+    return class;
 }

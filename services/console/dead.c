@@ -82,7 +82,7 @@ static void text_write(struct mg_buf *out, const char *name, struct mg_slice tex
     mg_buf_finish(&copy);
 }
 
-static enum mg_dead_verb letter_list(void *arg, const struct mg_dead_letter *letter)
+static void letter_list(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
     char mark[MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
@@ -100,7 +100,6 @@ static enum mg_dead_verb letter_list(void *arg, const struct mg_dead_letter *let
     text_write(&walk->json, "body",
                (struct mg_slice){letter->body.data, is_cut ? BODY_SHOWN_MAX : letter->body.len});
     mg_buf_printf(&walk->json, ", \"is_cut\": %s}", is_cut ? "true" : "false");
-    return MG_DEAD_LIST;
 }
 
 static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *letter)
@@ -126,7 +125,7 @@ static void list_work(void *arg)
 {
     struct walk *walk = arg;
     mg_buf_append_text(&walk->json, "{\"letters\": [");
-    walk->class = mg_topology_walk(&walk->address, walk->queue, LETTERS_MAX, letter_list, walk, &walk->count,
+    walk->class = mg_topology_look(&walk->address, walk->queue, LETTERS_MAX, letter_list, walk, &walk->count,
                                    &walk->err);
     mg_buf_printf(&walk->json, "], \"is_cut\": %s}", walk->count == LETTERS_MAX ? "true" : "false");
     if (walk->class == MG_OK && walk->json.failed) {

@@ -1,6 +1,6 @@
 /*
- * The topology made and checked in a real RabbitMQ, dead letters walked through, and the names of queues. It
- * makes Makegood's own queues, as every installation has them, and one service's of its own.
+ * The topology made and checked in a real RabbitMQ, dead letters walked through and looked at, and the names
+ * of queues. It makes Makegood's own queues, as every installation has them, and one service's of its own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -283,6 +283,105 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
 }
 END_TEST
 
+/* ---- a look, at a queue of this test's own ---- */
+
+struct order {
+    int numbers[MG_DEAD_LOOK_MAX];
+    int count;
+};
+
+static void note(void *arg, const struct mg_dead_letter *letter)
+{
+    struct order *order = arg;
+    ck_assert_int_lt(order->count, MG_DEAD_LOOK_MAX);
+    order->numbers[order->count++] = atoi(letter->body.data);
+}
+
+static void look_in_order(int max, int count)
+{
+    static struct order order;
+    struct mg_err err;
+    int ret_count = -1;
+    order.count = 0;
+    ck_assert_msg(mg_topology_look(test_address(), requests, max, note, &order, &ret_count, &err) == MG_OK,
+                  "%s", err.text);
+    ck_assert_int_eq(ret_count, count);
+    ck_assert_int_eq(order.count, count);
+    for (int i = 1; i < count; i++)
+        ck_assert_int_lt(order.numbers[i - 1], order.numbers[i]);
+}
+
+/* Letters 0, 1, ..., published one after the other; that of `expired_at` is over at once. */
+static void letters_publish(int count, int expired_at)
+{
+    struct mg_err err;
+    amqp_connection_state_t connection;
+    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, &err), MG_OK);
+    ck_assert_ptr_nonnull(amqp_confirm_select(connection, MG_AMQP_CHANNEL));
+    for (int i = 0; i < count; i++) {
+        char body[16];
+        (void)snprintf(body, sizeof body, "%d", i);
+        amqp_basic_properties_t properties = {._flags = AMQP_BASIC_MESSAGE_ID_FLAG,
+                                              .message_id = amqp_cstring_bytes(service),
+                                              .expiration = amqp_cstring_bytes("1")};
+        if (i == expired_at) properties._flags |= AMQP_BASIC_EXPIRATION_FLAG;
+        ck_assert_int_eq(amqp_basic_publish(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""),
+                                            amqp_cstring_bytes(requests), 1, 0, &properties,
+                                            amqp_cstring_bytes(body)),
+                         AMQP_STATUS_OK);
+        amqp_frame_t frame;
+        ck_assert_int_eq(amqp_simple_wait_frame(connection, &frame), AMQP_STATUS_OK);
+        ck_assert_int_eq(frame.payload.method.id, AMQP_BASIC_ACK_METHOD);
+    }
+    mg_amqp_destroy(connection);
+}
+
+static enum mg_dead_verb drop(void *arg, const struct mg_dead_letter *letter)
+{
+    (void)arg;
+    (void)letter;
+    return MG_DEAD_DROP;
+}
+
+static void all_drop(int count)
+{
+    struct mg_err err;
+    int dropped = -1;
+    ck_assert_int_eq(mg_topology_walk(test_address(), requests, 10000, drop, NULL, &dropped, &err), MG_OK);
+    ck_assert_int_eq(dropped, count);
+}
+
+/* Catches: letters that are passed over, shown twice, kept, or put back in another order. */
+START_TEST(look_shows_letters_in_order_and_leaves_them)
+{
+    look_in_order(10, 0);
+    letters_publish(1, -1);
+    look_in_order(10, 1);
+    all_drop(1);
+    letters_publish(MG_DEAD_LOOK_MAX, -1);
+    /* Never fewer than before: what was given back stands before the others, and of that a look takes the
+     * first and gives them back behind the rest. */
+    look_in_order(1, 1);
+    for (int i = 0; i < 3; i++)
+        look_in_order(50, 50);
+    for (int i = 0; i < 3; i++)
+        look_in_order(10000, MG_DEAD_LOOK_MAX);
+    all_drop(MG_DEAD_LOOK_MAX);
+    look_in_order(10, 0);
+}
+END_TEST
+
+/* Catches: a look that waits for ever, or fails, for letters that were counted and never come: here because
+ * their time is over, which the queue finds out only when it is their turn. */
+START_TEST(look_passes_over_what_does_not_come)
+{
+    letters_publish(3, 1);
+    look_in_order(10, 2);
+    look_in_order(10, 2);
+    all_drop(2);
+}
+END_TEST
+
 /* Catches: a message that is given up without a trace because its consumers keep dying. */
 START_TEST(delivery_count_rises_with_each_return)
 {
@@ -312,6 +411,8 @@ int main(void)
     tcase_add_test(tests, queues_are_bounded);
     tcase_add_test(tests, unreachable_broker_is_transient);
     tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
+    tcase_add_test(tests, look_shows_letters_in_order_and_leaves_them);
+    tcase_add_test(tests, look_passes_over_what_does_not_come);
     tcase_add_test(tests, delivery_count_rises_with_each_return);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
