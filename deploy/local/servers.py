@@ -296,10 +296,14 @@ class Rabbit:
         self.start()
         self.wait_ready()
 
-    def settle(self):
-        """Stops it in good order and starts it again. RabbitMQ writes the register of its quorum queues behind their
-        declaration: one that was declared less than a second before a kill -9 may never come up again."""
+    def stop(self):
+        """In good order. RabbitMQ writes the register of its quorum queues behind their declaration: one that was declared
+        less than a second before a kill -9 may never come up again."""
         self.process.terminate()
+
+    def settle(self):
+        """Stops it and starts it again: from now on it may be killed."""
+        self.stop()
         self.restart()
 
 

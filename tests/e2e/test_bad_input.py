@@ -272,7 +272,7 @@ def services_that_find_no_server_say_so_once_and_recover(s):
     """Would catch: a service that exits, floods its log or never connects when it started before its servers."""
     for process in s.cluster.all:
         process.terminate()
-    s.servers.rabbit.kill()
+    s.servers.rabbit.stop()  # its queues are a second old: killed, it could lose them
     s.servers.postgres.kill()
     marks = {process.name: len(process.tail(100000).splitlines()) for process in s.cluster.all}
     for process in s.cluster.all:
