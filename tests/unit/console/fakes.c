@@ -1,0 +1,459 @@
+/* See fakes.h. */
+#include "fakes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "io/topology.h"
+#include "wire/json.h"
+
+struct fake_world fake;
+
+static void keep(char *ret_text, size_t size, const char *text)
+{
+    ck_assert_int_lt(snprintf(ret_text, size, "%s", text), (int)size);
+}
+
+/* ---- clock and log ---- */
+
+int64_t mg_clock_boot_ms(void)
+{
+    return fake.boot_ms;
+}
+
+int64_t mg_clock_boot_us(void)
+{
+    return fake.boot_ms * 1000;
+}
+
+int64_t mg_clock_wall_ms(void)
+{
+    return fake.boot_ms;
+}
+
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+{
+    (void)level;
+    (void)message;
+    (void)fields;
+    fake.log_count++;
+}
+
+/* ---- requests ---- */
+
+const char *mg_http_exchange_method(const struct mg_http_exchange *request)
+{
+    return request->method;
+}
+
+const char *mg_http_exchange_path(const struct mg_http_exchange *request)
+{
+    return request->path;
+}
+
+const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
+{
+    const struct {
+        const char *name, *value;
+    } headers[] = {{"Host", request->host},
+                   {"Content-Type", request->type},
+                   {"Origin", request->origin},
+                   {"Sec-Fetch-Site", request->site},
+                   {"X-Makegood-CSRF", request->csrf}};
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        if (strcmp(headers[i].name, name) == 0) {
+            return headers[i].value;
+        }
+    }
+    return NULL;
+}
+
+const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
+{
+    return strcmp(name, request->cookie_name) == 0 ? request->cookie : NULL;
+}
+
+struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request)
+{
+    return mg_slice_of(request->body);
+}
+
+void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg)
+{
+    ck_assert_uint_eq(request->status, 0);
+    request->gone = gone;
+    request->gone_arg = arg;
+}
+
+void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
+{
+    ck_assert_msg(request->status == 0, "%s was answered twice: %u %s", request->path, request->status,
+                  request->text);
+    request->status = answer->status;
+    ck_assert_uint_lt(answer->body.len, sizeof request->text);
+    memcpy(request->text, answer->body.data, answer->body.len);
+    for (const struct mg_http_header *header = answer->headers; header->name != NULL; header++) {
+        if (strcmp(header->name, "Set-Cookie") == 0) {
+            keep(request->set_cookie, sizeof request->set_cookie, header->value);
+        } else if (strcmp(header->name, "Retry-After") == 0) {
+            keep(request->retry_after, sizeof request->retry_after, header->value);
+        }
+    }
+}
+
+struct mg_http_exchange fake_get(const char *path)
+{
+    return (struct mg_http_exchange){
+        .method = "GET", .path = path, .host = HOST, .cookie_name = "makegood", .body = ""};
+}
+
+struct mg_http_exchange fake_post(const char *path, const char *body)
+{
+    return (struct mg_http_exchange){.method = "POST",
+                                     .path = path,
+                                     .host = HOST,
+                                     .type = "application/json",
+                                     .origin = ORIGIN,
+                                     .site = "same-origin",
+                                     .cookie_name = "makegood",
+                                     .body = body};
+}
+
+unsigned int fake_send(struct mg_http_exchange *request)
+{
+    fake.reached = NULL;
+    route_request(&fake.console, request);
+    return request->status;
+}
+
+void fake_go(struct mg_http_exchange *request)
+{
+    ck_assert_uint_eq(request->status, 0);
+    ck_assert_ptr_nonnull(request->gone);
+    request->gone(request->gone_arg);
+}
+
+void fake_use(struct mg_http_exchange *request, const struct fake_browser *browser)
+{
+    request->cookie = browser->cookie;
+    request->csrf = browser->csrf;
+}
+
+static void member_read(const struct mg_http_exchange *request, const char *pointer, char *ret_text,
+                        size_t size)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, size);
+    ck_assert(mg_json_string(mg_json_find(mg_slice_of(request->text), pointer), &text));
+    keep(ret_text, size, text.len > 0 ? text.data : "");
+    mg_buf_finish(&text);
+}
+
+struct fake_browser fake_login(const char *token)
+{
+    struct fake_browser browser = {.cookie = ""};
+    char body[128];
+    (void)snprintf(body, sizeof body, "{\"token\": \"%s\"}", token);
+    struct mg_http_exchange request = fake_post("/api/v1/login", body);
+    ck_assert_msg(fake_send(&request) == 200, "%s: %s", token, request.text);
+    const char *value = strchr(request.set_cookie, '=') + 1;
+    (void)snprintf(browser.cookie, sizeof browser.cookie, "%.*s", (int)strcspn(value, ";"), value);
+    member_read(&request, "/csrf", browser.csrf, sizeof browser.csrf);
+    return browser;
+}
+
+const char *fake_role(const struct fake_browser *browser)
+{
+    static char role[16];
+    struct mg_http_exchange request = fake_get("/api/v1/me");
+    request.cookie_name = fake.options.cert_file[0] != '\0' ? "__Host-makegood" : "makegood";
+    fake_use(&request, browser);
+    ck_assert_uint_eq(fake_send(&request), 200);
+    member_read(&request, "/role", role, sizeof role);
+    return role;
+}
+
+/* ---- pages ---- */
+
+static bool reach(const char *page, const char *id)
+{
+    fake.reached = page;
+    keep(fake.reached_id, sizeof fake.reached_id, id);
+    return true;
+}
+
+#define PLAN(name)                                                                                           \
+    bool plan_##name(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,          \
+                     char ret_refusal[REFUSAL_SIZE])                                                         \
+    {                                                                                                        \
+        (void)request;                                                                                       \
+        (void)ret_plan;                                                                                      \
+        (void)ret_refusal;                                                                                   \
+        return reach(#name, id);                                                                             \
+    }
+PLAN(orders)
+PLAN(failures)
+PLAN(alerts)
+PLAN(services)
+PLAN(workflows)
+PLAN(batches)
+PLAN(batch)
+PLAN(choice)
+
+bool plan_order(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,
+                char ret_refusal[REFUSAL_SIZE])
+{
+    (void)request;
+    (void)ret_plan;
+    (void)snprintf(ret_refusal, REFUSAL_SIZE, "this is no order's id");
+    return reach("order", id) && strcmp(id, "bad") != 0;
+}
+
+void plan_overview(struct plan *ret_plan)
+{
+    (void)ret_plan;
+    (void)reach("overview", "");
+}
+
+void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request)
+{
+    (void)asker;
+    (void)plan;
+    answer_json(request, 200, mg_slice_of("{}"));
+}
+
+void asker_forget(struct asker *asker)
+{
+    (void)asker;
+    fake.forgotten++;
+}
+
+void live_listen(struct live *live, struct mg_http_exchange *request)
+{
+    (void)live;
+    (void)reach("live", "");
+    answer_json(request, 200, mg_slice_of("{}"));
+}
+
+void dead_list(struct dead *dead, struct mg_http_exchange *request)
+{
+    (void)dead;
+    (void)reach("dead", "");
+    answer_json(request, 200, mg_slice_of("{}"));
+}
+
+bool asset_answer(struct mg_http_exchange *request)
+{
+    bool is_there = strcmp(request->path, "/") == 0;
+    if (is_there) {
+        (void)reach("asset", "");
+        answer_json(request, 200, mg_slice_of("{}"));
+    }
+    return is_there;
+}
+
+/* ---- dead letters ---- */
+
+bool dead_queue_is_known(const char *queue)
+{
+    return strcmp(queue, MG_QUEUE_DEAD) == 0;
+}
+
+void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish)
+{
+    (void)dead;
+    fake.settled++;
+    fake.dead = *wish;
+    keep(fake.queue, sizeof fake.queue, wish->queue);
+    keep(fake.mark, sizeof fake.mark, wish->mark);
+    if (request != NULL) {
+        answer_json(request, 200, mg_slice_of("{}"));
+    }
+}
+
+/* ---- the store ---- */
+
+static void ask(enum fake_question question, void *arg)
+{
+    ck_assert_int_eq(fake.question, FAKE_NOTHING);
+    fake.question = question;
+    fake.arg = arg;
+    fake.asked++;
+}
+
+void mg_store_note_action(struct mg_store *store, const struct mg_operator_action *action,
+                          mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    keep(fake.by, sizeof fake.by, action->by);
+    keep(fake.verb, sizeof fake.verb, action->verb);
+    keep(fake.subject, sizeof fake.subject, action->subject);
+    keep(fake.reason, sizeof fake.reason, action->reason);
+    keep(fake.detail, sizeof fake.detail, action->detail.data);
+    fake.noted = done;
+    ask(FAKE_NOTE, arg);
+}
+
+void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
+                   void *arg)
+{
+    (void)store;
+    fake.wish = *wish;
+    keep(fake.by, sizeof fake.by, wish->by);
+    keep(fake.subject, sizeof fake.subject, wish->service);
+    keep(fake.concurrency, sizeof fake.concurrency, wish->concurrency != NULL ? wish->concurrency : "as is");
+    keep(fake.rate, sizeof fake.rate, wish->rate_per_s != NULL ? wish->rate_per_s : "as is");
+    fake.wished = done;
+    ask(FAKE_WISH, arg);
+}
+
+void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+                        void *arg)
+{
+    (void)store;
+    fake.alert_id = alert_id;
+    keep(fake.by, sizeof fake.by, by);
+    fake.acked = done;
+    ask(FAKE_ACK, arg);
+}
+
+void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *start,
+                          mg_store_batch_started_fn *done, void *arg)
+{
+    (void)store;
+    fake.start = *start;
+    keep(fake.batch_id, sizeof fake.batch_id, start->batch_id);
+    keep(fake.by, sizeof fake.by, start->by);
+    keep(fake.rate, sizeof fake.rate, start->rate_per_s);
+    fake.started = done;
+    ask(FAKE_START, arg);
+}
+
+const char *mg_batch_wish_name(enum mg_batch_wish wish)
+{
+    static const char *const names[] = {"pause", "resume", "stop"};
+    return names[wish];
+}
+
+void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change *change,
+                           mg_store_batch_changed_fn *done, void *arg)
+{
+    (void)store;
+    fake.batch_change = *change;
+    keep(fake.batch_id, sizeof fake.batch_id, change->batch_id);
+    fake.batch_changed = done;
+    ask(FAKE_BATCH, arg);
+}
+
+/* ---- the broker ---- */
+
+bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size)
+{
+    (void)commander;
+    (void)snprintf(ret_reason, size, "it is away");
+    return fake.is_broker_up;
+}
+
+bool commander_send(struct commander *commander, const struct mg_command *command, int64_t timeout_ms,
+                    commanded_fn *done, void *arg)
+{
+    (void)commander;
+    ck_assert_int_gt(timeout_ms, 0);
+    if (!fake.has_room) {
+        return false;
+    }
+    fake.command = *command;
+    fake.commanded = done;
+    ask(FAKE_COMMAND, arg);
+    return true;
+}
+
+/* ---- a console ---- */
+
+void fake_write_tokens(const char *lines)
+{
+    FILE *file = fopen(fake.path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(lines, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+size_t fake_line(char ret_lines[LINES_SIZE], size_t len, const char *role, const char *name,
+                 const char *token)
+{
+    uint8_t digest[MG_SHA256_SIZE];
+    char hex[2 * MG_SHA256_SIZE + 1];
+    mg_sha256(mg_slice_of(token), digest);
+    *mg_hex_write(digest, sizeof digest, hex) = '\0';
+    len += (size_t)snprintf(ret_lines + len, LINES_SIZE - len, "%s %s %s\n", role, name, hex);
+    ck_assert_uint_lt(len, LINES_SIZE);
+    return len;
+}
+
+enum mg_class fake_reload(struct mg_err *err)
+{
+    return sessions_reload(fake.console.sessions, err);
+}
+
+enum mg_class fake_check(struct mg_err *err)
+{
+    return tokens_check(fake.path, err);
+}
+
+static void console_begin(const char *cert_file)
+{
+    struct mg_err err;
+    fake.boot_ms = 60 * 60 * 1000;
+    fake.is_broker_up = fake.has_room = true;
+    fake.hosts = (struct mg_list){.items = {"orders.example"}, .count = 1};
+    fake.options = (struct mg_console_options){
+        .tokens_file = fake.path, .cert_file = cert_file, .key_file = cert_file, .hosts = &fake.hosts};
+    fake.console = (struct mg_console){.options = &fake.options};
+    fake.console.sessions = sessions_create(fake.path, cert_file[0] != '\0', &err);
+    ck_assert_msg(fake.console.sessions != NULL, "%s", err.text);
+}
+
+static void tokens_begin(void)
+{
+    char lines[LINES_SIZE];
+    memset(&fake, 0, sizeof fake);
+    keep(fake.path, sizeof fake.path, "/tmp/makegood-tokens-XXXXXX");
+    int fd = mkstemp(fake.path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(close(fd), 0);
+    (void)fake_line(lines, fake_line(lines, 0, "operator", "otto", TOKEN_OPERATOR), "reader", "rita",
+                    TOKEN_READER);
+    fake_write_tokens(lines);
+}
+
+void fake_begin(void)
+{
+    tokens_begin();
+    console_begin("");
+}
+
+void fake_begin_over_tls(void)
+{
+    tokens_begin();
+    console_begin("cert.pem");
+}
+
+void fake_begin_without_tokens(void)
+{
+    memset(&fake, 0, sizeof fake);
+    console_begin("");
+}
+
+void fake_finish(void)
+{
+    changes_free(&fake.console);
+    sessions_destroy(fake.console.sessions);
+    if (fake.path[0] != '\0') {
+        (void)unlink(fake.path);
+    }
+}

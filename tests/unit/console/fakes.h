@@ -1,0 +1,109 @@
+/*
+ * A world around what the console lets people do: requests that were on no wire, a clock that stands, a store
+ * and a broker that write down what they are asked and answer when the test says so. What a page shows is
+ * not made: that its place was reached is all there is.
+ */
+#ifndef MG_TESTS_CONSOLE_FAKES_H
+#define MG_TESTS_CONSOLE_FAKES_H
+
+#include <check.h>
+
+#include "console/server.h"
+#include "io/store_batch.h"
+
+#define TOKEN_OPERATOR "a token to act with"
+#define TOKEN_READER   "a token to read with"
+#define HOST           "localhost:9180"
+#define ORIGIN         "http://localhost:9180"
+#define ORDER_ID       "0192d3c4-0000-7000-8000-000000000001"
+#define BATCH_ID       "11111111-1111-5111-8111-111111111111"
+
+/* A request as a browser sends it; NULL: it has no such header. */
+struct mg_http_exchange {
+    const char *method, *path, *host, *type, *origin, *site, *csrf, *cookie_name, *cookie, *body;
+    /* what became of it; status 0: nothing yet */
+    unsigned int status;
+    char text[2048], set_cookie[512], retry_after[8];
+    void (*gone)(void *arg);
+    void *gone_arg;
+};
+
+/* What was asked of the store or of the broker and has not been answered. */
+enum fake_question {
+    FAKE_NOTHING,
+    FAKE_NOTE,
+    FAKE_WISH,
+    FAKE_ACK,
+    FAKE_START,
+    FAKE_BATCH,
+    FAKE_COMMAND,
+};
+
+struct fake_world {
+    int64_t boot_ms;
+    bool is_broker_up, has_room; /* room: for one more command */
+    int log_count, forgotten;    /* forgotten: how often answers were */
+
+    struct mg_console_options options;
+    struct mg_list hosts;
+    struct mg_console console;
+    char path[64];       /* of the tokens' file */
+    const char *reached; /* which page was asked for last; NULL: none */
+    char reached_id[PART_SIZE];
+
+    enum fake_question question; /* the one that lies open */
+    int asked;                   /* how many there were of all kinds */
+    void *arg;
+    mg_store_done_fn *noted;
+    mg_store_wish_fn *wished;
+    mg_store_changed_fn *acked;
+    mg_store_batch_started_fn *started;
+    mg_store_batch_changed_fn *batch_changed;
+    commanded_fn *commanded;
+
+    /* the last of each */
+    char by[256], verb[128], subject[128], reason[MG_COMMAND_REASON_MAX + 1], detail[512];
+    struct mg_command command;
+    struct mg_service_wish wish;
+    char concurrency[32], rate[32];
+    struct mg_batch_start start;
+    char batch_id[MG_UUID_SIZE];
+    struct mg_batch_change batch_change;
+    int64_t alert_id;
+    int settled;
+    struct dead_wish dead;
+    char queue[64], mark[64];
+};
+extern struct fake_world fake;
+
+/* A console, to which an operator, otto, and a reader, rita, may log in. */
+void fake_begin(void);
+void fake_begin_over_tls(void);
+void fake_begin_without_tokens(void);
+void fake_finish(void);
+/* The tokens' file as it is from now on; it is read again by fake_reload, and judged by fake_check. */
+void fake_write_tokens(const char *lines);
+enum mg_class fake_reload(struct mg_err *err);
+enum mg_class fake_check(struct mg_err *err);
+/* A line of it behind `len` bytes of `ret_lines`; returns the length then. */
+#define LINES_SIZE 65536
+size_t fake_line(char ret_lines[LINES_SIZE], size_t len, const char *role, const char *name,
+                 const char *token);
+
+/* A GET, or what our own page sends as a change; it may be spoilt before fake_send. */
+struct mg_http_exchange fake_get(const char *path);
+struct mg_http_exchange fake_post(const char *path, const char *body);
+unsigned int fake_send(struct mg_http_exchange *request); /* returns its status; 0: not answered yet */
+/* Its request is no more, as at the end of a server. */
+void fake_go(struct mg_http_exchange *request);
+
+/* A browser that has logged in. */
+struct fake_browser {
+    char cookie[128], csrf[128];
+};
+struct fake_browser fake_login(const char *token);
+void fake_use(struct mg_http_exchange *request, const struct fake_browser *browser);
+/* The role that a request with this cookie has: "none", "reader", "operator". */
+const char *fake_role(const struct fake_browser *browser);
+
+#endif

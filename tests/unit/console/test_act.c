@@ -1,0 +1,494 @@
+/* What an operator may ask for: nothing is done that was not written down, and nothing that was not meant. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "fakes.h"
+#include "io/topology.h"
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+#define ORDER(verb) "/api/v1/orders/" ORDER_ID "/" verb
+#define RESUME_BODY "{\"reason\": \"the card is good again\", \"version\": 7}"
+#define ACK_BODY    "{\"reason\": \"I look at it\"}"
+#define DROP_BODY   "{\"reason\": \"it is old\", \"queue\": \"dead.letters\", \"mark\": \"00ff\"}"
+#define BATCH_BODY(more)                                                                                          \
+    "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"" more \
+    "}"
+
+static struct fake_browser otto;
+static const struct mg_err trouble = {.text = "the database is away"};
+
+static void set_up(void)
+{
+    fake_begin();
+    otto = fake_login(TOKEN_OPERATOR);
+    fake.log_count = 0;
+}
+
+/* Asked by the operator's own page. */
+static struct mg_http_exchange change(const char *path, const char *body)
+{
+    struct mg_http_exchange request = fake_post(path, body);
+    fake_use(&request, &otto);
+    return request;
+}
+
+static void *question_take(enum fake_question question)
+{
+    ck_assert_int_eq(fake.question, question);
+    fake.question = FAKE_NOTHING;
+    return fake.arg;
+}
+
+static void answer_note(const struct mg_err *err)
+{
+    void *arg = question_take(FAKE_NOTE);
+    fake.noted(arg, err);
+}
+
+static void answer_command(const struct mg_command_result *result)
+{
+    void *arg = question_take(FAKE_COMMAND);
+    fake.commanded(arg, result);
+}
+
+static void assert_answer(const struct mg_http_exchange *request, unsigned int status, const char *text)
+{
+    ck_assert_msg(request->status == status && strstr(request->text, text) != NULL, "%s: %u %s, not %u %s",
+                  request->path, request->status, request->text, status, text);
+}
+
+/* ---- written down first ---- */
+
+static const struct {
+    const char *path, *body, *verb, *subject, *detail;
+} NOTED[] = {
+    {ORDER("resume"), RESUME_BODY, "order resume", ORDER_ID, "\"version\": 7"},
+    {ORDER("restart"), RESUME_BODY, "order restart", ORDER_ID, "\"version\": 7"},
+    {ORDER("compensate"), RESUME_BODY, "order compensate", ORDER_ID, "\"version\": 7"},
+    {ORDER("cancel"), RESUME_BODY, "order cancel", ORDER_ID, "\"version\": 7"},
+    {"/api/v1/alerts/12/ack", ACK_BODY, "alert ack", "12", "console"},
+    {"/api/v1/dead/drop", DROP_BODY, "dead drop", "00ff", "\"queue\": \"dead.letters\""},
+    {"/api/v1/dead/requeue", DROP_BODY, "dead requeue", "00ff", "\"queue\": \"dead.letters\""},
+};
+
+/* Would catch: a change of which nobody can ever say who made it and why. */
+START_TEST(what_cannot_be_written_down_is_not_done)
+{
+    for (size_t i = 0; i < COUNT(NOTED); i++) {
+        struct mg_http_exchange request = change(NOTED[i].path, NOTED[i].body);
+        ck_assert_uint_eq(fake_send(&request), 0);
+        ck_assert_str_eq(fake.by, "otto");
+        ck_assert_str_eq(fake.verb, NOTED[i].verb);
+        ck_assert_str_eq(fake.subject, NOTED[i].subject);
+        ck_assert_msg(strstr(fake.detail, NOTED[i].detail) != NULL, "%s", fake.detail);
+        answer_note(&trouble);
+        assert_answer(&request, 503, "nothing was done");
+        ck_assert_ptr_nonnull(strstr(request.text, trouble.text));
+    }
+    ck_assert_int_eq(fake.asked, (int)COUNT(NOTED)); /* the notes, and nothing that would follow */
+    ck_assert_int_eq(fake.settled, 0);
+    ck_assert_int_eq(fake.log_count, (int)COUNT(NOTED)); /* each said once */
+}
+END_TEST
+
+/* Would catch: a command that says other than what was written down. */
+START_TEST(what_is_written_down_is_what_is_done)
+{
+    static const enum mg_cause_kind kinds[] = {MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_COMPENSATE,
+                                               MG_CAUSE_CANCEL};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct mg_http_exchange request = change(NOTED[i].path, NOTED[i].body);
+        (void)fake_send(&request);
+        answer_note(NULL);
+        ck_assert_int_eq(fake.command.kind, kinds[i]);
+        ck_assert_str_eq(fake.command.order_id, ORDER_ID);
+        ck_assert_uint_eq(fake.command.version, 7);
+        ck_assert_str_eq(fake.command.by, "otto");
+        ck_assert_str_eq(fake.command.reason, "the card is good again");
+        answer_command(NULL);
+    }
+    struct mg_http_exchange request = change("/api/v1/alerts/12/ack", ACK_BODY);
+    (void)fake_send(&request);
+    answer_note(NULL);
+    ck_assert_int_eq(fake.alert_id, 12);
+    ck_assert_str_eq(fake.by, "otto: I look at it");
+    for (int is_drop = 0; is_drop < 2; is_drop++) {
+        fake.question = FAKE_NOTHING;
+        request = change(is_drop ? "/api/v1/dead/drop" : "/api/v1/dead/requeue", DROP_BODY);
+        (void)fake_send(&request);
+        answer_note(NULL);
+        ck_assert_int_eq(fake.settled, 1 + is_drop);
+        ck_assert_int_eq(fake.dead.is_drop, is_drop);
+        ck_assert_str_eq(fake.queue, MG_QUEUE_DEAD);
+        ck_assert_str_eq(fake.mark, "00ff");
+    }
+}
+END_TEST
+
+/* ---- orders ---- */
+
+/* Would catch: a page that says done of what was refused, or refused of what may still happen. */
+START_TEST(a_page_is_told_what_became_of_its_command)
+{
+    static const struct {
+        enum mg_command_verdict verdict;
+        unsigned int status;
+        const char *text;
+    } answers[] = {{MG_COMMAND_DONE, 200, "the order is processing"},
+                   {MG_COMMAND_CONFLICT, 409, "conflict: it is at version 9"},
+                   {MG_COMMAND_NOT_FOUND, 404, "not_found: it is at version 9"},
+                   {MG_COMMAND_INVALID, 400, "invalid: it is at version 9"}};
+    struct mg_http_exchange request;
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        request = change(ORDER("resume"), RESUME_BODY);
+        (void)fake_send(&request);
+        answer_note(NULL);
+        int forgotten = fake.forgotten;
+        const struct mg_command_result result = {
+            .verdict = answers[i].verdict, .state = MG_ORDER_PROCESSING, .text = "it is at version 9"};
+        answer_command(&result);
+        assert_answer(&request, answers[i].status, answers[i].text);
+        ck_assert_int_eq(fake.forgotten, forgotten + 1); /* no page shows what was before */
+    }
+    request = change(ORDER("resume"), RESUME_BODY);
+    (void)fake_send(&request);
+    answer_note(NULL);
+    answer_command(NULL);
+    assert_answer(&request, 202, "may still be carried out");
+    fake.has_room = false;
+    request = change(ORDER("resume"), RESUME_BODY);
+    (void)fake_send(&request);
+    answer_note(NULL);
+    assert_answer(&request, 503, "too many commands");
+}
+END_TEST
+
+/* Would catch: a note of what could not have been tried. */
+START_TEST(without_a_broker_no_order_is_changed_and_nothing_is_noted)
+{
+    fake.is_broker_up = false;
+    struct mg_http_exchange request = change(ORDER("resume"), RESUME_BODY);
+    (void)fake_send(&request);
+    assert_answer(&request, 503, "could not reach the broker: it is away");
+    ck_assert_str_eq(request.retry_after, "1");
+    ck_assert_int_eq(fake.asked, 0);
+    request = change("/api/v1/alerts/12/ack", ACK_BODY); /* for which it is not needed */
+    ck_assert_uint_eq(fake_send(&request), 0);
+}
+END_TEST
+
+static void command_id_of(const struct fake_browser *browser, const char *path, const char *body,
+                          char ret_command_id[MG_UUID_SIZE])
+{
+    struct mg_http_exchange request = fake_post(path, body);
+    fake_use(&request, browser);
+    (void)fake_send(&request);
+    answer_note(NULL);
+    memcpy(ret_command_id, fake.command.command_id, MG_UUID_SIZE);
+    answer_command(NULL);
+}
+
+/* Would catch: a second click that changes twice; a page that names somebody else's command. */
+START_TEST(a_click_is_one_command_of_one_person_for_one_change)
+{
+#define CLICK(version) "{\"reason\": \"mended\", \"version\": " version ", \"command_id\": \"" BATCH_ID "\"}"
+    char lines[LINES_SIZE], first[MG_UUID_SIZE], ids[6][MG_UUID_SIZE];
+    struct mg_err err;
+    (void)fake_line(lines, fake_line(lines, 0, "operator", "otto", TOKEN_OPERATOR), "operator", "anna",
+                    "anna's");
+    fake_write_tokens(lines);
+    ck_assert_int_eq(fake_reload(&err), MG_OK);
+    const struct fake_browser anna = fake_login("anna's");
+    command_id_of(&otto, ORDER("resume"), CLICK("7"), first);
+    command_id_of(&otto, ORDER("resume"), CLICK("7"), ids[0]);
+    ck_assert_str_eq(first, ids[0]);
+    command_id_of(&anna, ORDER("resume"), CLICK("7"), ids[0]);
+    command_id_of(&otto, ORDER("cancel"), CLICK("7"), ids[1]);
+    command_id_of(&otto, ORDER("resume"), CLICK("8"), ids[2]);
+    command_id_of(&otto, "/api/v1/orders/another/resume", CLICK("7"), ids[3]);
+    command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[4]); /* without a click each is its own */
+    command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[5]);
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        ck_assert_msg(uuid_is_valid(ids[i]), "%s", ids[i]);
+        ck_assert_str_ne(ids[i], first);
+        ck_assert_str_ne(ids[i], BATCH_ID); /* what a page names is never the id itself */
+        ck_assert_msg(i == 0 || strcmp(ids[i], ids[i - 1]) != 0, "%zu", i);
+    }
+}
+END_TEST
+
+/* ---- whose page is gone ---- */
+
+/* Would catch: a change that is dropped half-way with its page, and an answer to who is gone. */
+START_TEST(what_was_begun_goes_on_without_its_page)
+{
+    struct mg_http_exchange request = change(ORDER("resume"), RESUME_BODY);
+    (void)fake_send(&request);
+    fake_go(&request);
+    answer_note(NULL);
+    ck_assert_uint_eq(fake.command.version, 7);
+    const struct mg_command_result result = {.verdict = MG_COMMAND_DONE};
+    answer_command(&result);
+    ck_assert_uint_eq(request.status, 0);
+    request = change("/api/v1/dead/drop", DROP_BODY);
+    (void)fake_send(&request);
+    fake_go(&request);
+    answer_note(NULL);
+    ck_assert_int_eq(fake.settled, 1);
+    request = change(ORDER("resume"), RESUME_BODY);
+    (void)fake_send(&request);
+    fake_go(&request);
+    answer_note(&trouble);
+    ck_assert_uint_eq(request.status, 0);
+    ck_assert_ptr_null(fake.console.changes);
+}
+END_TEST
+
+/* ---- services, alerts, batches: what the store says ---- */
+
+/* Would catch: somebody else's newer wish that is overwritten in silence, or a failure that looks like
+ * success. */
+START_TEST(a_page_is_told_what_the_store_says)
+{
+    static const unsigned int statuses[] = {
+        [MG_WISH_DONE] = 200, [MG_WISH_CONFLICT] = 409, [MG_WISH_NOT_FOUND] = 404};
+    struct mg_http_exchange request;
+    for (size_t i = 0; i <= COUNT(statuses); i++) {
+        const struct mg_err *err = i == COUNT(statuses) ? &trouble : NULL;
+        unsigned int status = err != NULL ? 503 : statuses[i];
+        request = change("/api/v1/services/payment/pause", RESUME_BODY);
+        (void)fake_send(&request);
+        void *arg = question_take(FAKE_WISH);
+        ck_assert_uint_eq(fake.wish.version, 7);
+        fake.wished(arg, (enum mg_wish_result)i, 8, err);
+        assert_answer(&request, status, err != NULL ? trouble.text : "");
+        request = change("/api/v1/batches/" BATCH_ID "/stop", RESUME_BODY);
+        (void)fake_send(&request);
+        arg = question_take(FAKE_BATCH);
+        ck_assert_int_eq(fake.batch_change.wish, MG_BATCH_WISH_STOP);
+        ck_assert_uint_eq(fake.batch_change.version, 7);
+        ck_assert_str_eq(fake.batch_id, BATCH_ID);
+        fake.batch_changed(arg, (enum mg_wish_result)i, 8, err);
+        assert_answer(&request, status, err != NULL ? trouble.text : "");
+    }
+    for (int i = 0; i < 3; i++) {
+        request = change("/api/v1/alerts/12/ack", ACK_BODY);
+        (void)fake_send(&request);
+        answer_note(NULL);
+        void *arg = question_take(FAKE_ACK);
+        fake.acked(arg, i == 0, i == 2 ? &trouble : NULL);
+        assert_answer(&request, i == 0 ? 200 : i == 1 ? 409 : 503, "");
+    }
+}
+END_TEST
+
+/* Would catch: more orders than were confirmed, and a batch that seems to have begun. */
+START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
+{
+    static const struct {
+        struct mg_batch_started started;
+        unsigned int status;
+        const char *text;
+    } answers[] = {
+        {{.batch_id = BATCH_ID, .is_new = true, .orders = 3}, 200, "a batch of 3 orders has begun"},
+        {{.batch_id = BATCH_ID, .state = MG_BATCH_PAUSED, .orders = 3},
+         200,
+         "the same batch is paused already"},
+        {{.open_batches = MG_BATCHES_MAX, .orders = 9}, 409, "16 batches are open"},
+        {{.orders = 4}, 409, "4 orders would be taken now, not 3: look again"},
+        {{.orders = 3}, 409, "no order can be taken"},
+        {{.orders = 0}, 409, "no order can be taken"}};
+    for (size_t i = 0; i <= COUNT(answers); i++) {
+        struct mg_http_exchange request = change("/api/v1/batches", BATCH_BODY(""));
+        (void)fake_send(&request);
+        void *arg = question_take(FAKE_START);
+        ck_assert_int_eq(fake.start.verb, MG_CAUSE_RESUME);
+        ck_assert_int_eq(fake.start.orders_max, 3);
+        ck_assert_int_eq(fake.start.canary, 5);
+        ck_assert_int_eq(fake.start.stop_percent, 10);
+        ck_assert_str_eq(fake.rate, "5");
+        ck_assert_str_eq(fake.by, "otto");
+        if (i == COUNT(answers)) {
+            fake.started(arg, NULL, &trouble);
+            assert_answer(&request, 503, trouble.text);
+        } else {
+            fake.started(arg, &answers[i].started, NULL);
+            assert_answer(&request, answers[i].status, answers[i].text);
+        }
+    }
+}
+END_TEST
+
+static void batch_id_of(const char *body, char ret_batch_id[MG_UUID_SIZE])
+{
+    struct mg_http_exchange request = change("/api/v1/batches", body);
+    (void)fake_send(&request);
+    void *arg = question_take(FAKE_START);
+    memcpy(ret_batch_id, fake.batch_id, MG_UUID_SIZE);
+    fake.started(arg, NULL, &trouble);
+}
+
+/* Would catch: a second click that starts a second batch, or one that is taken for another's. */
+START_TEST(a_ticket_is_one_batch_for_one_verb_and_filter)
+{
+    char first[MG_UUID_SIZE], again[MG_UUID_SIZE], other[MG_UUID_SIZE];
+    batch_id_of(BATCH_BODY(""), first);
+    batch_id_of(BATCH_BODY(", \"canary\": \"7\""), again);
+    ck_assert_str_eq(first, again);
+    static const char *const others[] = {
+        BATCH_BODY(", \"step\": \"charge\""), BATCH_BODY(", \"error\": \"http\""),
+        BATCH_BODY(", \"service\": \"payment\""),
+        "{\"reason\": \"mended\", \"verb\": \"cancel\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"}",
+        "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"u\"}"};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        batch_id_of(others[i], other);
+        ck_assert_msg(strcmp(first, other) != 0, "%s", others[i]);
+    }
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+#define SIXTY    "000000000000000000000000000000000000000000000000000000000000"
+#define TOO_LONG SIXTY SIXTY "00000000" /* for whatever is short */
+
+static const struct {
+    const char *path, *body, *why;
+} REFUSED[] = {
+    {ORDER("resume"), "", ""},
+    {ORDER("resume"), "reason=mended", ""},
+    {ORDER("resume"), "{}", "say why"},
+    {ORDER("resume"), "{\"version\": 7}", "say why"},
+    {ORDER("resume"), "{\"reason\": \"no\", \"version\": 7}", "say why"},
+    {ORDER("resume"), "{\"reason\": 1234567, \"version\": 7}", "say why"},
+    {ORDER("resume"), "{\"reason\": \"yes\\u0000, indeed\", \"version\": 7}", "NUL"},
+    {ORDER("resume"), ACK_BODY, "version"},
+    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 0}", "version"},
+    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": -7}", "version"},
+    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": \"7\"}", "version"},
+    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 7.5}", "version"},
+    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 123456789012345678901234}", "out of range"},
+    {ORDER("settle"), RESUME_BODY, "no such verb"},
+    {ORDER("skip"), RESUME_BODY, "no such verb"},
+    {ORDER(""), RESUME_BODY, "no such verb"},
+    {ORDER("Resume"), RESUME_BODY, "no such verb"},
+    {"/api/v1/orders", RESUME_BODY, "no such verb"},
+    {"/api/v1/orders/a b/resume", RESUME_BODY, "no order's id"},
+    {"/api/v1/orders/a/resume/now", RESUME_BODY, "nothing at this address"},
+    {"/api/v1/workflows", RESUME_BODY, "nothing at this address"},
+    {"/api/v1/", RESUME_BODY, "nothing at this address"},
+    {"/api/v1/services/No Name/pause", RESUME_BODY, "no service's name"},
+    {"/api/v1/services//pause", RESUME_BODY, "no service's name"},
+    {"/api/v1/services/payment/stop", RESUME_BODY, "no such verb"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"soon\"}", "for: expected"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"-1s\"}", "for: expected"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"0s\"}", "for: expected"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"999ms\"}", "for: expected"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"366d\"}", "for: expected"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"1" TOO_LONG "m\"}", "are short"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\"}", "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"0\"}", "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"2.5\"}",
+     "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"4097\"}",
+     "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"-1\"}",
+     "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1e3\"}", "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"0\"}", "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1.2.3\"}", "say which limit"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1000001\"}", "say which limit"},
+    {"/api/v1/alerts/x/ack", ACK_BODY, "expected alerts/NUMBER/ack"},
+    {"/api/v1/alerts//ack", ACK_BODY, "expected alerts/NUMBER/ack"},
+    {"/api/v1/alerts/-1/ack", ACK_BODY, "expected alerts/NUMBER/ack"},
+    {"/api/v1/alerts/1234567890123456789/ack", ACK_BODY, "expected alerts/NUMBER/ack"},
+    {"/api/v1/alerts/12/close", ACK_BODY, "expected alerts/NUMBER/ack"},
+    {"/api/v1/dead", DROP_BODY, "expected dead/drop"},
+    {"/api/v1/dead/purge", DROP_BODY, "expected dead/drop"},
+    {"/api/v1/dead/drop/all", DROP_BODY, "expected dead/drop"},
+    {"/api/v1/dead/drop", ACK_BODY, "queue, mark"},
+    {"/api/v1/dead/drop", "{\"reason\": \"old\", \"queue\": \"dead.letters\"}", "queue, mark"},
+    {"/api/v1/dead/drop", "{\"reason\": \"old\", \"queue\": \"orders.intake\", \"mark\": \"00\"}",
+     "queue, mark"},
+    {"/api/v1/dead/drop",
+     "{\"reason\": \"old\", \"queue\": \"dead.letters\","
+     " \"mark\": \"0123456789012345678901234567890123456789012345678901234567890123\"}",
+     "queue, mark"},
+    {"/api/v1/batches/x/stop", RESUME_BODY, "no batch's id"},
+    {"/api/v1/batches/" BATCH_ID "/drop", RESUME_BODY, "pause, resume or stop"},
+    {"/api/v1/batches/" BATCH_ID, RESUME_BODY, "pause, resume or stop"},
+    {"/api/v1/batches",
+     "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3}", "ticket"},
+    {"/api/v1/batches",
+     "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"ticket\": \"t\"}", "orders"},
+    {"/api/v1/batches",
+     "{\"reason\": \"mended\", \"verb\": \"restart\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"}",
+     "verb"},
+    {"/api/v1/batches", "{\"reason\": \"mended\", \"verb\": \"resume\", \"orders\": 3, \"ticket\": \"t\"}",
+     "say which failures"},
+    {"/api/v1/batches", BATCH_BODY(", \"rate\": \"0\""), "rate"},
+    {"/api/v1/batches", BATCH_BODY(", \"rate\": \"1001\""), "rate"},
+    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"-1\""), "canary"},
+    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"10001\""), "canary"},
+    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"1234567890123456789\""), "canary"},
+    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"5" TOO_LONG "\""), "canary"},
+    {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"101\""), "canary"},
+    {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"all\""), "canary"},
+    {"/api/v1/batches", BATCH_BODY(", \"service\": \"No Name\""), "no service's name"},
+    {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "are short"},
+};
+
+/* Would catch: input that was meant otherwise, and moves money all the same. */
+START_TEST(what_cannot_be_meant_is_refused_and_changes_nothing)
+{
+    for (size_t i = 0; i < COUNT(REFUSED); i++) {
+        struct mg_http_exchange request = change(REFUSED[i].path, REFUSED[i].body);
+        ck_assert_msg(fake_send(&request) == 400 && strstr(request.text, REFUSED[i].why) != NULL,
+                      "%s %s: %u %s", REFUSED[i].path, REFUSED[i].body, request.status, request.text);
+        ck_assert_msg(fake.asked == 0 && fake.settled == 0, "%s %s", REFUSED[i].path, REFUSED[i].body);
+        ck_assert_ptr_null(fake.console.changes);
+    }
+}
+END_TEST
+
+/* Would catch: a reason that is cut where somebody looks for it later. */
+START_TEST(a_reason_is_kept_whole_or_refused)
+{
+    char body[700], letters[MG_COMMAND_REASON_MAX + 2];
+    memset(letters, 'x', sizeof letters);
+    letters[MG_COMMAND_REASON_MAX] = '\0';
+    (void)snprintf(body, sizeof body, "{\"reason\": \"%s\", \"version\": 7}", letters);
+    struct mg_http_exchange request = change(ORDER("resume"), body);
+    ck_assert_uint_eq(fake_send(&request), 0);
+    ck_assert_str_eq(fake.reason, letters);
+    answer_note(NULL);
+    ck_assert_str_eq(fake.command.reason, letters);
+    answer_command(NULL);
+    (void)snprintf(body, sizeof body, "{\"reason\": \"%sx\", \"version\": 7}", letters);
+    request = change(ORDER("resume"), body);
+    (void)fake_send(&request);
+    assert_answer(&request, 400, "too long: at most 511 bytes");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("console act");
+    TCase *tests = tcase_create("act");
+    tcase_add_checked_fixture(tests, set_up, fake_finish);
+    tcase_add_test(tests, what_cannot_be_written_down_is_not_done);
+    tcase_add_test(tests, what_is_written_down_is_what_is_done);
+    tcase_add_test(tests, a_page_is_told_what_became_of_its_command);
+    tcase_add_test(tests, without_a_broker_no_order_is_changed_and_nothing_is_noted);
+    tcase_add_test(tests, a_click_is_one_command_of_one_person_for_one_change);
+    tcase_add_test(tests, what_was_begun_goes_on_without_its_page);
+    tcase_add_test(tests, a_page_is_told_what_the_store_says);
+    tcase_add_test(tests, a_batch_takes_what_was_confirmed_or_says_why_not);
+    tcase_add_test(tests, a_ticket_is_one_batch_for_one_verb_and_filter);
+    tcase_add_test(tests, what_cannot_be_meant_is_refused_and_changes_nothing);
+    tcase_add_test(tests, a_reason_is_kept_whole_or_refused);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

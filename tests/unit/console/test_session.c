@@ -1,0 +1,337 @@
+/* Who is who, and for how long: tokens, the file that names them, sessions and their ends. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "fakes.h"
+
+#define COUNT(list)  (sizeof(list) / sizeof(list)[0])
+#define DAY_MS       (INT64_C(12) * 3600 * 1000) /* a working one */
+#define OWN_MAX      8
+#define SESSIONS_MAX 256
+#define GUESSES      5 /* that are told and logged in a second */
+
+#define HEX "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
+
+static unsigned int login_status(const char *body)
+{
+    struct mg_http_exchange request = fake_post("/api/v1/login", body);
+    return fake_send(&request);
+}
+
+/* Would catch: a session that goes on for ever where somebody looks on, or that ends with a pause. */
+START_TEST(a_session_ends_after_a_working_day_however_busy)
+{
+    const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
+    const int64_t began_ms = fake.boot_ms;
+    for (; fake.boot_ms < began_ms + DAY_MS; fake.boot_ms += DAY_MS / 16) {
+        ck_assert_str_eq(fake_role(&otto), "operator");
+    }
+    fake.boot_ms = began_ms + DAY_MS - 1;
+    ck_assert_str_eq(fake_role(&otto), "operator");
+    fake.boot_ms = began_ms + DAY_MS;
+    ck_assert_str_eq(fake_role(&otto), "none");
+    fake.boot_ms = began_ms;
+    ck_assert_str_eq(fake_role(&otto), "none"); /* it has ended, it does not only look so */
+}
+END_TEST
+
+/* Would catch: somebody who was taken out of the file, or made a reader, and acts on; or all who are logged
+ * out because one was. */
+START_TEST(who_is_no_longer_in_the_file_as_he_was_is_logged_out)
+{
+    struct mg_err err;
+    static const struct {
+        const char *role, *name, *token;
+    } others[] = {{"reader", "otto", TOKEN_OPERATOR}, /* no longer an operator */
+                  {"operator", "otto", "another token"},
+                  {"operator", "anna", TOKEN_OPERATOR}};
+    char lines[LINES_SIZE];
+    for (size_t i = 0; i <= COUNT(others); i++) {
+        size_t len = fake_line(lines, 0, "operator", "otto", TOKEN_OPERATOR);
+        (void)fake_line(lines, len, "reader", "rita", TOKEN_READER);
+        fake_write_tokens(lines);
+        ck_assert_int_eq(fake_reload(&err), MG_OK);
+        const struct fake_browser otto = fake_login(TOKEN_OPERATOR), rita = fake_login(TOKEN_READER);
+        ck_assert_int_eq(fake_reload(&err), MG_OK);
+        ck_assert_str_eq(fake_role(&otto), "operator");
+        len = fake_line(lines, 0, "reader", "rita", TOKEN_READER);
+        if (i < COUNT(others)) {
+            (void)fake_line(lines, len, others[i].role, others[i].name, others[i].token);
+        }
+        fake_write_tokens(lines);
+        ck_assert_int_eq(fake_reload(&err), MG_OK);
+        ck_assert_str_eq(fake_role(&otto), "none");
+        ck_assert_str_eq(fake_role(&rita), "reader");
+    }
+    ck_assert_uint_eq(login_status("{\"token\": \"" TOKEN_OPERATOR "\"}"), 403);
+}
+END_TEST
+
+/* Would catch: a slip in the file that locks out everybody, or lets go on who should not. */
+START_TEST(a_file_that_cannot_be_read_leaves_all_as_it_was)
+{
+    struct mg_err err;
+    const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
+    fake_write_tokens("operator otto\n");
+    ck_assert_int_eq(fake_reload(&err), MG_BAD_INPUT);
+    ck_assert_str_eq(fake_role(&otto), "operator");
+    ck_assert_int_eq(remove(fake.path), 0);
+    ck_assert_int_eq(fake_reload(&err), MG_BAD_INPUT);
+    ck_assert_str_eq(fake_role(&otto), "operator");
+    const struct fake_browser rita = fake_login(TOKEN_READER);
+    ck_assert_str_eq(fake_role(&rita), "reader");
+}
+END_TEST
+
+static const struct {
+    const char *lines, *wrong; /* NULL: it is right */
+} FILES[] = {
+    {"operator otto " HEX "\n", NULL},
+    {"# a comment\n\n  reader\trita  " HEX "  \r\n", NULL},
+    {"operator otto " HEX, NULL}, /* without its line's end */
+    {"", "names nobody"},
+    {"# operator otto " HEX "\n", "names nobody"},
+    {"admin otto " HEX "\n", "line 1"},
+    {"Operator otto " HEX "\n", "line 1"},
+    {"operators otto " HEX "\n", "line 1"},
+    {"operatoroperator otto " HEX "\n", "line 1"},
+    {"operator " HEX "\n", "line 1"},
+    {"operator otto\n", "line 1"},
+    {"operator otto " HEX "0\n", "line 1"},
+    {"operator otto 0" HEX " more\n", "line 1"},
+    {"operator otto the third " HEX "\n", "line 1"},
+    {"operator otto " HEX " more\n", "line 1"},
+    {"operator \xc3\xb6tto " HEX "\n", "line 1"},
+    {"operator ott\x01 " HEX "\n", "line 1"},
+    {"operator otto g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", "line 1"},
+    {"operator otto 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde-\n", "line 1"},
+    {"operator otto 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n", "line 1"},
+    {"reader rita " HEX "\n# who acts:\nadmin anna " HEX "\n", "line 3"},
+};
+
+/* Would catch: a line that makes somebody an operator whom nobody meant, and one that is passed over. */
+START_TEST(each_line_of_the_file_is_right_or_refused_by_its_number)
+{
+    for (size_t i = 0; i < COUNT(FILES); i++) {
+        struct mg_err err = {.text = ""};
+        fake_write_tokens(FILES[i].lines);
+        enum mg_class class = fake_check(&err);
+        ck_assert_msg(class == (FILES[i].wrong == NULL ? MG_OK : MG_BAD_INPUT), "\"%s\": %s", FILES[i].lines,
+                      err.text);
+        ck_assert_msg(FILES[i].wrong == NULL || strstr(err.text, FILES[i].wrong) != NULL, "\"%s\": %s",
+                      FILES[i].lines, err.text);
+        ck_assert_ptr_null(strstr(err.text, "0123456789")); /* what is told is logged */
+    }
+}
+END_TEST
+
+/* Would catch: names that are passed over in silence because there is no more room. */
+START_TEST(a_file_names_so_many_and_no_more)
+{
+    struct mg_err err = {.text = ""};
+    char lines[LINES_SIZE], name[32];
+    size_t len = 0;
+    for (int i = 0; i < 256; i++) {
+        (void)snprintf(name, sizeof name, "r%d", i);
+        len = fake_line(lines, len, "reader", name, name);
+    }
+    fake_write_tokens(lines);
+    ck_assert_int_eq(fake_check(&err), MG_OK);
+    (void)fake_line(lines, len, "reader", "one-more", "one more");
+    fake_write_tokens(lines);
+    ck_assert_int_eq(fake_check(&err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "more than 256"));
+}
+END_TEST
+
+/* Would catch: a browser too many that ends somebody else's session, or that is not let in. */
+START_TEST(one_token_ends_only_its_own_sessions_and_of_them_the_least_used)
+{
+    struct fake_browser ottos[OWN_MAX];
+    const struct fake_browser rita = fake_login(TOKEN_READER);
+    for (int i = 0; i < OWN_MAX; i++) {
+        fake.boot_ms++;
+        ottos[i] = fake_login(TOKEN_OPERATOR);
+    }
+    fake.boot_ms++;
+    ck_assert_str_eq(fake_role(&ottos[0]), "operator"); /* so ottos[1] is the least used */
+    fake.boot_ms++;
+    const struct fake_browser another = fake_login(TOKEN_OPERATOR);
+    for (int i = 0; i < OWN_MAX; i++) {
+        ck_assert_str_eq(fake_role(&ottos[i]), i == 1 ? "none" : "operator");
+    }
+    ck_assert_str_eq(fake_role(&another), "operator");
+    ck_assert_str_eq(fake_role(&rita), "reader");
+}
+END_TEST
+
+/* Would catch: a console that lets nobody in once all places are taken. */
+START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
+{
+    enum { NAMES = SESSIONS_MAX / OWN_MAX + 1 };
+    struct mg_err err;
+    char lines[LINES_SIZE], token[32];
+    struct fake_browser browsers[NAMES][OWN_MAX];
+    size_t len = 0;
+    for (int n = 0; n < NAMES; n++) {
+        (void)snprintf(token, sizeof token, "token-%d", n);
+        len = fake_line(lines, len, "reader", token, token);
+    }
+    fake_write_tokens(lines);
+    ck_assert_int_eq(fake_reload(&err), MG_OK);
+    for (int n = 0; n < NAMES; n++) {
+        (void)snprintf(token, sizeof token, "token-%d", n);
+        for (int i = 0; i < OWN_MAX; i++) {
+            fake.boot_ms++;
+            browsers[n][i] = fake_login(token);
+        }
+    }
+    for (int i = 0; i < OWN_MAX; i++) {
+        ck_assert_str_eq(fake_role(&browsers[0][i]), "none");
+        ck_assert_str_eq(fake_role(&browsers[1][i]), "reader");
+        ck_assert_str_eq(fake_role(&browsers[NAMES - 1][i]), "reader");
+    }
+}
+END_TEST
+
+/* Would catch: a stranger who fills the log, or keeps people out by guessing. */
+START_TEST(guesses_are_told_so_many_a_second_and_keep_nobody_out)
+{
+    for (int second = 0; second < 3; second++) {
+        int logged = fake.log_count;
+        for (int i = 0; i < 4 * GUESSES; i++) {
+            ck_assert_uint_eq(login_status("{\"token\": \"a guess\"}"), i < GUESSES ? 403 : 429);
+        }
+        ck_assert_int_eq(fake.log_count, logged + GUESSES);
+        const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
+        ck_assert_str_eq(fake_role(&otto), "operator");
+        fake.boot_ms += 1000;
+    }
+    struct mg_http_exchange request = fake_post("/api/v1/login", "{\"token\": \"a guess\"}");
+    for (int i = 0; i < GUESSES; i++) {
+        (void)login_status("{\"token\": \"a guess\"}");
+    }
+    ck_assert_uint_eq(fake_send(&request), 429);
+    ck_assert_str_eq(request.retry_after, "1");
+    ck_assert_str_eq(request.set_cookie, "");
+}
+END_TEST
+
+/* Would catch: what is no token and lets in, or ends the console. */
+START_TEST(only_a_whole_token_lets_in)
+{
+    static const char *const bodies[] = {"",
+                                         "token",
+                                         "{}",
+                                         "[]",
+                                         "{\"token\": null}",
+                                         "{\"token\": 12}",
+                                         "{\"token\": \"\"}",
+                                         "{\"token\": [\"" TOKEN_OPERATOR "\"]}",
+                                         "{\"token\": \"" TOKEN_OPERATOR " \"}",
+                                         "{\"token\": \"a token to act wit\"}",
+                                         "{\"token\": \"" TOKEN_OPERATOR "\\u0000\"}",
+                                         "{\"token\": \"" TOKEN_OPERATOR "\"",
+                                         "{\"Token\": \"" TOKEN_OPERATOR "\"}"};
+    char longest[700] = "{\"token\": \"";
+    for (size_t i = 0; i < COUNT(bodies); i++) {
+        fake.boot_ms += 1000;
+        ck_assert_msg(login_status(bodies[i]) == 403, "%s", bodies[i]);
+    }
+    size_t head = strlen(longest);
+    memset(longest + head, 'x', 600);
+    memcpy(longest + head + 600, "\"}", sizeof "\"}");
+    fake.boot_ms += 1000;
+    ck_assert_uint_eq(login_status(longest), 403);
+    ck_assert_uint_eq(login_status("{\"token\": \"" TOKEN_OPERATOR "\"}"), 200);
+}
+END_TEST
+
+/* Would catch: a cookie that nobody was given and that counts. */
+START_TEST(only_a_cookie_as_it_was_given_counts)
+{
+    const struct fake_browser otto = fake_login(TOKEN_OPERATOR), other = fake_login(TOKEN_OPERATOR);
+    struct fake_browser forged = otto;
+    ck_assert_uint_eq(strlen(otto.cookie), 64);
+    ck_assert_uint_eq(strlen(otto.csrf), 64);
+    ck_assert_str_ne(otto.cookie, otto.csrf);
+    ck_assert_str_ne(otto.cookie, other.cookie);
+    for (size_t i = 0; i < strlen(otto.cookie); i++) {
+        forged = otto;
+        forged.cookie[i] = forged.cookie[i] == '0' ? '1' : '0';
+        ck_assert_str_eq(fake_role(&forged), "none");
+    }
+    forged = otto;
+    forged.cookie[63] = '\0';
+    ck_assert_str_eq(fake_role(&forged), "none");
+    forged = otto;
+    memcpy(forged.cookie + 64, "0", sizeof "0");
+    ck_assert_str_eq(fake_role(&forged), "none");
+    forged.cookie[0] = '\0';
+    ck_assert_str_eq(fake_role(&forged), "none");
+    ck_assert_str_eq(fake_role(&otto), "operator");
+}
+END_TEST
+
+/* Would catch: a cookie that goes over plain HTTP, or that another page of the host has set. */
+START_TEST(over_tls_the_cookie_is_of_this_host_alone)
+{
+    struct mg_http_exchange request = fake_post("/api/v1/login", "{\"token\": \"" TOKEN_OPERATOR "\"}");
+    ck_assert_uint_eq(fake_send(&request), 200);
+    ck_assert_int_eq(strncmp(request.set_cookie, "__Host-makegood=", 16), 0);
+    ck_assert_ptr_nonnull(strstr(request.set_cookie, "; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"));
+    const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
+    ck_assert_str_eq(fake_role(&otto), "operator");
+    request = fake_get("/api/v1/orders");
+    fake_use(&request, &otto);
+    ck_assert_uint_eq(fake_send(&request), 401); /* named "makegood", as over plain HTTP */
+}
+END_TEST
+
+/* Would catch: a browser that is still logged in behind somebody's back, or another that is not. */
+START_TEST(who_logs_out_is_out_and_nobody_else)
+{
+    const struct fake_browser otto = fake_login(TOKEN_OPERATOR), other = fake_login(TOKEN_OPERATOR);
+    for (int i = 0; i < 2; i++) { /* once more does no harm */
+        struct mg_http_exchange request = fake_post("/api/v1/logout", "{}");
+        fake_use(&request, &otto);
+        ck_assert_uint_eq(fake_send(&request), 200);
+        ck_assert_ptr_nonnull(strstr(request.text, "\"role\": \"none\""));
+        ck_assert_ptr_nonnull(strstr(request.set_cookie, "makegood=; "));
+        ck_assert_ptr_nonnull(strstr(request.set_cookie, "Max-Age=0"));
+    }
+    ck_assert_str_eq(fake_role(&otto), "none");
+    ck_assert_str_eq(fake_role(&other), "operator");
+    struct mg_http_exchange request = fake_post("/api/v1/logout", "{}");
+    fake_use(&request, &other);
+    request.origin = "http://evil.example";
+    ck_assert_uint_eq(fake_send(&request), 403);
+    ck_assert_str_eq(fake_role(&other), "operator");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("console session");
+    TCase *tests = tcase_create("session"), *tls = tcase_create("over TLS");
+    tcase_add_checked_fixture(tests, fake_begin, fake_finish);
+    tcase_add_test(tests, a_session_ends_after_a_working_day_however_busy);
+    tcase_add_test(tests, who_is_no_longer_in_the_file_as_he_was_is_logged_out);
+    tcase_add_test(tests, a_file_that_cannot_be_read_leaves_all_as_it_was);
+    tcase_add_test(tests, each_line_of_the_file_is_right_or_refused_by_its_number);
+    tcase_add_test(tests, a_file_names_so_many_and_no_more);
+    tcase_add_test(tests, one_token_ends_only_its_own_sessions_and_of_them_the_least_used);
+    tcase_add_test(tests, where_all_places_are_taken_the_least_used_one_is_given_away);
+    tcase_add_test(tests, guesses_are_told_so_many_a_second_and_keep_nobody_out);
+    tcase_add_test(tests, only_a_whole_token_lets_in);
+    tcase_add_test(tests, only_a_cookie_as_it_was_given_counts);
+    tcase_add_test(tests, who_logs_out_is_out_and_nobody_else);
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tls, fake_begin_over_tls, fake_finish);
+    tcase_add_test(tls, over_tls_the_cookie_is_of_this_host_alone);
+    suite_add_tcase(suite, tls);
+    return run_suite(suite);
+}
