@@ -173,7 +173,8 @@ void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead
     ck_assert_str_eq(holder, "runner-1");
     fake.tries++;
     fake.is_fenced = false;
-    done(arg, &(struct mg_lead_answer){.is_leader = !fake.is_held_by_other, .epoch = 1}, NULL);
+    bool is_leader = !fake.is_held_by_other && fake.refusal == NULL;
+    done(arg, &(struct mg_lead_answer){.is_leader = is_leader, .epoch = 1, .refusal = fake.refusal}, NULL);
 }
 
 void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void *arg)
@@ -186,8 +187,9 @@ void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void 
 void mg_store_keep_batches(struct mg_store *store, mg_store_changed_fn *done, void *arg)
 {
     (void)store;
+    const struct mg_err err = {.text = "away"};
     fake.keeps++;
-    done(arg, !fake.is_fenced, NULL);
+    done(arg, !fake.is_fenced, fake.fails_keep ? &err : NULL);
 }
 
 int fake_count(enum mg_batch_result result)

@@ -34,9 +34,11 @@ struct fake_world {
     bool is_ended;
     int looks, writes, keeps, tries;
     /* what goes wrong */
-    bool is_store_up, is_broker_up, fails_look, fails_write, is_fenced, is_paused_meanwhile, is_held_by_other;
-    bool has_older; /* another batch, looked at first, of which no write succeeds */
-    bool is_turned; /* what ends, ends the other way than it was asked to */
+    bool is_store_up, is_broker_up, fails_look, fails_write, fails_keep, is_fenced, is_paused_meanwhile,
+        is_held_by_other;
+    const char *refusal; /* why its session can never lead */
+    bool has_older;      /* another batch, looked at first, of which no write succeeds */
+    bool is_turned;      /* what ends, ends the other way than it was asked to */
     /* what was said */
     struct mg_command sent[SENT_MAX];
     int sent_count;

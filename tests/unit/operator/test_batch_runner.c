@@ -286,6 +286,51 @@ START_TEST(who_does_not_lead_writes_nothing_and_tries_again)
 }
 END_TEST
 
+/* Would catch: two runners that both ask, because the one does not hear that another was chosen meanwhile. */
+START_TEST(who_was_followed_finds_out_before_it_asks_for_more)
+{
+    begin(60, 100);
+    fake_pass(1500);
+    ck_assert_int_eq(fake.sent_count, 5);
+    int looks = fake.looks, writes = fake.writes;
+    fake.is_held_by_other = fake.is_fenced = true;
+    fake_pass(10000); /* nothing ends, so it writes nothing from which it would find out */
+    ck_assert_int_eq(fake.writes, writes);
+    ck_assert_int_le(fake.looks - looks, 2000 / 250 + 1);
+    looks = fake.looks;
+    fake_end_all(MG_ORDER_PROCESSED);
+    fake_pass(10000);
+    ck_assert_int_eq(fake.looks, looks);
+    ck_assert_int_eq(fake.writes, writes);
+    ck_assert_int_eq(fake.sent_count, 5);
+    finish();
+}
+END_TEST
+
+/* Would catch: a runner that cannot lead and says so twice a second, or never; one that says nothing of a
+ * database that is away. */
+START_TEST(what_keeps_it_from_driving_is_said_once)
+{
+    begin(60, 100);
+    fake.refusal = "behind a pooler";
+    fake_pass(10000);
+    ck_assert_int_ge(fake.tries, 10);
+    ck_assert_int_eq(fake.warnings, 1);
+    ck_assert_int_eq(fake.looks, 0);
+    fake.refusal = NULL;
+    fake_pass(1000);
+    ck_assert_int_eq(fake.sent_count, 5);
+    fake.fails_keep = true;
+    fake_pass(10000);
+    ck_assert_int_eq(fake.warnings, 2);
+    fake.fails_keep = false;
+    fake_end_all(MG_ORDER_PROCESSED);
+    fake_pass(2000);
+    ck_assert_int_gt(fake.sent_count, 5);
+    finish();
+}
+END_TEST
+
 START_TEST(a_database_that_fails_is_asked_again_and_said_once)
 {
     begin(60, 100);
@@ -348,6 +393,8 @@ int main(void)
     tcase_add_test(tests, no_more_are_marked_than_can_be_sent);
     tcase_add_test(tests, an_operator_in_between_is_heard);
     tcase_add_test(tests, who_does_not_lead_writes_nothing_and_tries_again);
+    tcase_add_test(tests, who_was_followed_finds_out_before_it_asks_for_more);
+    tcase_add_test(tests, what_keeps_it_from_driving_is_said_once);
     tcase_add_test(tests, a_database_that_fails_is_asked_again_and_said_once);
     tcase_add_test(tests, a_batch_that_cannot_be_written_keeps_no_other_waiting);
     suite_add_tcase(suite, tests);
