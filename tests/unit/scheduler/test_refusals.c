@@ -293,6 +293,23 @@ START_TEST(a_repair_leaves_the_undo_of_what_was_done)
 }
 END_TEST
 
+/* Would catch: a charge that nobody knows of, made as 14.00 if it was made, and refunded as 15.00. */
+START_TEST(a_repair_leaves_the_undo_of_what_may_have_been_done)
+{
+    fake_store.definition = REFUNDED;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "maybe"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+    ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
+    assert_refused(
+        "r-1", "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[15.00]}]",
+        "step charge is done or may be");
+}
+END_TEST
+
 /* Would catch: a submission or reply whose bytes were not taken in, acked as if it had been read. */
 START_TEST(what_is_too_large_stays_with_the_broker)
 {
@@ -384,6 +401,7 @@ int main(void)
     tcase_add_test(refusals, a_repair_that_cannot_be_made_changes_nothing);
     tcase_add_test(refusals, a_repair_for_which_there_is_no_memory_is_made_later);
     tcase_add_test(refusals, a_repair_leaves_the_undo_of_what_was_done);
+    tcase_add_test(refusals, a_repair_leaves_the_undo_of_what_may_have_been_done);
     tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
     tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);

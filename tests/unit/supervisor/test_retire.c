@@ -64,6 +64,25 @@ START_TEST(only_the_leader_moves)
 }
 END_TEST
 
+/* Would catch: a leader that goes on moving while it ends, or takes what another's word is for its own. */
+START_TEST(who_ends_or_was_followed_moves_no_more)
+{
+    const struct mg_retire_answer fenced = {.outcome = MG_RETIRE_FENCED, .moved = 3, .is_full = true};
+    fake_lead(100);
+    fake_pass_quietly(2000);
+    fake_answer_retire(&fenced);
+    ck_assert(shows("\nmakegood_orders_retired_total 0\n"));
+    fake_pass_quietly(500);
+    ck_assert_int_eq(fake.retires, 1); /* not at once, as after a full bite */
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.retires, 2);
+    supervisor->is_stopping = true;
+    fake_answer_retire(&FULL);
+    fake_pass_quietly(20000);
+    ck_assert_int_eq(fake.retires, 2);
+}
+END_TEST
+
 /* Would catch: installations without a policy that ask every second; moving that takes all of the database's
  * time, or that falls behind. */
 START_TEST(it_asks_as_often_as_there_is_reason_to)
@@ -190,6 +209,7 @@ int main(void)
     TCase *tests = tcase_create("retire");
     tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, only_the_leader_moves);
+    tcase_add_test(tests, who_ends_or_was_followed_moves_no_more);
     tcase_add_test(tests, it_asks_as_often_as_there_is_reason_to);
     tcase_add_test(tests, a_bite_is_as_large_as_can_be_done_in_a_blink);
     tcase_add_test(tests, deadlines_come_first);
