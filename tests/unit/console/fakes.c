@@ -330,6 +330,10 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     keep(fake.batch_id, sizeof fake.batch_id, start->batch_id);
     keep(fake.by, sizeof fake.by, start->by);
     keep(fake.rate, sizeof fake.rate, start->rate_per_s);
+    const struct mg_failure_filter *filter = &start->filter;
+    ck_assert_int_lt(snprintf(fake.filter, sizeof fake.filter, "%s/%s/%s/%s", filter->workflow, filter->step,
+                              filter->error, filter->services),
+                     (int)sizeof fake.filter);
     fake.started = done;
     ask(FAKE_START, arg);
 }

@@ -67,6 +67,7 @@ struct fake_world {
     struct mg_service_wish wish;
     char concurrency[32], rate[32];
     struct mg_batch_start start;
+    char filter[256]; /* WORKFLOW/STEP/ERROR/SERVICES */
     char batch_id[MG_UUID_SIZE];
     struct mg_batch_change batch_change;
     int64_t alert_id;

@@ -321,6 +321,36 @@ START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
 }
 END_TEST
 
+/* Would catch: a batch of all failures, or of none, because the one thing that it was narrowed by is not
+ * seen. */
+START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
+{
+    static const struct {
+        const char *name, *value, *verb;
+        enum mg_cause_kind kind;
+    } cases[] = {{"workflow", "pay", "resume", MG_CAUSE_RESUME},
+                 {"step", "charge", "compensate", MG_CAUSE_COMPENSATE},
+                 {"error", "http_503", "cancel", MG_CAUSE_CANCEL},
+                 {"service", "payment", "resume", MG_CAUSE_RESUME}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char body[256];
+        (void)snprintf(
+            body, sizeof body,
+            "{\"reason\": \"mended\", \"verb\": \"%s\", \"%s\": \"%s\", \"orders\": 3, \"ticket\": \"t\"}",
+            cases[i].verb, cases[i].name, cases[i].value);
+        struct mg_http_exchange request = change("/api/v1/batches", body);
+        (void)fake_send(&request);
+        void *arg = question_take(FAKE_START);
+        ck_assert_int_eq(fake.start.verb, cases[i].kind);
+        const char *const parts[] = {i == 0 ? "pay" : "", i == 1 ? "charge" : "", i == 2 ? "http_503" : "",
+                                     i == 3 ? "payment" : ""};
+        (void)snprintf(body, sizeof body, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
+        ck_assert_str_eq(fake.filter, body);
+        fake.started(arg, NULL, &trouble);
+    }
+}
+END_TEST
+
 static void batch_id_of(const char *body, char ret_batch_id[MG_UUID_SIZE])
 {
     struct mg_http_exchange request = change("/api/v1/batches", body);
@@ -486,6 +516,7 @@ int main(void)
     tcase_add_test(tests, what_was_begun_goes_on_without_its_page);
     tcase_add_test(tests, a_page_is_told_what_the_store_says);
     tcase_add_test(tests, a_batch_takes_what_was_confirmed_or_says_why_not);
+    tcase_add_test(tests, each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent);
     tcase_add_test(tests, a_ticket_is_one_batch_for_one_verb_and_filter);
     tcase_add_test(tests, what_cannot_be_meant_is_refused_and_changes_nothing);
     tcase_add_test(tests, a_reason_is_kept_whole_or_refused);
