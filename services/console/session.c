@@ -16,9 +16,9 @@
 #include "wire/json.h"
 
 #define TOKENS_MAX      256
-#define TOKENS_FILE_MAX (64 * 1024)
-#define SESSIONS_MAX    256 /* the one that was used least recently goes */
-#define OWN_MAX         8   /* of one token: a few browsers; so nobody's end others' */
+#define TOKENS_FILE_MAX (64 * 1024) /* so many people, and as much to say about them */
+#define SESSIONS_MAX    256         /* the one that was used least recently goes */
+#define OWN_MAX         8           /* of one token: a few browsers; so nobody's end others' */
 #define SESSION_MAX_MS  (INT64_C(12) * 3600 * 1000) /* a working day */
 #define SECRET_BYTES    32
 #define SECRET_SIZE     (2 * SECRET_BYTES + 1)
@@ -62,13 +62,13 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-static bool digest_parse(const char *text, uint8_t ret_digest[MG_SHA256_SIZE])
+static bool digest_parse(struct mg_slice text, uint8_t ret_digest[MG_SHA256_SIZE])
 {
-    if (strlen(text) != (size_t)2 * MG_SHA256_SIZE) {
+    if (text.len != (size_t)2 * MG_SHA256_SIZE) {
         return false;
     }
     for (int i = 0; i < MG_SHA256_SIZE; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        int high = hex_digit(text.data[2 * i]), low = hex_digit(text.data[2 * i + 1]);
         if (high < 0 || low < 0) {
             return false;
         }
@@ -78,67 +78,106 @@ static bool digest_parse(const char *text, uint8_t ret_digest[MG_SHA256_SIZE])
 }
 
 /* A name goes into the database and on pages: printable ASCII. */
-static bool name_is_valid(const char *name)
+static bool name_is_valid(struct mg_slice name)
 {
-    for (const char *at = name; *at != '\0'; at++) {
-        if (*at <= ' ' || *at > '~') {
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] <= ' ' || name.data[i] > '~') {
             return false;
         }
     }
-    return name[0] != '\0';
+    return name.len > 0 && name.len < NAME_SIZE;
 }
 
-static bool line_parse(char *line, struct token *ret_token)
+/* Takes what stands before the first of these bytes, or all of it. */
+static struct mg_slice piece_take(struct mg_slice *rest, const char *ends, size_t end_count)
 {
-    char role[16], name[NAME_SIZE], digest[2 * MG_SHA256_SIZE + 1];
-    int end = 0;
-    if (sscanf(line, " %15s %63s %64s %n", role, name, digest, &end) != 3 || line[end] != '\0') {
+    struct mg_slice piece = {rest->data, 0};
+    while (piece.len < rest->len && memchr(ends, piece.data[piece.len], end_count) == NULL) {
+        piece.len++;
+    }
+    size_t used = piece.len + (piece.len < rest->len);
+    *rest = (struct mg_slice){rest->data + used, rest->len - used};
+    return piece;
+}
+
+/* Empty behind the last. A CR is a blank, too: some editors leave one at the end of each line. */
+static struct mg_slice word_take(struct mg_slice *line)
+{
+    struct mg_slice word = {line->data, 0};
+    while (word.len == 0 && line->len > 0) {
+        word = piece_take(line, " \t\r", 3);
+    }
+    return word;
+}
+
+static bool line_parse(struct mg_slice line, struct token *ret_token)
+{
+    struct mg_slice role = word_take(&line), name = word_take(&line), digest = word_take(&line);
+    if (word_take(&line).len > 0 || !name_is_valid(name) || !digest_parse(digest, ret_token->digest)) {
         return false;
     }
-    ret_token->role = strcmp(role, "reader") == 0     ? ROLE_READER
-                      : strcmp(role, "operator") == 0 ? ROLE_OPERATOR
+    memcpy(ret_token->name, name.data, name.len);
+    ret_token->name[name.len] = '\0';
+    ret_token->role = mg_slice_is(role, "reader")     ? ROLE_READER
+                      : mg_slice_is(role, "operator") ? ROLE_OPERATOR
                                                       : ROLE_NONE;
-    (void)snprintf(ret_token->name, sizeof ret_token->name, "%s", name);
-    return ret_token->role != ROLE_NONE && name_is_valid(name) && digest_parse(digest, ret_token->digest);
+    return ret_token->role != ROLE_NONE;
+}
+
+static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct token *ret_tokens,
+                                  int *ret_count, struct mg_err *err)
+{
+    for (int number = 1; text.len > 0; number++) {
+        struct mg_slice line = piece_take(&text, "\n", 1), rest = line;
+        struct mg_slice first = word_take(&rest);
+        if (first.len == 0 || first.data[0] == '#') {
+            continue;
+        }
+        if (*ret_count == TOKENS_MAX) {
+            return mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names more than %d",
+                              path, TOKENS_MAX);
+        }
+        if (!line_parse(line, &ret_tokens[(*ret_count)++])) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "could not read --tokens-file %s, line %d: expected reader or operator, a name without "
+                "blanks, and the SHA-256 of a token in hexadecimal",
+                path, number);
+        }
+    }
+    return *ret_count > 0
+               ? MG_OK
+               : mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names nobody", path);
 }
 
 static enum mg_class tokens_read(const char *path, struct token *ret_tokens, int *ret_count,
                                  struct mg_err *err)
 {
-    char line[256];
-    int number = 0, count = 0;
+    char block[4096];
+    size_t count = 0;
+    struct mg_buf text;
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: %s", path, strerror(errno));
     }
+    mg_buf_init(&text, TOKENS_FILE_MAX);
+    while (!text.failed && (count = fread(block, 1, sizeof block, file)) > 0) {
+        mg_buf_append(&text, block, count);
+    }
+    bool is_broken = ferror(file) != 0;
+    (void)fclose(file); /* only read */
     enum mg_class class = MG_OK;
-    while (class == MG_OK && fgets(line, sizeof line, file) != NULL) {
-        number++;
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[0] == '\0' || line[0] == '#') {
-            continue;
-        }
-        if (count == TOKENS_MAX) {
-            class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names more than %d",
-                               path, TOKENS_MAX);
-        } else if (!line_parse(line, &ret_tokens[count])) {
-            class = mg_err_set(
-                err, MG_BAD_INPUT,
-                "could not read --tokens-file %s, line %d: expected reader or operator, a name without "
-                "blanks, and the SHA-256 of a token in hexadecimal",
-                path, number);
-        } else {
-            count++;
-        }
-    }
-    if (class == MG_OK && ferror(file) != 0) {
+    if (is_broken) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s", path);
+    } else if (mg_buf_class(&text) == MG_TRANSIENT) {
+        class = mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
+    } else if (text.failed) {
+        class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it is longer than %d bytes",
+                           path, TOKENS_FILE_MAX);
+    } else {
+        class = tokens_parse(path, mg_buf_slice(&text), ret_tokens, ret_count, err);
     }
-    if (class == MG_OK && count == 0) {
-        class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names nobody", path);
-    }
-    (void)fclose(file);
-    *ret_count = count;
+    mg_buf_finish(&text);
     return class;
 }
 
