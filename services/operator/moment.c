@@ -13,12 +13,13 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The fraction and the zone that end a time; of the fraction milliseconds count. */
-static bool time_end_parse(const char *text, int64_t *ret_ms)
+/* The fraction of a second, where there may be one, and the zone that end a time; of the fraction
+ * milliseconds count. */
+static bool time_end_parse(const char *text, bool has_seconds, int64_t *ret_ms)
 {
     int64_t unit_ms = 100;
     *ret_ms = 0;
-    if (*text == '.') {
+    if (has_seconds && *text == '.') {
         text++;
         if (!is_digit(*text)) {
             return false;
@@ -42,14 +43,16 @@ static bool is_on_calendar(const struct tm *read)
 /* "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
 static bool time_parse(const char *text, int64_t *ret_ms)
 {
-    enum { DAY_ALONE = 2 };
-    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", [DAY_ALONE] = "%Y-%m-%d"};
+    enum { TO_SECONDS, TO_MINUTES, DAY_ALONE };
+    static const char *const formats[] = {
+        [TO_SECONDS] = "%Y-%m-%dT%H:%M:%S", [TO_MINUTES] = "%Y-%m-%dT%H:%M", [DAY_ALONE] = "%Y-%m-%d"};
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct tm tm = {0};
         int64_t ms = 0;
         const char *end = is_digit(text[0]) ? strptime(text, formats[i], &tm) : NULL;
-        bool is_day = i == DAY_ALONE;
-        if (end != NULL && (is_day ? *end == '\0' : time_end_parse(end, &ms)) && is_on_calendar(&tm)) {
+        bool is_end =
+            end != NULL && (i == DAY_ALONE ? *end == '\0' : time_end_parse(end, i == TO_SECONDS, &ms));
+        if (is_end && is_on_calendar(&tm)) {
             *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
             return true;
         }

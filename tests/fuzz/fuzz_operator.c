@@ -1,0 +1,217 @@
+/*
+ * What people write to the tool and the console beside ids: moments, rates, limits, which failures a batch
+ * takes; and strangers' texts, made plain for a terminal. The input is one text, which all readers get, and,
+ * each after a NUL, the other words of a filter. What is taken is what a second reader takes, and nothing
+ * that the database could not.
+ */
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "core/key.h"
+#include "fuzz.h"
+#include "operator/batch_words.h"
+#include "operator/limit.h"
+#include "operator/moment.h"
+#include "operator/table.h"
+
+#define SERVICES_MAX 8
+
+struct pattern {
+    const char *text;
+    bool is_ready;
+    regex_t regex;
+};
+static struct pattern TIME = {.text = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+                                      "(T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?Z)?$"};
+static struct pattern WHOLE = {.text = "^[0-9]+$"};
+static struct pattern DECIMAL = {.text = "^([0-9]+[.]?[0-9]*|[.][0-9]+)$"};
+
+static bool matches(const char *text, struct pattern *pattern)
+{
+    if (!pattern->is_ready)
+        FUZZ_REQUIRE(regcomp(&pattern->regex, pattern->text, REG_EXTENDED | REG_NOSUB) == 0);
+    pattern->is_ready = true;
+    return regexec(&pattern->regex, text, 0, NULL, 0) == 0;
+}
+
+/* ---- moments ---- */
+
+struct parts {
+    int year, month, day, hour, minute, second, ms;
+};
+
+static struct parts parts_of(const char *text)
+{
+    struct parts parts = {0};
+    char fraction[4] = "000";
+    const char *point = strchr(text, '.');
+    (void)sscanf(text, "%d-%d-%dT%d:%d:%d", &parts.year, &parts.month, &parts.day, &parts.hour, &parts.minute,
+                 &parts.second);
+    for (int i = 0; point != NULL && i < 3 && point[1 + i] >= '0' && point[1 + i] <= '9'; i++)
+        fraction[i] = point[1 + i];
+    parts.ms = (int)strtol(fraction, NULL, 10);
+    return parts;
+}
+
+static bool is_on_calendar(const struct parts *parts)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool is_leap = parts->year % 4 == 0 && (parts->year % 100 != 0 || parts->year % 400 == 0);
+    return parts->year >= 1970 && parts->month >= 1 && parts->month <= 12 && parts->day >= 1 &&
+           parts->day <= days[parts->month - 1] + (parts->month == 2 && is_leap) && parts->hour < 24 &&
+           parts->minute < 60 && parts->second < 60;
+}
+
+static bool is_time(const char *text)
+{
+    struct parts parts = parts_of(text);
+    return matches(text, &TIME) && is_on_calendar(&parts);
+}
+
+/* It means what stands there, and comes back from the time that is written of it. A fraction is one of
+ * seconds. */
+static void time_is_right(const char *text, const char *number)
+{
+    const char *last_colon = strrchr(text, ':');
+    FUZZ_REQUIRE(strchr(text, '.') == NULL || (last_colon != NULL && strchr(text, ':') != last_colon));
+    char written[MG_TIME_TEXT_SIZE], again[MOMENT_SIZE];
+    mg_time_format(strtoll(number, NULL, 10), written);
+    struct parts meant = parts_of(text), taken = parts_of(written);
+    FUZZ_REQUIRE(memcmp(&meant, &taken, sizeof meant) == 0);
+    FUZZ_REQUIRE(moment_parse(written, again) && strcmp(number, again) == 0);
+}
+
+static void try_moment(const char *text)
+{
+    char number[MOMENT_SIZE];
+    int64_t ms = mg_duration_parse(text);
+    bool is_taken = moment_parse(text, number);
+    FUZZ_REQUIRE(is_taken || !(ms >= 0 || text[0] == '\0' || is_time(text)));
+    if (!is_taken) return;
+    if (text[0] == '\0') {
+        FUZZ_REQUIRE(number[0] == '\0');
+    } else if (ms >= 0) {
+        FUZZ_REQUIRE(strtoll(number, NULL, 10) == (ms > 0 ? -ms : -1));
+    } else {
+        FUZZ_REQUIRE(matches(number, &WHOLE));
+        time_is_right(text, number);
+    }
+}
+
+/* ---- numbers ---- */
+
+static bool is_number(const char *text, bool is_whole, double above, double max)
+{
+    double number = 0;
+    bool is_written = matches(text, is_whole ? &WHOLE : &DECIMAL);
+    return is_written && sscanf(text, "%lf", &number) == 1 && number >= above && number <= max;
+}
+
+static void try_rate(const char *text)
+{
+    const char *rate = NULL;
+    bool is_taken = batch_rate_parse(text, &rate);
+    FUZZ_REQUIRE(is_taken == (text[0] == '\0' || is_number(text, false, 0.001, 1000)));
+    FUZZ_REQUIRE(!is_taken || is_number(rate, false, 0.001, 1000));
+}
+
+static void try_limit(const char *text, bool is_whole, double max)
+{
+    const char *limit = "";
+    bool is_wordless = text[0] == '\0' || strcmp(text, "none") == 0;
+    bool is_taken = limit_parse(text, is_whole, max, &limit);
+    FUZZ_REQUIRE(is_taken == (is_wordless || is_number(text, is_whole, nextafter(0, 1), max)));
+    if (is_taken && !is_wordless) FUZZ_REQUIRE(limit == text);
+    if (is_taken && is_wordless) FUZZ_REQUIRE(text[0] == '\0' ? limit == NULL : strcmp(limit, "0") == 0);
+}
+
+/* ---- which failures ---- */
+
+/* Its services are told apart again by their blanks. */
+static void services_come_back(const char *joined, const struct mg_list *services)
+{
+    for (int i = 0; i < services->count; i++) {
+        size_t len = strcspn(joined, " ");
+        FUZZ_REQUIRE(len == strlen(services->items[i]) && memcmp(joined, services->items[i], len) == 0);
+        joined += len + (i + 1 < services->count);
+    }
+    FUZZ_REQUIRE(joined[0] == '\0');
+}
+
+static void try_filter(const char *text, struct mg_slice rest)
+{
+    char *workflow = fuzz_take_text(&rest), *step = fuzz_take_text(&rest), *until = fuzz_take_text(&rest);
+    char *names[SERVICES_MAX], refusal[BATCH_REFUSAL_SIZE];
+    struct mg_list services = {.count = 0};
+    struct batch_filter filter;
+    while (rest.len > 0 && services.count < SERVICES_MAX) {
+        names[services.count] = fuzz_take_text(&rest);
+        services.items[services.count] = names[services.count];
+        services.count++;
+    }
+    const struct batch_words words = {
+        .workflow = workflow, .step = step, .error = text, .until = until, .services = &services};
+    if (batch_filter_read(&words, &filter, refusal)) {
+        bool is_narrow = workflow[0] != '\0' || step[0] != '\0' || text[0] != '\0' || until[0] != '\0' ||
+                         services.count > 0;
+        FUZZ_REQUIRE(batch_filter_is_narrow(&filter.filter) == is_narrow);
+        FUZZ_REQUIRE(strlen(filter.filter.workflow) <= MG_NAME_MAX && strlen(filter.filter.error) <= 255);
+        services_come_back(filter.filter.services, &services);
+    } else {
+        FUZZ_REQUIRE(memchr(refusal, '\0', sizeof refusal) != NULL && refusal[0] != '\0');
+    }
+    for (int i = 0; i < services.count; i++)
+        free(names[i]);
+    free(workflow);
+    free(step);
+    free(until);
+}
+
+/* ---- texts for a terminal ---- */
+
+/* Bytes of UTF-8 that steer one, as a terminal finds them: wherever they stand. */
+static bool steers(const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        bool is_mark = at[0] == 0xe2 && at[1] == 0x80 &&
+                       (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
+        bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
+        bool is_control = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
+        if (*at < ' ' || *at == 0x7f || is_mark || is_isolation || is_control) return true;
+    }
+    return false;
+}
+
+static void try_plain(const char *text)
+{
+    char *plain = strdup(text), *again;
+    FUZZ_REQUIRE(plain != NULL);
+    text_make_plain(plain);
+    FUZZ_REQUIRE(strlen(plain) == strlen(text) && !steers(plain));
+    FUZZ_REQUIRE(steers(text) || strcmp(plain, text) == 0);
+    again = strdup(plain);
+    FUZZ_REQUIRE(again != NULL);
+    text_make_plain(again);
+    FUZZ_REQUIRE(strcmp(plain, again) == 0);
+    free(again);
+    free(plain);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct mg_slice rest = {(const char *)data, size};
+    char *text = fuzz_take_text(&rest);
+    enum mg_cause_kind verb;
+    try_moment(text);
+    try_rate(text);
+    try_limit(text, true, CONCURRENCY_MAX);
+    try_limit(text, false, RATE_MAX);
+    if (batch_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
+    try_filter(text, rest);
+    try_plain(text);
+    free(text);
+    return 0;
+}
