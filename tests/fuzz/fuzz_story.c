@@ -1,0 +1,199 @@
+/*
+ * What database and archive hold of an order, as the tool tells it. The input is the way that the order's
+ * rows are, and, each after a NUL, texts that stand in their cells, and the two lists that an event holds as
+ * JSON. For people no text makes a line of its own, or steers a terminal; for programs each arrives as it
+ * was.
+ */
+#include <jansson.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "fuzz.h"
+#include "io/pg_libpq.h"
+#include "operator/explain.h"
+#include "wire/json.h"
+
+#define TEXTS_MAX 8
+#define STORY_MAX ((size_t)8 * 1024 * 1024)
+
+static struct {
+    char *texts[TEXTS_MAX];
+    int text_count;
+    char *transitions, *statuses; /* JSON arrays */
+    int entries;                  /* of both */
+} world;
+
+/* Of an order, its steps, its events, and of the services that they go to, all in one. */
+static const char *const COLUMNS[] = {
+    "order_id",    "workflow",   "state",      "reason",  "step",    "service",  "attempt",
+    "kind",        "error_text", "due_at",     "by_whom", "breaker", "instance", "archived_on",
+    "complete_by", "cause_kind", "wake_at",    "at",      "version", "maybe",    "failure_count",
+    "transitions", "statuses",   "generation", "is_high"};
+#define COLUMN_COUNT ((int)(sizeof COLUMNS / sizeof COLUMNS[0]))
+
+static const char *cell(int row, int column)
+{
+    if (strcmp(COLUMNS[column], "transitions") == 0) return world.transitions;
+    if (strcmp(COLUMNS[column], "statuses") == 0) return world.statuses;
+    return world.texts[(row + column) % world.text_count];
+}
+
+static struct table table_make(int row_count, bool is_for_people)
+{
+    struct mg_rows rows = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
+    PGresAttDesc columns[COLUMN_COUNT];
+    struct table table = {0};
+    memset(columns, 0, sizeof columns);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        columns[i].name = strdup(COLUMNS[i]);
+    FUZZ_REQUIRE(rows.result != NULL && PQsetResultAttrs(rows.result, COLUMN_COUNT, columns) != 0);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        free(columns[i].name);
+    for (int row = 0; row < row_count; row++) {
+        for (int column = 0; column < COLUMN_COUNT; column++) {
+            char *text = strdup(cell(row, column));
+            FUZZ_REQUIRE(text != NULL);
+            FUZZ_REQUIRE(PQsetvalue(rows.result, row, column, text, (int)strlen(text)) != 0);
+            free(text);
+        }
+    }
+    FUZZ_REQUIRE(table_keep(&table, &rows, is_for_people));
+    PQclear(rows.result);
+    return table;
+}
+
+/* ---- for people ---- */
+
+/* A character that steers a terminal, or makes a line read as another, as bytes of UTF-8. */
+static bool steers(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char *at = (const unsigned char *)text + i; /* ends with NUL */
+        bool is_mark = at[0] == 0xe2 && at[1] == 0x80 &&
+                       (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
+        bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
+        bool is_control = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
+        if ((*at < ' ' && *at != '\n') || *at == 0x7f || is_mark || is_isolation || is_control) return true;
+    }
+    return false;
+}
+
+static int lines_of(const char *text, size_t len)
+{
+    int lines = 0;
+    for (size_t i = 0; i < len; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+static void story_is_plain(int steps_count, int events_count)
+{
+    struct table order = table_make(1, true), steps = table_make(steps_count, true);
+    struct table events = table_make(events_count, true);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    FUZZ_REQUIRE(out != NULL);
+    story_print(out, &order, &steps, &events);
+    (void)fclose(out);
+    bool is_cut = events_count > 0 && strcmp(table_cell(&events, 0, "version"), "1") != 0;
+    FUZZ_REQUIRE(!steers(text, len));
+    FUZZ_REQUIRE(lines_of(text, len) ==
+                 1 + steps_count + 1 + (is_cut ? 1 : 0) + events_count * (1 + world.entries));
+    free(text);
+    table_free(&order);
+    table_free(&steps);
+    table_free(&events);
+}
+
+static void explanation_is_plain(int steps_count)
+{
+    struct table order = table_make(1, true), steps = table_make(steps_count, true);
+    struct table services = table_make(steps_count, true);
+    const struct explain_queue queue = {.ready = 3, .consumers = steps_count - 1};
+    const struct explain_facts facts = {&order, &steps, &services, &services, &queue};
+    char name[MG_QUEUE_NAME_SIZE];
+    struct mg_buf text;
+    mg_buf_init(&text, STORY_MAX);
+    if (explain_asks_queue(&order, &steps, name))
+        FUZZ_REQUIRE(memchr(name, '\0', sizeof name) != NULL && !steers(name, strlen(name)));
+    explain_write(&text, &facts);
+    FUZZ_REQUIRE(!text.failed && !steers(text.data, text.len) && lines_of(text.data, text.len) == 0);
+    mg_buf_finish(&text);
+    table_free(&order);
+    table_free(&steps);
+    table_free(&services);
+}
+
+/* ---- for programs ---- */
+
+static void rows_arrive(int row_count)
+{
+    static const char *const raw[] = {"transitions", "statuses", NULL};
+    struct table table = table_make(row_count, false);
+    struct mg_buf text;
+    mg_buf_init(&text, STORY_MAX);
+    table_append_array(&text, &table, raw);
+    json_t *json = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
+    FUZZ_REQUIRE(!text.failed && json != NULL && json_array_size(json) == (size_t)row_count);
+    for (int row = 0; row < row_count; row++) {
+        for (int column = 0; column < COLUMN_COUNT; column++) {
+            json_t *told = json_object_get(json_array_get(json, (size_t)row), COLUMNS[column]);
+            FUZZ_REQUIRE(json_is_array(told) || strcmp(json_string_value(told), cell(row, column)) == 0);
+        }
+    }
+    json_decref(json);
+    mg_buf_finish(&text);
+    table_free(&table);
+}
+
+/* ---- the input ---- */
+
+/* A list that the database could hold: the text itself, or one entry whose members it is. */
+static char *list_take(struct mg_slice *rest)
+{
+    struct mg_err err;
+    char *text = fuzz_take_text(rest);
+    json_t *list = mg_json_check(mg_slice_of(text), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK
+                       ? json_loads(text, JSON_ALLOW_NUL, NULL)
+                       : NULL;
+    if (!json_is_array(list)) {
+        json_decref(list);
+        mg_utf8_mend(text);
+        list = json_pack("[{s:s, s:s, s:s, s:s, s:s, s:s, s:s}]", "step", text, "to", "running", "kind", text,
+                         "attempt", text, "reason", text, "due_at", text, "status", text);
+        free(text);
+        text = json_dumps(list, JSON_COMPACT);
+    }
+    FUZZ_REQUIRE(text != NULL);
+    world.entries += (int)json_array_size(list);
+    json_decref(list);
+    return text;
+}
+
+static void world_read(struct mg_slice rest)
+{
+    world.entries = world.text_count = 0;
+    world.transitions = list_take(&rest);
+    world.statuses = list_take(&rest);
+    do {
+        char *text = world.texts[world.text_count++] = fuzz_take_text(&rest);
+        mg_utf8_mend(text);
+    } while (rest.len > 0 && world.text_count < TEXTS_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int way = size > 0 ? data[0] : 0;
+    world_read((struct mg_slice){(const char *)data + (size > 0), size - (size > 0)});
+    story_is_plain(way % 4, way / 4 % 4);
+    explanation_is_plain(way % 4);
+    rows_arrive(way / 4 % 4);
+    for (int i = 0; i < world.text_count; i++)
+        free(world.texts[i]);
+    free(world.transitions);
+    free(world.statuses);
+    return 0;
+}
