@@ -9,6 +9,9 @@ static int64_t least(int64_t a, int64_t b)
 int64_t mg_batch_spacing_us(double rate_per_s)
 {
     double spacing_us = 1e6 / rate_per_s;
+    if (spacing_us >= (double)MG_BATCH_SPACING_MAX_US) {
+        return MG_BATCH_SPACING_MAX_US;
+    }
     return spacing_us > 1 ? (int64_t)spacing_us : 1;
 }
 

@@ -47,7 +47,9 @@ struct mg_batch_plan {
     enum mg_batch_why why;
 };
 
-int64_t mg_batch_spacing_us(double rate_per_s); /* 1 at least */
+/* Eleven days: slower than anybody means, so that a rate that is next to nothing is a spacing, too. */
+#define MG_BATCH_SPACING_MAX_US INT64_C(1000000000000)
+int64_t mg_batch_spacing_us(double rate_per_s); /* 1 to MG_BATCH_SPACING_MAX_US */
 struct mg_batch_plan mg_batch_plan(const struct mg_batch *batch);
 
 /* An order that was asked for, as it is now. */

@@ -65,6 +65,19 @@ static void finish_alerts(struct mg_store_job *base)
     free(((struct alerts_job *)base)->is_changed);
 }
 
+static bool take_changed(struct alerts_job *job, const struct mg_rows *rows, struct mg_err *err)
+{
+    for (int row = 0; row < mg_rows_count(rows); row++) {
+        int index = mg_store_index_of(rows, row, job->count, err);
+        if (index < 0) {
+            (void)mg_err_prefix(err, "cannot tell which alerts are new");
+            return false;
+        }
+        job->is_changed[index] = true;
+    }
+    return true;
+}
+
 static void on_alerts_written(void *arg, const struct mg_pg_answer *reply)
 {
     struct alerts_job *job = arg;
@@ -72,10 +85,9 @@ static void on_alerts_written(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     if (reply->err != NULL) {
         job->done(job->arg, NULL, 0, mg_store_error(reply, "write alerts", &err));
+    } else if (!take_changed(job, reply->rows[0], &err)) {
+        job->done(job->arg, NULL, 0, &err);
     } else {
-        for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-            job->is_changed[mg_rows_int(reply->rows[0], row, 0)] = true;
-        }
         job->done(job->arg, job->is_changed, job->count, NULL);
     }
     mg_store_job_destroy(&job->base);

@@ -68,6 +68,7 @@ struct range {
 struct commit_job {
     struct mg_store_job base;
     struct mg_order_write *writes;
+    int count;
     int *sorted; /* indices of `writes` by order id */
     struct range ranges[RANGES_MAX];
     int range_count;
@@ -139,8 +140,15 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
         answer(job, mg_store_error(reply, "read the versions of orders", &err));
         return;
     }
-    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++)
-        job->writes[mg_rows_int(reply->rows[0], row, 0)].result = MG_WRITE_CONFLICT;
+    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
+        int index = mg_store_index_of(reply->rows[0], row, job->count, &err);
+        if (index < 0) {
+            (void)mg_err_prefix(&err, "cannot tell which orders were written");
+            answer(job, &err);
+            return;
+        }
+        job->writes[index].result = MG_WRITE_CONFLICT;
+    }
     int left = range->from;
     for (int i = range->from; i < range->to; i++) {
         if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) job->sorted[left++] = job->sorted[i];
@@ -262,6 +270,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
 {
     struct commit_job *job = mg_store_job_create(store, sizeof *job, finish_job);
     job->writes = writes;
+    job->count = count;
     job->losses = store->losses;
     job->done = done;
     job->arg = arg;

@@ -54,6 +54,9 @@ void mg_store_done_job_answer(void *job, const struct mg_pg_answer *answer);
 const struct mg_err *mg_store_error(const struct mg_pg_answer *answer, const char *what,
                                     struct mg_err *ret_err);
 
+/* Which of `count` that were asked for a row is for, by its column 0; below 0, with MG_BUG: none of them. */
+int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_err *err) MG_MUSTCHECK;
+
 /* ---- orders as rows (store_write.c, store_rows.c) ---- */
 
 /* The rows of any number of orders, by statement. */

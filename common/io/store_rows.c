@@ -221,12 +221,20 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
     return mg_rows_is_null(rows, row, S_POSITION) ? MG_OK : fill_step(arena, rows, row, record, err);
 }
 
+int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_err *err)
+{
+    int64_t n = mg_rows_int(rows, row, P_N);
+    if (n >= 0 && n < count) return (int)n;
+    (void)mg_err_set(err, MG_BUG, "the database answers for one that was not asked for");
+    return -1;
+}
+
 struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct mg_loaded *orders, int count,
                                      struct mg_err *err)
 {
-    int64_t n = mg_rows_int(rows, row, P_N);
-    if (n >= 0 && n < count) return &orders[n];
-    (void)mg_err_set(err, MG_BUG, "cannot read orders: the database answers for one that was not asked for");
+    int index = mg_store_index_of(rows, row, count, err);
+    if (index >= 0) return &orders[index];
+    (void)mg_err_prefix(err, "cannot read orders");
     return NULL;
 }
 

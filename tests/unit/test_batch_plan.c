@@ -41,6 +41,7 @@ START_TEST(a_rate_is_a_spacing)
     ck_assert_int_eq(mg_batch_spacing_us(1000), 1000);
     ck_assert_int_eq(mg_batch_spacing_us(1e6), 1);
     ck_assert_int_eq(mg_batch_spacing_us(1e9), 1);
+    ck_assert_int_eq(mg_batch_spacing_us(1e-300), MG_BATCH_SPACING_MAX_US);
 }
 END_TEST
 
