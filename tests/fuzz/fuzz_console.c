@@ -80,11 +80,22 @@ static bool is_loopback(const char *host)
     return false;
 }
 
+/* Of two, one may be a stranger's. */
+static bool has_one_session(const struct mg_http_exchange *request)
+{
+    static const char name[] = "makegood=";
+    const char *cookies = mg_http_exchange_header(request, "Cookie");
+    int count = 0;
+    for (const char *at = cookies; at != NULL && (at = strstr(at, name)) != NULL; at += strlen(name))
+        count += at == cookies || strchr(" \t;,", at[-1]) != NULL;
+    return count == 1;
+}
+
 void __wrap_route_request(void *arg, struct mg_http_exchange *request)
 {
     const char *session = mg_http_exchange_cookie(request, "makegood");
     was_head[request_count++ % METHODS_MAX] = strcmp(mg_http_exchange_method(request), "HEAD") == 0;
-    servers.may_change = known[OPERATOR].is_known && session != NULL &&
+    servers.may_change = known[OPERATOR].is_known && session != NULL && has_one_session(request) &&
                          strcmp(session, known[OPERATOR].session) == 0 &&
                          has(request, "X-Makegood-CSRF", known[OPERATOR].csrf) &&
                          strcmp(mg_http_exchange_method(request), "POST") == 0 && is_of_own_page(request) &&

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "core/model.h"
 #include "fuzz.h"
 #include "io/pg_libpq.h"
 #include "operator/explain.h"
@@ -151,7 +152,8 @@ static void rows_arrive(int row_count)
 
 /* ---- the input ---- */
 
-/* A list that the database could hold: the text itself, or one entry whose members it is. */
+/* A list that the database could hold, as long as an order has steps: the text itself, or one entry whose
+ * members it is. */
 static char *list_take(struct mg_slice *rest)
 {
     struct mg_err err;
@@ -159,7 +161,7 @@ static char *list_take(struct mg_slice *rest)
     json_t *list = mg_json_check(mg_slice_of(text), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK
                        ? json_loads(text, JSON_ALLOW_NUL, NULL)
                        : NULL;
-    if (!json_is_array(list)) {
+    if (!json_is_array(list) || json_array_size(list) > MG_STEPS_MAX) {
         json_decref(list);
         mg_utf8_mend(text);
         list = json_pack("[{s:s, s:s, s:s, s:s, s:s, s:s, s:s}]", "step", text, "to", "running", "kind", text,
