@@ -5,7 +5,6 @@
  * refused, and the texts that stand in the cells, each before a NUL; \1 is SQL NULL. No word, number or text
  * leaves its bounds, and each call has one answer.
  */
-#include <libpq-fe.h>
 #include <stdlib.h>
 
 #include "core/batch_plan.h"

@@ -5,7 +5,6 @@
  * was.
  */
 #include <jansson.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -35,10 +35,10 @@ LAYERS = {
 LIBRARIES = {
     r"(rabbitmq-c/)?amqp.*\.h": ("common/io/broker*", "common/io/topology*", "tests/bench/link.c"),
     r"libpq-fe\.h": ("common/io/store*", "common/io/pg_*", "tests/integration/store_*", "tests/bench/limit_rows.c"),
-    r"jansson\.h": ("deploy/sample/remote/*", "tests/fuzz/fuzz_json.c"),
+    r"jansson\.h": ("deploy/sample/remote/*", "tests/fuzz/*"),
     r"curl/.*": ("common/io/http_*curl*", "common/io/http_client*", "common/wire/http_url.c"),
     r"uv\.h": ("common/base/loop*",),
-    r"microhttpd\.h": ("common/io/http_*mhd*", "deploy/sample/remote/*", "tests/fuzz/fuzz_http_request.c"),
+    r"microhttpd\.h": ("common/io/http_*mhd*", "deploy/sample/remote/*", "tests/fuzz/http_peer.c"),
     r"gnutls/.*": ("deploy/sample/remote/tls.c",),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
