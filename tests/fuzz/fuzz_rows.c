@@ -15,11 +15,12 @@
 #include "io/store_batch.h"
 #include "io/store_retention.h"
 
-#define COLUMNS   30 /* more than any statement reads */
-#define CELLS_MAX 64
-#define CALLS_MAX 32
-#define BACKEND   7
-#define WRITES    3 /* in one commit */
+#define COLUMNS      30 /* more than any statement reads */
+#define CELLS_MAX    64
+#define CELL_LEN_MAX 1024 /* twice the longest text that a caller has room for */
+#define CALLS_MAX    32
+#define BACKEND      7
+#define WRITES       3 /* in one commit */
 
 static struct {
     char *cells[CELLS_MAX];
@@ -329,9 +330,10 @@ static void world_read(struct mg_slice rest)
     world.refusal = rest.len > 0 ? rest.data[0] >> 2 & 3 : 0;
     if (rest.len > 0) rest = (struct mg_slice){rest.data + 1, rest.len - 1};
     world.cell_count = world.next = 0;
-    do
-        world.cells[world.cell_count++] = fuzz_take_text(&rest);
-    while (rest.len > 0 && world.cell_count < CELLS_MAX);
+    do {
+        char *cell = world.cells[world.cell_count++] = fuzz_take_text(&rest);
+        cell[strnlen(cell, CELL_LEN_MAX)] = '\0';
+    } while (rest.len > 0 && world.cell_count < CELLS_MAX);
 }
 
 /* The checks of a session take the input's word, too; then one that is up. */

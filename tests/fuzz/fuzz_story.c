@@ -15,8 +15,9 @@
 #include "operator/explain.h"
 #include "wire/json.h"
 
-#define TEXTS_MAX 8
-#define STORY_MAX ((size_t)8 * 1024 * 1024)
+#define TEXTS_MAX    8
+#define TEXT_LEN_MAX 1200 /* more than any member of a story has */
+#define STORY_MAX    ((size_t)8 * 1024 * 1024)
 
 static struct {
     char *texts[TEXTS_MAX];
@@ -162,6 +163,7 @@ static char *list_take(struct mg_slice *rest)
                        : NULL;
     if (!json_is_array(list) || json_array_size(list) > MG_STEPS_MAX) {
         json_decref(list);
+        text[strnlen(text, TEXT_LEN_MAX)] = '\0';
         mg_utf8_mend(text);
         list = json_pack("[{s:s, s:s, s:s, s:s, s:s, s:s, s:s}]", "step", text, "to", "running", "kind", text,
                          "attempt", text, "reason", text, "due_at", text, "status", text);
@@ -181,6 +183,7 @@ static void world_read(struct mg_slice rest)
     world.statuses = list_take(&rest);
     do {
         char *text = world.texts[world.text_count++] = fuzz_take_text(&rest);
+        text[strnlen(text, TEXT_LEN_MAX)] = '\0';
         mg_utf8_mend(text);
     } while (rest.len > 0 && world.text_count < TEXTS_MAX);
 }
