@@ -45,11 +45,17 @@ struct parts {
 
 static struct parts parts_of(const char *text)
 {
+    static const char behind[] = "--T::";
     struct parts parts = {0};
+    int *const fields[] = {&parts.year, &parts.month, &parts.day, &parts.hour, &parts.minute, &parts.second};
     char fraction[4] = "000";
     const char *point = strchr(text, '.');
-    (void)sscanf(text, "%d-%d-%dT%d:%d:%d", &parts.year, &parts.month, &parts.day, &parts.hour, &parts.minute,
-                 &parts.second);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char *end = NULL;
+        *fields[i] = (int)strtol(text, &end, 10);
+        if (*end == '\0' || *end != behind[i]) break;
+        text = end + 1;
+    }
     for (int i = 0; point != NULL && i < 3 && point[1 + i] >= '0' && point[1 + i] <= '9'; i++)
         fraction[i] = point[1 + i];
     parts.ms = (int)strtol(fraction, NULL, 10);
@@ -105,9 +111,8 @@ static void try_moment(const char *text)
 
 static bool is_number(const char *text, bool is_whole, double above, double max)
 {
-    double number = 0;
-    bool is_written = matches(text, is_whole ? &WHOLE : &DECIMAL);
-    return is_written && sscanf(text, "%lf", &number) == 1 && number >= above && number <= max;
+    double number = strtod(text, NULL);
+    return matches(text, is_whole ? &WHOLE : &DECIMAL) && number >= above && number <= max;
 }
 
 static void try_rate(const char *text)
