@@ -73,7 +73,10 @@ static const struct mg_sql WRITE_BATCH = {
     "  AND holder = $2::text FOR SHARE),"
     " b AS MATERIALIZED (SELECT * FROM batch WHERE batch_id = $3::text AND version = $4::bigint"
     "  AND EXISTS (SELECT FROM fence) FOR NO KEY UPDATE),"
-    " ended AS (UPDATE batch_order o SET result = i.result, text = nullif(i.text, ''), ended_at = " MG_SQL_NOW
+    /* Never before what has ended already: while the clock is put back that would be the newest else, and new failures unseen. */
+    " ended AS (UPDATE batch_order o SET result = i.result, text = nullif(i.text, ''), ended_at = greatest(" MG_SQL_NOW ","
+    "   (SELECT max(ended_at) FROM batch_order WHERE batch_id = $3::text AND result IN ('done', 'failed'))"
+    "    + interval '1 microsecond')"
     "  FROM unnest($5::bigint[], $6::text[], $7::text[]) AS i(n, result, text)"
     "  WHERE o.batch_id = $3::text AND o.n = i.n AND o.result = 'asked'"
     "   AND EXISTS (SELECT FROM b) RETURNING o.result),"

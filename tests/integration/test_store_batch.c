@@ -271,6 +271,31 @@ START_TEST(those_that_ended_last_say_whether_it_stops)
 }
 END_TEST
 
+/* Catches a stop rule that sees nothing of what fails now for as long as the clock was put back, because what
+ * ended before that seems newer. */
+START_TEST(what_ended_before_the_clock_was_put_back_is_not_the_newest)
+{
+    fail_orders(1, MG_BATCH_RECENT + 4, "charge", "payment");
+    batch_start(A, "charge");
+    rig_lead(&rig, "runner-1");
+    rig_admin(&rig, "UPDATE batch_order SET asked_at = clock_timestamp(), result = 'done',"
+                    " ended_at = clock_timestamp() + interval '1 hour' WHERE n > 4;"
+                    "UPDATE batch SET waiting = 4, done = orders - 4");
+    look();
+    write_as(MG_BATCH_RUNNING, 4, NULL, 0);
+    for (int ended_before = 0; ended_before < 4; ended_before += 2) {
+        look();
+        ck_assert_int_eq(rows[0].batch.recent_failed, ended_before);
+        ck_assert_int_eq(order_count, 4 - ended_before);
+        struct mg_batch_ended ended[] = {{orders[0].n, MG_BATCH_RESULT_FAILED, "in error again"},
+                                         {orders[1].n, MG_BATCH_RESULT_FAILED, "in error again"}};
+        write_as(MG_BATCH_RUNNING, 0, ended, 2);
+    }
+    look();
+    ck_assert_int_eq(rows[0].batch.recent_failed, 4);
+}
+END_TEST
+
 /* Catches an order that fails anew and is undone, and is counted as one that went well. */
 START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
 {
@@ -392,6 +417,7 @@ int main(void)
     tcase_add_test(test, a_runner_is_fenced_by_operators_and_by_its_successor);
     tcase_add_test(test, the_lock_of_runners_is_not_that_of_supervisors);
     tcase_add_test(test, those_that_ended_last_say_whether_it_stops);
+    tcase_add_test(test, what_ended_before_the_clock_was_put_back_is_not_the_newest);
     tcase_add_test(test, what_was_asked_for_is_compared_with_what_came_of_it);
     tcase_add_test(test, the_runner_reads_by_key);
     tcase_add_test(test, reports_tell_of_batches);
