@@ -24,7 +24,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 6 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 7 /* the newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
  * to do; true: it says how they fit. `version` 0: there is none. */
@@ -209,6 +209,9 @@ struct mg_service_state {
     int64_t in_flight, concurrency;
     const char *reason;
     uint64_t control_version; /* of what operators want, as far as it obeys; 0: it has heard of nothing */
+    /* Of one process the row with the highest sequence stays; of process 0 what comes last. */
+    uint64_t process, sequence;
+    bool is_prober; /* as far as it has heard it probes for all */
 };
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg);

@@ -32,8 +32,11 @@
     " OR NOT EXISTS (SELECT FROM supervisor_leader WHERE seen_at >= " MG_SQL_NOW " - " SWEEP_BOUND "))"
 /* A pause may end by itself. */
 #define IS_PAUSED "(c.is_paused AND (c.paused_until IS NULL OR c.paused_until > " MG_SQL_NOW "))"
-/* Twice the period of an agent's reports: who has been silent for longer has no share in a limit. */
-#define REPLICA_FRESH "interval '10 seconds'"
+/* Twice the period of an agent's reports: who has been silent for longer has no share in a limit. What is of
+ * the future was written before the clock was put back: whoever lives says it again within a period. */
+#define REPLICA_PATIENCE "interval '10 seconds'"
+#define IS_REPLICA_FRESH                                                                                     \
+    "reported_at BETWEEN " MG_SQL_NOW " - " REPLICA_PATIENCE " AND " MG_SQL_NOW " + " REPLICA_PATIENCE
 
 /* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
  * and by the sweep, if wake_at is set and the sweep comes by. */
@@ -189,9 +192,10 @@ static const struct {
         "SELECT service, coalesce(c.version, 0) AS version, coalesce(" IS_PAUSED ", false) AS is_paused,"
         " coalesce(c.concurrency, 0) AS concurrency, coalesce(c.rate_per_s, 0) AS rate_per_s,"
         " coalesce(s.instance, '') AS instance, coalesce(s.breaker, '') AS breaker,"
-        " coalesce(s.is_ready, false) AS is_ready"
-        " FROM service_control c FULL JOIN (SELECT service, instance, breaker, is_ready FROM service_state"
-        "  WHERE reported_at > " MG_SQL_NOW " - " REPLICA_FRESH ") s USING (service)"
+        " coalesce(s.is_ready, false) AS is_ready, coalesce(s.process, 0) AS process,"
+        " coalesce(s.is_prober, false) AS is_prober, coalesce(s.in_flight > 0, false) AS is_calling"
+        " FROM service_control c FULL JOIN (SELECT service, instance, breaker, is_ready, process, is_prober,"
+        "   in_flight FROM service_state WHERE " IS_REPLICA_FRESH ") s USING (service)"
         " ORDER BY service, s.instance COLLATE \"C\" LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_CONTROLLED] = {{
         "report_controlled",
@@ -199,7 +203,7 @@ static const struct {
         "  bool_or(is_ready) AS is_ready, sum(in_flight) AS in_flight,"
         "  sum(concurrency) AS capacity, count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open,"
         "  array_agg(control_version) AS versions"
-        "  FROM service_state WHERE reported_at > " MG_SQL_NOW " - " REPLICA_FRESH " GROUP BY service)"
+        "  FROM service_state WHERE " IS_REPLICA_FRESH " GROUP BY service)"
         " SELECT service, CASE WHEN c.is_paused THEN 'paused' WHEN s.agents IS NULL THEN 'no agent'"
         "  WHEN s.is_open THEN 'breaker open' WHEN s.is_ready THEN 'serving' ELSE 'not ready' END AS state,"
         " coalesce(s.agents, 0) AS agents,"

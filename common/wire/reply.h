@@ -48,6 +48,11 @@ struct mg_service_report {
     int64_t in_flight, concurrency;
     char reason[MG_ERROR_TEXT_MAX + 1];
     uint64_t control_version; /* of the operator's word that it obeys (service_control.h); 0: it heard none */
+    /* Tells the process from another one of the same instance name; 0: it does not say, and its reports count
+     * as they come. Else the one with the highest sequence does: two schedulers may store them in the other
+     * order. */
+    uint64_t process, sequence;
+    bool is_prober; /* by the last word that it heard it probes for all */
 };
 void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body);
 enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_report *ret_report,

@@ -7,7 +7,8 @@
 #include "wire/json_write.h"
 #include "wire/service.h"
 
-static const char *const NAMES[] = {"v", "service", "epoch", "version", "paused", "shares", "down", NULL};
+static const char *const NAMES[] = {"v",      "service", "epoch",     "version", "paused",
+                                    "shares", "down",    "undecided", NULL};
 static const char *const SHARE_NAMES[] = {"instance", "concurrency", "rate", NULL};
 static const char *const DOWN_NAMES[] = {"prober", NULL};
 
@@ -57,6 +58,7 @@ void mg_service_control_write(const struct mg_service_control *control, struct m
         mg_json_put_name(&out, "down");
         down_write(control->prober, ret_body);
     }
+    if (control->is_undecided) mg_json_put_bool(&out, "undecided", true);
     mg_json_end(&out);
 }
 
@@ -129,6 +131,7 @@ enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_c
     control.is_paused = mg_json_get_bool(&object, "paused", MG_REQUIRED, false);
     shares_read(&object, &control);
     down_read(&object, &control);
+    control.is_undecided = mg_json_get_bool(&object, "undecided", MG_OPTIONAL, false);
     if (faults.class != MG_OK) return faults.class;
     *ret_control = control;
     return MG_OK;

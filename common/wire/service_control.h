@@ -32,6 +32,7 @@ struct mg_service_control {
     uint64_t epoch;   /* of the supervisor that says it: an earlier leader's word is outdated */
     uint64_t version; /* of what operators want; 0: nothing */
     bool is_paused, is_limited, is_down;
+    bool is_undecided; /* found neither down nor well again by who says it: what was said before stays */
     char prober[MG_SHARE_INSTANCE_MAX + 1]; /* of a service that is down: who alone may try it */
     struct mg_share shares[MG_SHARES_MAX];  /* of a limited service */
     int share_count;

@@ -6,7 +6,8 @@
 #include "wire/reply.h"
 
 static const char *const NAMES[] = {"v",         "service",     "instance", "breaker",         "ready",
-                                    "in_flight", "concurrency", "reason",   "control_version", NULL};
+                                    "in_flight", "concurrency", "reason",   "control_version", "process",
+                                    "sequence",  "prober",      NULL};
 static const char *const BREAKER_STATES[] = {"closed", "open", "half_open", NULL};
 
 const char *mg_breaker_state_name(enum mg_breaker_state state)
@@ -41,6 +42,11 @@ void mg_service_report_write(const struct mg_service_report *report, struct mg_b
     if (report->control_version > 0) {
         mg_json_put_integer(&out, "control_version", (int64_t)report->control_version);
     }
+    if (report->process > 0) {
+        mg_json_put_integer(&out, "process", (int64_t)report->process);
+        mg_json_put_integer(&out, "sequence", (int64_t)report->sequence);
+    }
+    if (report->is_prober) mg_json_put_bool(&out, "prober", true);
     mg_json_end(&out);
 }
 
@@ -72,6 +78,9 @@ enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_re
     mg_json_get_text(&object, "reason", MG_OPTIONAL, report.reason, sizeof report.reason);
     report.control_version =
         (uint64_t)mg_json_get_integer(&object, "control_version", MG_OPTIONAL, 0, INT64_MAX, 0);
+    report.process = (uint64_t)mg_json_get_integer(&object, "process", MG_OPTIONAL, 0, INT64_MAX, 0);
+    report.sequence = (uint64_t)mg_json_get_integer(&object, "sequence", MG_OPTIONAL, 0, INT64_MAX, 0);
+    report.is_prober = mg_json_get_bool(&object, "prober", MG_OPTIONAL, false);
     if (faults.class != MG_OK) return faults.class;
     report.breaker = (enum mg_breaker_state)breaker;
     *ret_report = report;

@@ -123,6 +123,7 @@ struct mg_lane_metrics {
 struct mg_control {
     uint64_t epoch, version; /* 0: it has heard nothing */
     int64_t heard_boot_ms;
+    int64_t word_boot_ms; /* when it last heard whether the service is down */
     bool is_paused;
     bool is_unreadable;               /* that the last word could not be read has been said */
     bool is_named;                    /* of a limited service: it has a share */
@@ -156,6 +157,8 @@ struct mg_agent {
     struct mg_skew skew;
     struct mg_lane lanes[MG_AGENT_SERVICES_MAX];
     int lane_count;
+    int64_t started_ms; /* tells it from an earlier process of its name; nobody compares it with a time */
+    uint64_t report_count;
     bool is_broker_up, is_draining, was_ready;
     struct mg_timer *tick_timer, *drain_timer;
     int64_t ticks, drain_until_ms;

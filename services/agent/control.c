@@ -82,16 +82,21 @@ static void word_obey(struct mg_lane *lane, enum mg_breaker_word word)
     }
 }
 
+/* A leader that knows nothing yet changes nothing: what the one before it said runs out, or is said again. */
 static void down_obey(struct mg_lane *lane, const struct mg_service_control *control)
 {
+    if (control->is_undecided) {
+        return;
+    }
     bool is_prober = strcmp(control->prober, lane->agent->instance) == 0;
+    lane->control.word_boot_ms = lane->control.heard_boot_ms;
     snprintf(lane->control.prober, sizeof lane->control.prober, "%s", control->prober);
     word_obey(lane, !control->is_down ? MG_WORD_UP : is_prober ? MG_WORD_PROBE : MG_WORD_DOWN);
 }
 
 void mg_lane_doubt_word(struct mg_lane *lane)
 {
-    if (mg_clock_boot_ms() - lane->control.heard_boot_ms >= MG_SERVICE_DOWN_VALID_MS) {
+    if (mg_clock_boot_ms() - lane->control.word_boot_ms >= MG_SERVICE_DOWN_VALID_MS) {
         word_obey(lane, MG_WORD_NONE);
     }
 }

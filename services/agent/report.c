@@ -58,6 +58,9 @@ static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
         .in_flight = lane->limiter.in_flight,
         .concurrency = lane->limiter.concurrency,
         .control_version = lane->control.version,
+        .process = (uint64_t)agent->started_ms,
+        .sequence = ++agent->report_count,
+        .is_prober = lane->breaker.word == MG_WORD_PROBE,
     };
     memcpy(report.service, lane->service->name, sizeof report.service);
     snprintf(report.instance, sizeof report.instance, "%s", agent->instance);

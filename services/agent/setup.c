@@ -224,6 +224,7 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
 {
     agent->loop = loop;
     snprintf(agent->instance, sizeof agent->instance, "%s", agent->options->instance);
+    agent->started_ms = mg_clock_wall_ms();
     mg_skew_init(&agent->skew, agent->options->skew_limit_ms, mg_clock_boot_ms());
     for (int i = 0; i < agent->lane_count; i++) {
         lane_init(agent, i);

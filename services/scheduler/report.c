@@ -19,6 +19,12 @@ struct mg_agent_report {
     struct mg_service_report report;
 };
 
+/* Than another of the same agent: a redelivered one comes behind those that were said after it. */
+static bool is_older(const struct mg_service_report *report, const struct mg_service_report *than)
+{
+    return report->process != 0 && report->process == than->process && report->sequence < than->sequence;
+}
+
 static bool is_same_agent(const struct mg_service_report *a, const struct mg_service_report *b)
 {
     return strcmp(a->service, b->service) == 0 && strcmp(a->instance, b->instance) == 0;
@@ -49,7 +55,10 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
     while (*at != NULL && !is_same_agent(&(*at)->report, &report->report)) {
         at = &(*at)->next;
     }
-    if (*at != NULL) { /* an older word of the same agent: nobody needs it any more */
+    if (*at != NULL && is_older(&report->report, &(*at)->report)) {
+        mg_work_settle(scheduler, work, MG_END_ACK);
+        free(report);
+    } else if (*at != NULL) { /* an older word of the same agent: nobody needs it any more */
         struct mg_agent_report *old = *at;
         report->next = old->next;
         *at = report;
@@ -91,7 +100,10 @@ static struct mg_service_state row_of(const struct mg_service_report *report)
                                      .in_flight = report->in_flight,
                                      .concurrency = report->concurrency,
                                      .reason = report->reason,
-                                     .control_version = report->control_version};
+                                     .control_version = report->control_version,
+                                     .process = report->process,
+                                     .sequence = report->sequence,
+                                     .is_prober = report->is_prober};
 }
 
 void mg_reports_flush(struct mg_scheduler *scheduler)

@@ -101,6 +101,7 @@ static void try_control(struct mg_slice body)
     mg_service_control_write(&control, &first);
     FUZZ_REQUIRE(mg_service_control_parse(mg_buf_slice(&first), &again, &err) == MG_OK);
     FUZZ_REQUIRE(control.epoch == again.epoch && control.version == again.version);
+    FUZZ_REQUIRE(control.is_undecided == again.is_undecided);
     FUZZ_REQUIRE(control.is_paused == again.is_paused && control.is_limited == again.is_limited);
     FUZZ_REQUIRE(control.is_down == again.is_down && strcmp(control.prober, again.prober) == 0);
     FUZZ_REQUIRE(control.share_count == again.share_count);

@@ -78,6 +78,8 @@ static void try_report(struct mg_slice body)
     mg_service_report_write(&report, &first);
     FUZZ_REQUIRE(mg_service_report_parse(mg_buf_slice(&first), &again, &err) == MG_OK);
     FUZZ_REQUIRE(report.breaker == again.breaker && report.is_ready == again.is_ready);
+    FUZZ_REQUIRE(report.process == again.process && report.is_prober == again.is_prober);
+    FUZZ_REQUIRE(report.process == 0 || report.sequence == again.sequence);
     mg_service_report_write(&again, &second);
     fuzz_require_same(&first, &second);
 }

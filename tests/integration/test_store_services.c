@@ -31,8 +31,16 @@ static enum mg_reason gate_of(const char *service)
 static void report_state(const char *instance, const char *breaker, bool is_ready)
 {
     struct mg_service_state states[] = {
-        {"payment", instance, "half_open", false, 0, 1, "", 0}, /* outdone by the next of the same batch */
-        {"payment", instance, breaker, is_ready, 3, 8, "because", 4},
+        /* outdone by the next of the same batch */
+        {.service = "payment", .instance = instance, .breaker = "half_open", .concurrency = 1, .reason = ""},
+        {.service = "payment",
+         .instance = instance,
+         .breaker = breaker,
+         .is_ready = is_ready,
+         .in_flight = 3,
+         .concurrency = 8,
+         .reason = "because",
+         .control_version = 4},
     };
     mg_store_put_service_states(rig.store, states, 2, rig_done, &rig);
     rig_wait_answer(&rig);
@@ -58,6 +66,44 @@ START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
     report_state("c", "closed", true);
     ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(instance, ',') FROM service_state"), "c");
+}
+END_TEST
+
+static void report_in_order(uint64_t process, uint64_t sequence, const char *breaker, bool is_prober)
+{
+    const struct mg_service_state state = {.service = "payment",
+                                           .instance = "a",
+                                           .breaker = breaker,
+                                           .is_ready = true,
+                                           .concurrency = 8,
+                                           .reason = "",
+                                           .process = process,
+                                           .sequence = sequence,
+                                           .is_prober = is_prober};
+    mg_store_put_service_states(rig.store, &state, 1, rig_done, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+/* Catches a report that was overtaken on its way to the table and stands there until the next; a restarted
+ * agent that is not heard, since it counts from 1 again; one of an earlier version, which does not count at
+ * all. */
+START_TEST(of_an_agents_reports_the_newest_stands_whatever_their_order)
+{
+    static const char SAID[] = "SELECT breaker || ' ' || is_prober FROM service_state";
+    report_in_order(7, 2, "closed", true);
+    report_in_order(7, 1, "open", false);
+    ck_assert_str_eq(rig_value(&rig, SAID), "closed true");
+    report_in_order(7, 2, "half_open", false);
+    ck_assert_str_eq(rig_value(&rig, SAID), "closed true");
+    report_in_order(7, 3, "half_open", false);
+    ck_assert_str_eq(rig_value(&rig, SAID), "half_open false");
+    report_in_order(6, 1, "open", false);
+    ck_assert_str_eq(rig_value(&rig, SAID), "open false");
+    report_in_order(0, 0, "closed", false);
+    ck_assert_str_eq(rig_value(&rig, SAID), "closed false");
+    report_in_order(0, 0, "half_open", false);
+    ck_assert_str_eq(rig_value(&rig, SAID), "half_open false");
 }
 END_TEST
 
@@ -306,6 +352,7 @@ START_TEST(each_report_answers)
     assert_has(
         report(MG_REPORT_CONTROL, NULL, NULL, NULL),
         "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a breaker=open is_ready=t");
+    assert_has(rig.text, "process=0 is_prober=f is_calling=t");
     assert_has(
         report(MG_REPORT_CONTROLLED, NULL, NULL, NULL),
         "service=payment state=breaker open agents=1 obeying=1 in_flight=3 capacity=8 breakers_open=1 concurrency=6");
@@ -331,6 +378,20 @@ static void woken_and_seen(const char *seconds_ago)
 
 /* Catches a report that calls every order stuck from its waking until its sweep, and one that calls none so.
  */
+/* Catches an agent that counts as alive for as long as the clock was put back, and probes for all while it is
+ * dead. */
+START_TEST(who_has_gone_before_the_clock_was_put_back_is_gone)
+{
+    report_state("a", "half_open", true);
+    report_state("b", "open", true);
+    rig_admin(&rig,
+              "UPDATE service_state SET reported_at = reported_at + interval '1 hour' WHERE instance = 'a'");
+    assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL), "instance=b");
+    ck_assert_ptr_null(strstr(rig.text, "instance=a"));
+    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "agents=1");
+}
+END_TEST
+
 START_TEST(a_woken_order_is_stuck_only_if_no_sweep_comes)
 {
     static struct mg_order_record record;
@@ -362,6 +423,8 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, a_service_is_shut_only_if_all_its_agents_say_so);
+    tcase_add_test(test, of_an_agents_reports_the_newest_stands_whatever_their_order);
+    tcase_add_test(test, who_has_gone_before_the_clock_was_put_back_is_gone);
     tcase_add_test(test, a_pause_shuts_a_service_until_it_is_over);
     tcase_add_test(test, what_operators_want_is_changed_by_version_and_noted);
     tcase_add_test(test, an_alert_is_new_once_until_it_is_closed);

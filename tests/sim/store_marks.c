@@ -33,8 +33,9 @@ static void mark_owed(struct sim_input *input, struct sim_output *output)
 
 #define SERVICE_STATE_KEPT_MS (60 * 60 * 1000)
 
-static const char *const STATES[] = {"n",         "service",     "instance", "breaker",        "is_ready",
-                                     "in_flight", "concurrency", "reason",   "control_version"};
+static const char *const STATES[] = {"n",         "service",     "instance", "breaker",         "is_ready",
+                                     "in_flight", "concurrency", "reason",   "control_version", "process",
+                                     "sequence",  "is_prober"};
 
 static struct sim_service *service_find(struct sim_service *services, int count,
                                         const struct sim_service *like)
@@ -51,6 +52,10 @@ static struct sim_service *service_find(struct sim_service *services, int count,
 static void service_put(struct sim_tables *tables, const struct sim_service *state)
 {
     struct sim_service *row = service_find(tables->services, tables->service_count, state);
+    if (row != NULL && state->process != 0 && row->process == state->process &&
+        row->sequence >= state->sequence) {
+        return;
+    }
     if (row == NULL) {
         tables->services = sim_grow(tables->services, tables->service_count, sizeof(*tables->services));
         row = &tables->services[tables->service_count++];
@@ -62,6 +67,8 @@ static void service_put(struct sim_tables *tables, const struct sim_service *sta
     row->is_ready = state->is_ready;
     row->in_flight = state->in_flight;
     row->concurrency = state->concurrency;
+    row->process = state->process;
+    row->sequence = state->sequence;
     row->reported_at_ms = state->reported_at_ms;
 }
 
@@ -85,7 +92,19 @@ static void services_forget(struct sim_tables *tables, int64_t before_ms)
  * but for what it writes. */
 static void put_service_states(struct sim_input *input, struct sim_output *output)
 {
-    enum { N, SERVICE, INSTANCE, BREAKER, IS_READY, IN_FLIGHT, CONCURRENCY, REASON };
+    enum {
+        N,
+        SERVICE,
+        INSTANCE,
+        BREAKER,
+        IS_READY,
+        IN_FLIGHT,
+        CONCURRENCY,
+        REASON,
+        VERSION,
+        PROCESS,
+        SEQUENCE
+    };
     struct sim_tables *tables = input->transaction->tables;
     int64_t now_ms = input->transaction->now_ms;
     struct sim_service *states = NULL;
@@ -100,6 +119,8 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
                                     .is_ready = sim_bool(values[IS_READY]),
                                     .in_flight = sim_int(values[IN_FLIGHT]),
                                     .concurrency = sim_int(values[CONCURRENCY]),
+                                    .process = sim_int(values[PROCESS]),
+                                    .sequence = sim_int(values[SEQUENCE]),
                                     .reported_at_ms = now_ms};
         struct sim_service *before = service_find(states, count, &state);
         if (before == NULL) {

@@ -45,7 +45,7 @@ struct sim_alert {
 struct sim_service {
     struct mg_slice service, instance, breaker, reason;
     bool is_ready;
-    int64_t in_flight, concurrency, reported_at_ms;
+    int64_t in_flight, concurrency, process, sequence, reported_at_ms;
 };
 
 struct sim_workflow {

@@ -227,7 +227,10 @@ START_TEST(a_service_report_comes_back)
                                                    .in_flight = 3,
                                                    .concurrency = 64,
                                                    .reason = "why",
-                                                   .control_version = 7};
+                                                   .control_version = 7,
+                                                   .process = UINT64_C(1769862896123),
+                                                   .sequence = 9,
+                                                   .is_prober = true};
     enum mg_breaker_state state;
     mg_service_report_write(&report, &body);
     ck_assert_ok(mg_service_report_parse(mg_buf_slice(&body), &back, &err));
@@ -239,6 +242,9 @@ START_TEST(a_service_report_comes_back)
     ck_assert_int_eq(back.concurrency, 64);
     ck_assert_str_eq(back.reason, "why");
     ck_assert_uint_eq(back.control_version, 7);
+    ck_assert_uint_eq(back.process, report.process);
+    ck_assert_uint_eq(back.sequence, 9);
+    ck_assert(back.is_prober);
     ck_assert(mg_breaker_state_parse("half_open", 9, &state) && state == MG_BREAKER_HALF_OPEN);
     ck_assert(!mg_breaker_state_parse("half", 4, &state));
 }
@@ -282,8 +288,14 @@ START_TEST(what_is_wanted_of_a_service_comes_back)
     mg_buf_clear(&body);
     mg_service_control_write(&control, &body);
     ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
-    ck_assert(back.is_down && back.version == 0);
+    ck_assert(back.is_down && back.version == 0 && !back.is_undecided);
     ck_assert_str_eq(back.prober, "h:\"2\"");
+    control.is_down = false;
+    control.is_undecided = true;
+    mg_buf_clear(&body);
+    mg_service_control_write(&control, &body);
+    ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert(back.is_undecided && !back.is_down);
 }
 END_TEST
 

@@ -243,7 +243,9 @@ static void play_services(void)
                                       .is_ready = fidelity_draw(3) > 0,
                                       .in_flight = 1,
                                       .concurrency = 8,
-                                      .reason = fidelity_draw(2) == 0 ? NULL : "why"};
+                                      .reason = fidelity_draw(2) == 0 ? NULL : "why",
+                                      .process = fidelity_draw(3),
+                                      .sequence = fidelity_draw(6)};
     }
     (void)fprintf(out, "services");
     mg_store_put_service_states(peer->store, states, count, on_done, peer);

@@ -231,7 +231,8 @@ START_TEST(a_word_that_is_not_repeated_runs_out)
     flow_linger(120);
     mg_lane_doubt_word(&flow_agent.lanes[0]);
     ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
-    flow_agent.lanes[0].control.heard_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
+    flow_agent.lanes[0].control.word_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
+    say(2, 0, "\"paused\":false,\"undecided\":true");
     mg_lane_doubt_word(&flow_agent.lanes[0]);
     flow_linger(20);
     ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_HALF_OPEN);
@@ -240,6 +241,25 @@ START_TEST(a_word_that_is_not_repeated_runs_out)
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
     ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+}
+END_TEST
+
+/* Would catch: an agent that calls a service that is down, because another supervisor leads that knows
+ * nothing yet; and a pause that waits until it does. */
+START_TEST(a_leader_that_knows_nothing_changes_nothing)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":8" OPEN_FOR);
+    say(1, 0, DOWN("test"));
+    ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"prober\":true"));
+    say(2, 3, "\"paused\":true,\"undecided\":true");
+    ck_assert(lane()->control.is_paused);
+    ck_assert_int_eq(lane()->breaker.word, MG_WORD_PROBE);
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    say(2, 3, "\"paused\":true");
+    ck_assert_int_eq(lane()->breaker.word, MG_WORD_UP);
+    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_ptr_null(strstr(fakes.last_report, "\"prober\""));
 }
 END_TEST
 
@@ -321,6 +341,7 @@ int main(void)
         what_others_see_it_obeys_until_they_say_otherwise,
         who_is_named_probes_and_answers_for_all,
         a_word_that_is_not_repeated_runs_out,
+        a_leader_that_knows_nothing_changes_nothing,
         an_earlier_leader_says_nothing_of_the_service,
         a_later_leader_outdoes_an_earlier_one_that_still_speaks,
         without_a_word_that_it_understands_it_goes_on_as_before,

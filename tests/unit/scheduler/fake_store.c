@@ -367,8 +367,8 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
                                  mg_store_done_fn *done, void *arg)
 {
     (void)store;
-    (void)states;
     fake_store.reports += count;
+    fake_store.last_report = states[count - 1].sequence;
     call_add(CALL_DONE, arg)->fn.done = done;
 }
 

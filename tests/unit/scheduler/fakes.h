@@ -34,6 +34,7 @@ struct fake_store {
     bool keeps_nothing;     /* each write is done, and forgotten */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
+    uint64_t last_report;                                          /* its sequence */
     char last_mark[80];
     uint64_t last_mark_version;
 };

@@ -437,20 +437,6 @@ START_TEST(an_alert_that_another_process_left_open_is_closed)
 }
 END_TEST
 
-/* Would catch: reports of agents that never reach the others. */
-START_TEST(a_service_report_is_stored_and_acked)
-{
-    fake_broker_deliver(&(struct fake_delivery){
-        .consumer = MG_LANE_REPLIES,
-        .type = "service_report",
-        .body = "{\"v\":1,\"service\":\"payment\",\"instance\":\"a:1:1\",\"breaker\":\"open\",\"ready\":true,"
-                "\"in_flight\":0,\"concurrency\":64}"});
-    stage_settle();
-    ck_assert_int_eq(fake_store.reports, 1);
-    ck_assert_int_eq(fake_broker.acked, 1);
-}
-END_TEST
-
 static int lanes_take(enum mg_lane *ret_lanes, int max)
 {
     struct mg_work *works[64];
@@ -576,7 +562,6 @@ int main(void)
     tcase_add_test(messages, a_window_is_looked_at_when_it_may_be_full);
     tcase_add_test(messages, a_queue_is_looked_at_while_it_is_in_use);
     tcase_add_test(messages, an_alert_that_another_process_left_open_is_closed);
-    tcase_add_test(messages, a_service_report_is_stored_and_acked);
     tcase_add_test(messages, what_is_going_on_comes_first_and_high_leaves_a_place_to_normal);
     tcase_add_test(messages, what_waits_for_a_store_that_stays_away_is_given_back);
     tcase_add_test(messages, a_drain_gives_back_what_waits_and_finishes_what_is_in_hand);
