@@ -14,12 +14,13 @@ static bool is_down_for_most(const struct supervisor_replica *replicas, int coun
     return 2 * down > ready;
 }
 
-/* NULL: it is gone, or not ready. */
-static const struct supervisor_replica *ready_find(const char *instance,
+/* NULL: it is gone, or not ready, or another process has its name. */
+static const struct supervisor_replica *ready_find(const char *instance, uint64_t process,
                                                    const struct supervisor_replica *replicas, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (replicas[i].is_ready && strcmp(replicas[i].instance, instance) == 0) {
+        if (replicas[i].is_ready && replicas[i].process == process &&
+            strcmp(replicas[i].instance, instance) == 0) {
             return &replicas[i];
         }
     }
@@ -29,16 +30,6 @@ static const struct supervisor_replica *ready_find(const char *instance,
 static bool is_closed(const struct supervisor_replica *replica)
 {
     return replica != NULL && replica->breaker == MG_BREAKER_CLOSED;
-}
-
-static bool is_anybody_ready(const struct supervisor_replica *replicas, int count)
-{
-    for (int i = 0; i < count; i++) {
-        if (replicas[i].is_ready) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Who wants to probe already, as under the leader before this one; else the next behind the last prober. Only
@@ -62,12 +53,19 @@ static const struct supervisor_replica *prober_choose(const struct supervisor_he
     return next != NULL ? next : first;
 }
 
-/* `proven`: whose success ends it; "": nobody's. */
-static bool word_end(struct supervisor_health *health, const char *proven, int64_t now_ms)
+static bool word_end(struct supervisor_health *health, const struct supervisor_replica *proven,
+                     int64_t now_ms)
 {
-    struct supervisor_health ended = {.since_ms = now_ms};
-    (void)snprintf(ended.proven, sizeof(ended.proven), "%s", proven);
+    struct supervisor_health ended = {.since_ms = now_ms, .process = proven->process};
+    (void)snprintf(ended.proven, sizeof(ended.proven), "%s", proven->instance);
     *health = ended;
+    return true;
+}
+
+/* Nobody has found the service well, so it is not told. */
+static bool word_forget(struct supervisor_health *health)
+{
+    *health = (struct supervisor_health){0};
     return true;
 }
 
@@ -75,33 +73,43 @@ static bool word_begin(struct supervisor_health *health, const struct supervisor
                        int64_t now_ms)
 {
     bool is_same = health->is_down && strcmp(health->prober, prober->instance) == 0;
-    *health = (struct supervisor_health){.is_down = true, .since_ms = now_ms};
+    *health = (struct supervisor_health){
+        .is_down = true, .since_ms = now_ms, .able_ms = now_ms, .process = prober->process};
     (void)snprintf(health->prober, sizeof(health->prober), "%s", prober->instance);
     return !is_same;
 }
 
+/* The word of the leader before, which its prober still obeys. */
+static bool word_adopt(struct supervisor_health *health, const struct supervisor_replica *replicas, int count,
+                       int64_t now_ms)
+{
+    for (int i = 0; i < count; i++) {
+        if (replicas[i].is_ready && replicas[i].is_prober) {
+            return word_begin(health, &replicas[i], now_ms);
+        }
+    }
+    return false;
+}
+
+/* A probe that is under way reports an open breaker like one that has failed. */
 static bool is_turn_over(const struct supervisor_health *health, const struct supervisor_replica *prober,
                          int64_t now_ms)
 {
     int64_t age_ms = now_ms - health->since_ms;
+    bool has_failed = health->has_probed && !prober->is_calling;
     return prober->breaker == MG_BREAKER_OPEN &&
-           age_ms >= (health->has_probed ? SUPERVISOR_TURN_MS : SUPERVISOR_TURN_MAX_MS);
+           age_ms >= (has_failed ? SUPERVISOR_TURN_MS : SUPERVISOR_TURN_MAX_MS);
 }
 
-bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
-                             int count, int64_t now_ms)
+static bool word_judge(struct supervisor_health *health, const struct supervisor_replica *replicas, int count,
+                       int64_t now_ms)
 {
-    if (!health->is_down) {
-        bool is_settling = health->since_ms != 0 && now_ms - health->since_ms < SUPERVISOR_SETTLE_MS;
-        return !is_settling && !is_closed(ready_find(health->proven, replicas, count)) &&
-               is_down_for_most(replicas, count) &&
-               word_begin(health, prober_choose(health, replicas, count), now_ms);
-    }
-    const struct supervisor_replica *prober = ready_find(health->prober, replicas, count);
+    const struct supervisor_replica *prober = ready_find(health->prober, health->process, replicas, count);
     if (is_closed(prober)) {
-        return word_end(health, prober->instance, now_ms);
+        return word_end(health, prober, now_ms);
     }
     if (prober != NULL) {
+        health->able_ms = now_ms;
         health->has_probed = health->has_probed || prober->breaker == MG_BREAKER_HALF_OPEN;
         if (!is_turn_over(health, prober, now_ms)) {
             return false;
@@ -111,5 +119,23 @@ bool supervisor_health_judge(struct supervisor_health *health, const struct supe
     if (next != NULL) {
         return word_begin(health, next, now_ms);
     }
-    return is_anybody_ready(replicas, count) && word_end(health, "", now_ms);
+    return now_ms - health->able_ms >= SUPERVISOR_FORGET_MS && word_forget(health);
+}
+
+bool supervisor_health_is_known(const struct supervisor_health *health)
+{
+    return health->is_down || health->since_ms != 0;
+}
+
+bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
+                             int count, int64_t now_ms)
+{
+    bool is_adopted = !supervisor_health_is_known(health) && word_adopt(health, replicas, count, now_ms);
+    if (health->is_down) {
+        return word_judge(health, replicas, count, now_ms) || is_adopted;
+    }
+    bool is_settling = health->since_ms != 0 && now_ms - health->since_ms < SUPERVISOR_SETTLE_MS;
+    return !is_settling && !is_closed(ready_find(health->proven, health->process, replicas, count)) &&
+           is_down_for_most(replicas, count) &&
+           word_begin(health, prober_choose(health, replicas, count), now_ms);
 }

@@ -5,7 +5,8 @@
  * so the leader divides it among the agent processes that have reported of late; each gets one call at least,
  * or it would hold requests that it never makes.
  *
- * Nothing is kept here that who leads next does not find out: it says the same, under a higher epoch.
+ * Nothing is kept here that who leads next does not find out: it says the same, under a higher epoch, and of
+ * what it does not know that it does not.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,9 +30,13 @@ enum {
     COLUMN_RATE,
     COLUMN_INSTANCE,
     COLUMN_BREAKER,
-    COLUMN_IS_READY
+    COLUMN_IS_READY,
+    COLUMN_PROCESS,
+    COLUMN_IS_PROBER,
+    COLUMN_IS_CALLING
 };
-#define COLUMN_COUNT (COLUMN_IS_READY + 1)
+/* What is behind these changes with every call, and what is told does not change with it. */
+#define COLUMNS_TOLD (COLUMN_IS_READY + 1)
 
 static bool is_same_service(const struct mg_rows *rows, int a, int b)
 {
@@ -91,6 +96,9 @@ static int replicas_read(const struct mg_rows *rows, int first, int end, struct 
         struct mg_slice breaker = mg_rows_value(rows, row, COLUMN_BREAKER);
         supervisor_row_text(rows, row, COLUMN_INSTANCE, replica->instance, sizeof(replica->instance));
         replica->is_ready = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_READY), "t");
+        replica->process = (uint64_t)supervisor_row_number(rows, row, COLUMN_PROCESS);
+        replica->is_prober = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_PROBER), "t");
+        replica->is_calling = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_CALLING), "t");
         count += breaker.len > 0 && mg_breaker_state_parse(breaker.data, breaker.len, &replica->breaker);
     }
     return count;
@@ -99,7 +107,7 @@ static int replicas_read(const struct mg_rows *rows, int first, int end, struct 
 /* True if the word about it changed. */
 static bool service_judge(struct supervisor_service *service, const struct mg_rows *rows, int first, int end)
 {
-    static struct supervisor_replica replicas[SUPERVISOR_REPLICAS_MAX]; /* 17 KiB, of one call at a time */
+    static struct supervisor_replica replicas[SUPERVISOR_REPLICAS_MAX]; /* 19 KiB, of one call at a time */
     int count = replicas_read(rows, first, end, replicas);
     if (!supervisor_health_judge(&service->health, replicas, count, mg_clock_boot_ms())) {
         return false;
@@ -125,6 +133,7 @@ static void control_tell(struct supervisor *supervisor, const struct supervisor_
     control.version = (uint64_t)supervisor_row_number(rows, first, COLUMN_VERSION);
     control.is_paused = mg_slice_is(mg_rows_value(rows, first, COLUMN_IS_PAUSED), "t");
     shares_make(rows, first, end, &control);
+    control.is_undecided = health == NULL || !supervisor_health_is_known(health);
     control.is_down = health != NULL && health->is_down;
     (void)snprintf(control.prober, sizeof(control.prober), "%s", control.is_down ? health->prober : "");
     mg_buf_init(&body, MG_CAST_BYTES_MAX);
@@ -143,7 +152,7 @@ static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, RELAY_ROWS_BYTES);
     for (int row = 0; row < mg_rows_count(rows); row++) {
-        for (int column = 0; column < COLUMN_COUNT; column++) {
+        for (int column = 0; column < COLUMNS_TOLD; column++) {
             struct mg_slice value = mg_rows_value(rows, row, column);
             mg_buf_append(ret_text, value.data, value.len);
             mg_buf_append(ret_text, "\n", 1);

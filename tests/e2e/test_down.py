@@ -101,7 +101,7 @@ def an_outage_outlives_its_leader_and_its_prober(s):
     load(s)
     s.remote("payment").switch("unavailable", on="do")
     orders = [s.client.submit("pay", {"n": n}) for n in range(10)]
-    wait_down(s)
+    before = wait_down(s)
     leader = s.wait(lambda: next((one for one in s.cluster.supervisors if one.metric("makegood_supervisor_leading") == 1), None),
                     "one leads")
     s.ends_badly.add(leader.name)
@@ -109,6 +109,7 @@ def an_outage_outlives_its_leader_and_its_prober(s):
     other = next(one for one in s.cluster.supervisors if one is not leader)
     s.wait(lambda: other.metric("makegood_supervisor_leading") == 1, "the other one leads")
     prober = wait_down(s)
+    assert prober is before, "a takeover changed who probes"
     seen = calls(prober)
     s.wait(lambda: calls(prober) > seen, "it probes under the new leader")
 

@@ -13,7 +13,7 @@
 
 #define FAKE_CASTS_MAX     8
 #define FAKE_PUBLISHED_MAX 64
-#define FAKE_COLUMNS       8                      /* of the widest report */
+#define FAKE_COLUMNS       11                     /* of the widest report */
 #define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
 struct fake_world {

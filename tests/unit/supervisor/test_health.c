@@ -5,6 +5,7 @@
 
 #include "../suite.h"
 #include "health.h"
+#include "wire/service.h"
 
 #define NOW_MS       INT64_C(1000000)
 #define REPLICAS_MAX 4
@@ -32,8 +33,10 @@ static struct supervisor_health health_make(const char *prober, bool has_probed,
     if (prober == NULL && age_ms < 0) {
         return health;
     }
-    health = (struct supervisor_health){
-        .is_down = prober != NULL, .has_probed = has_probed, .since_ms = NOW_MS - age_ms};
+    health = (struct supervisor_health){.is_down = prober != NULL,
+                                        .has_probed = has_probed,
+                                        .since_ms = NOW_MS - age_ms,
+                                        .able_ms = NOW_MS - age_ms};
     snprintf(health.prober, sizeof health.prober, "%s", prober != NULL ? prober : "");
     return health;
 }
@@ -72,8 +75,10 @@ static const struct {
     {"it is gone: the next one", "bb", false, 1, "ooo", "c"},
     {"behind the last one comes the first", "d", false, 1, "ooo", "a"},
     {"who is well is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
-    {"nobody is left to probe", "d", true, 1, "ccO", NULL},
-    {"of nobody nothing is known", "d", true, 1, "", "d"},
+    {"who is closed has only not heard yet", "d", true, SUPERVISOR_FORGET_MS - 1, "ccO", "d"},
+    {"or never will", "d", true, SUPERVISOR_FORGET_MS, "ccO", NULL},
+    {"of nobody nothing is known", "d", true, SUPERVISOR_FORGET_MS - 1, "", "d"},
+    {"in the end nor is it known of the service", "d", true, SUPERVISOR_FORGET_MS, "", NULL},
     {"nor of who is not ready", "a", true, 1, "OOC", "a"},
 
     {"a turn ends after a probe that failed", "a", true, SUPERVISOR_TURN_MS, "ooo", "b"},
@@ -109,6 +114,137 @@ START_TEST(each_combination_has_its_word)
 }
 END_TEST
 
+/* ---- takeovers ---- */
+
+static const struct {
+    const char *why;
+    const char *replicas;
+    const char *prober;   /* as one of them says; "": none does */
+    const char *expected; /* the prober; NULL: not down */
+    bool is_known;
+} TAKEOVERS[] = {
+    {"of nobody nothing is known", "", "", NULL, false},
+    {"nor of who is not ready", "OCH", "b", NULL, false},
+    {"that all are well is no news to them, and not all may have been heard", "cc", "", NULL, false},
+    {"who is open may obey, and half of them say nothing of the others", "oc", "", NULL, false},
+    {"most cannot call it", "ooc", "", "a", true},
+    {"the prober goes on", "ooo", "b", "b", true},
+    {"its probe is under way", "oho", "c", "c", true},
+    {"newcomers have not heard yet", "cocc", "b", "b", true},
+    {"its success ends it, though most have not heard", "oco", "b", NULL, true},
+    {"it is not ready: the next one", "Ooo", "a", "b", true},
+};
+
+/* Would catch: a leader that closes all breakers, or changes the prober, only because it is new. */
+START_TEST(a_takeover_changes_no_word)
+{
+    for (size_t i = 0; i < sizeof TAKEOVERS / sizeof TAKEOVERS[0]; i++) {
+        struct supervisor_replica replicas[REPLICAS_MAX];
+        struct supervisor_health health = {0};
+        int count = replicas_make(TAKEOVERS[i].replicas, replicas);
+        for (int k = 0; k < count; k++) {
+            replicas[k].is_prober = strcmp(replicas[k].instance, TAKEOVERS[i].prober) == 0;
+        }
+        bool is_changed = supervisor_health_judge(&health, replicas, count, NOW_MS);
+        const char *expected = TAKEOVERS[i].expected != NULL ? TAKEOVERS[i].expected : "";
+        ck_assert_msg(health.is_down == (TAKEOVERS[i].expected != NULL) &&
+                          strcmp(health.prober, expected) == 0,
+                      "%s: \"%s\"", TAKEOVERS[i].why, health.prober);
+        ck_assert_msg(supervisor_health_is_known(&health) == TAKEOVERS[i].is_known, "%s", TAKEOVERS[i].why);
+        ck_assert_msg(is_changed == TAKEOVERS[i].is_known, "%s: whether it changed", TAKEOVERS[i].why);
+    }
+}
+END_TEST
+
+/* Would catch: agents that call a service that nobody has found well, since the prober is gone. */
+START_TEST(only_a_success_is_told_as_one)
+{
+    struct supervisor_replica replicas[REPLICAS_MAX];
+    struct supervisor_health health = health_make("a", true, SUPERVISOR_FORGET_MS);
+    ck_assert(supervisor_health_judge(&health, replicas, replicas_make("Ccc", replicas), NOW_MS));
+    ck_assert(!health.is_down && !supervisor_health_is_known(&health));
+    health = health_make("a", true, 1);
+    ck_assert(supervisor_health_judge(&health, replicas, replicas_make("coo", replicas), NOW_MS));
+    ck_assert(!health.is_down && supervisor_health_is_known(&health));
+}
+END_TEST
+
+/* Would catch: agents that forget all together, because they are restarted, what they have paid for to know.
+ */
+START_TEST(an_outage_outlives_a_restart_of_all_agents)
+{
+    static const char *const LOOKS[] = {"oo", "OO", "", "cc", "co", "cO", "", "oc"};
+    static const char *const PROBERS[] = {"b", "b", "b", "b", "b", "b", "b", "a"};
+    struct supervisor_replica replicas[REPLICAS_MAX];
+    struct supervisor_health health = health_make("b", false, SUPERVISOR_FORGET_MS);
+    for (int i = 0; i < (int)(sizeof LOOKS / sizeof LOOKS[0]); i++) {
+        int count = replicas_make(LOOKS[i], replicas);
+        for (int k = 0; k < count; k++) {
+            replicas[k].process = i < 3 ? 0 : i < 6 ? 1 : 2;
+        }
+        supervisor_health_judge(&health, replicas, count, NOW_MS + i * (SUPERVISOR_FORGET_MS / 4));
+        ck_assert(health.is_down);
+        ck_assert_str_eq(health.prober, PROBERS[i]);
+    }
+}
+END_TEST
+
+/* Would catch: a prober that is restarted under its name, is closed as every new one is, and so ends an
+ * outage, or outvotes all others. */
+START_TEST(another_process_of_its_name_has_proved_nothing)
+{
+    struct supervisor_replica replicas[REPLICAS_MAX];
+    struct supervisor_health health = {0};
+    int count = replicas_make("ooo", replicas);
+    replicas[0].process = 1;
+    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert_str_eq(health.prober, "a");
+    count = replicas_make("coo", replicas);
+    replicas[0].process = 2;
+    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert_str_eq(health.prober, "b");
+
+    replicas[1].breaker = MG_BREAKER_CLOSED;
+    replicas[1].process = 0;
+    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert(!health.is_down);
+    replicas[0].breaker = MG_BREAKER_OPEN;
+    ck_assert(!supervisor_health_judge(&health, replicas, count, NOW_MS + SUPERVISOR_SETTLE_MS));
+    replicas[1].process = 3;
+    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS + SUPERVISOR_SETTLE_MS));
+    ck_assert(health.is_down);
+}
+END_TEST
+
+/* Would catch: a service whose calls take longer than a turn and that is never found well, since each probe
+ * is cut off; and an agent that hangs and probes for ever. */
+START_TEST(a_probe_under_way_is_waited_for)
+{
+    struct supervisor_replica replicas[REPLICAS_MAX];
+    struct supervisor_health health = health_make("a", true, SUPERVISOR_TURN_MAX_MS - 1);
+    int count = replicas_make("oo", replicas);
+    replicas[0].is_calling = true;
+    ck_assert(!supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert_str_eq(health.prober, "a");
+    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS + 1));
+    ck_assert_str_eq(health.prober, "b");
+}
+END_TEST
+
+/* Would catch: agents that take turns faster than any of them is allowed to probe. */
+START_TEST(a_turn_is_longer_than_any_open_time)
+{
+    struct mg_service *service = NULL;
+    struct mg_err err;
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1\",\"breaker\":{\"open_for\":\"%dms\"}}",
+             SUPERVISOR_TURN_MAX_MS);
+    ck_assert_int_eq(mg_service_parse(mg_slice_of(text), NULL, &service, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "/breaker/open_for") != NULL, "%s", err.text);
+}
+END_TEST
+
 /* All that four agents can say, with each of them or nobody having probed: the rules once more, the short
  * way. Would catch what no row of the table above shows. */
 static void combination_judge(const char *letters, const char *prober, int64_t age_ms)
@@ -125,9 +261,9 @@ static void combination_judge(const char *letters, const char *prober, int64_t a
         after = strcmp(replicas[i].instance, health.prober) == 0 ? &replicas[i] : after;
     }
     bool is_back = before != NULL && before->is_ready && before->breaker == MG_BREAKER_CLOSED;
-    bool is_down = prober == NULL ? 2 * down > ready : !is_back && (down > 0 || ready == 0);
+    bool is_down = prober == NULL ? 2 * down > ready : !is_back;
     ck_assert_msg(health.is_down == is_down, "\"%s\", prober %s", letters, prober != NULL ? prober : "-");
-    if (is_down && ready > 0) {
+    if (is_down && down > 0) {
         ck_assert_msg(after != NULL && after->is_ready && after->breaker != MG_BREAKER_CLOSED, "\"%s\": %s",
                       letters, health.prober);
     }
@@ -164,6 +300,12 @@ int main(void)
     Suite *suite = suite_create("supervisor health");
     TCase *tests = tcase_create("health");
     tcase_add_test(tests, each_combination_has_its_word);
+    tcase_add_test(tests, a_takeover_changes_no_word);
+    tcase_add_test(tests, only_a_success_is_told_as_one);
+    tcase_add_test(tests, an_outage_outlives_a_restart_of_all_agents);
+    tcase_add_test(tests, another_process_of_its_name_has_proved_nothing);
+    tcase_add_test(tests, a_probe_under_way_is_waited_for);
+    tcase_add_test(tests, a_turn_is_longer_than_any_open_time);
     tcase_add_test(tests, whatever_they_say_who_probes_can);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -34,6 +34,15 @@ static const char *const LEAVING[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "
                                                     {"payment", "0", "f", "0", "0", "b", "open", "t"}};
 static const char *const BACK[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "b", "closed", "t"}};
 
+/* While the service is down: of no agent a report that has not run out; then one that has not heard, then who
+ * probes. */
+static const char *const LIMITED_AND_UNHEARD[][FAKE_COLUMNS] = {{"payment", "5", "f", "7", "0", ""}};
+static const char *const NEWCOMER[][FAKE_COLUMNS] = {
+    {"payment", "5", "f", "7", "0", "b", "closed", "t", "1", "f", "f"}};
+static const char *const WITH_PROBER[][FAKE_COLUMNS] = {
+    {"payment", "5", "f", "7", "0", "b", "closed", "t", "1", "f", "f"},
+    {"payment", "5", "f", "7", "0", "c", "open", "t", "1", "t", "t"}};
+
 static void wanted(const char *const (*cells)[FAKE_COLUMNS], int count)
 {
     fake.wanted = cells;
@@ -110,14 +119,14 @@ START_TEST(what_most_agents_see_all_are_told_within_a_look)
 {
     wanted(WELL, 2);
     fake_lead(100);
-    ck_assert(!last_cast()->is_down);
+    ck_assert(!last_cast()->is_down && last_cast()->is_undecided);
     ck_assert_uint_eq(last_cast()->version, 0);
     wanted(DOUBTFUL, 2);
     fake_pass_quietly(250);
     ck_assert(!last_cast()->is_down);
     wanted(DOWN, 2);
     fake_pass_quietly(250);
-    ck_assert(last_cast()->is_down);
+    ck_assert(last_cast()->is_down && !last_cast()->is_undecided);
     ck_assert_str_eq(last_cast()->prober, "a");
     wanted(LEAVING, 2);
     fake_pass_quietly(250);
@@ -126,7 +135,7 @@ START_TEST(what_most_agents_see_all_are_told_within_a_look)
     int before = fake.cast_count;
     fake_pass_quietly(250);
     ck_assert_int_eq(fake.cast_count, before + 1);
-    ck_assert(!last_cast()->is_down && last_cast()->prober[0] == '\0');
+    ck_assert(!last_cast()->is_down && !last_cast()->is_undecided && last_cast()->prober[0] == '\0');
 }
 END_TEST
 
@@ -141,7 +150,40 @@ START_TEST(who_leads_again_asks_anew)
     wanted(LEFT_OVER, 2);
     supervisor_lead_session(fake_supervisor(), true, "");
     fake_lead(100);
-    ck_assert(!last_cast()->is_down);
+    ck_assert(!last_cast()->is_down && last_cast()->is_undecided);
+}
+END_TEST
+
+/* Would catch: a leader that closes the breakers of agents it has not heard yet, since it is new or the
+ * database was away; and one whose word waits until all have been heard. */
+START_TEST(who_takes_over_says_what_was_said_and_before_it_knows_that_nothing)
+{
+    wanted(LIMITED_AND_UNHEARD, 1);
+    fake_lead(100);
+    ck_assert(!last_cast()->is_down && last_cast()->is_undecided && last_cast()->is_limited);
+    wanted(NEWCOMER, 1);
+    fake_pass_quietly(250);
+    ck_assert(!last_cast()->is_down && last_cast()->is_undecided);
+    wanted(WITH_PROBER, 2);
+    fake_pass_quietly(250);
+    ck_assert(last_cast()->is_down && !last_cast()->is_undecided);
+    ck_assert_str_eq(last_cast()->prober, "c");
+}
+END_TEST
+
+/* Would catch: agents that are told the same at each look, since one of them makes calls. */
+START_TEST(calls_that_begin_and_end_are_no_news)
+{
+    static const char *const CALLING[][FAKE_COLUMNS] = {
+        {"payment", "0", "f", "0", "0", "a", "closed", "t", "1", "f", "t"}};
+    static const char *const IDLE[][FAKE_COLUMNS] = {
+        {"payment", "0", "f", "0", "0", "a", "closed", "t", "1", "f", "f"}};
+    wanted(CALLING, 1);
+    fake_lead(100);
+    int before = fake.cast_count;
+    wanted(IDLE, 1);
+    fake_pass_quietly(500);
+    ck_assert_int_eq(fake.cast_count, before);
 }
 END_TEST
 
@@ -160,6 +202,7 @@ START_TEST(of_too_many_services_the_first_are_watched)
         }
         ck_assert_str_eq(last_cast()->service, names[i]);
         ck_assert(last_cast()->is_down == (i < SUPERVISOR_SERVICES_MAX));
+        ck_assert(last_cast()->is_undecided != last_cast()->is_down);
         fake.cast_count = 0;
     }
 }
@@ -197,6 +240,8 @@ int main(void)
     tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
     tcase_add_test(tests, what_most_agents_see_all_are_told_within_a_look);
     tcase_add_test(tests, who_leads_again_asks_anew);
+    tcase_add_test(tests, who_takes_over_says_what_was_said_and_before_it_knows_that_nothing);
+    tcase_add_test(tests, calls_that_begin_and_end_are_no_news);
     tcase_add_test(tests, of_too_many_services_the_first_are_watched);
     tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
     suite_add_tcase(suite, tests);
