@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "io/http_mhd.h"
 
@@ -253,6 +254,26 @@ const char *mg_http_exchange_query(const struct mg_http_exchange *request, const
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+struct header_count {
+    const char *name;
+    unsigned int count;
+};
+
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    struct header_count *header = arg;
+    header->count += strcasecmp(name, header->name) == 0;
+    return MHD_YES;
+}
+
+unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name)
+{
+    struct header_count header = {.name = name};
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &header);
+    return header.count;
 }
 
 struct cookie_search {

@@ -59,6 +59,8 @@ const char *mg_http_exchange_path(const struct mg_http_exchange *request); /* de
 /* Decoded; NULL: it has none of this name. */
 const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name);
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
+/* How often a header of this name came; of several, mg_http_exchange_header tells the first. */
+unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name);
 /* By its exact name; NULL also if it has several, of which one may be a stranger's. */
 const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name);
 struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request);

@@ -37,7 +37,8 @@ struct cli_options {
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console` */
-    struct mg_list sets, services, clients, hosts;
+    const char *proxy_user_header, *proxy_groups_header;
+    struct mg_list sets, services, clients, hosts, proxy_operator_groups;
     int64_t version, limit, pause_ms, canary, stop_percent;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run;
 };

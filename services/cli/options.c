@@ -93,8 +93,16 @@ static const struct {
     TEXT(EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE", "its key (PEM)"),
     TEXT(
         EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
-        "who may read or act, a line each: reader or operator, name, SHA-256 of a token; without it all who reach it "
-        "may read and nobody may act"),
+        "who may read or act, a line each: reader or operator, name, SHA-256 of a token; proxy in place of a role: "
+        "who may say who asks; without it all who reach it may read and nobody may act"),
+    TEXT(
+        EXTRA_CONSOLE, proxy_user_header, "proxy-user-header", "", "HEADER",
+        "in which a proxy tells who asks, as Remote-User; in X-Makegood-Proxy-Token it sends its token, which has a line "
+        "in tokens-file"),
+    TEXT(EXTRA_CONSOLE, proxy_groups_header, "proxy-groups-header", "", "HEADER",
+         "in which the proxy tells their groups, as Remote-Groups"),
+    LIST(EXTRA_CONSOLE, proxy_operator_groups, "proxy-operator-group", "GROUP",
+         "who is in this group may act; others whom the proxy names may read"),
     LIST(EXTRA_CONSOLE, hosts, "host", "NAME", "a host name by which browsers may call it, beside localhost"),
     FLAG(EXTRA_STATES, is_mermaid, "mermaid", "as Mermaid state diagrams"),
     FLAG(EXTRA_STATES, is_csv, "csv", "as CSV, a line for each cell"),

@@ -22,7 +22,7 @@ _Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal says so");
     5000 /* a scheduler answers in milliseconds; who waits longer looks at the order                         \
           */
 #define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
-#define BY_SIZE      256
+#define BY_SIZE      (NAME_SIZE + 142) /* and the begin of the reason */
 
 static void change_free(struct change *change)
 {

@@ -52,7 +52,9 @@ enum mg_class mg_console_check(const struct mg_console_options *options, struct 
     if (class == MG_OK)
         class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     if (class != MG_OK) return class;
-    if (options->tokens_file[0] != '\0') return tokens_check(options->tokens_file, err);
+    class = proxy_check(options, err);
+    if (class != MG_OK) return class;
+    if (options->tokens_file[0] != '\0') return tokens_check(options, err);
     if (!is_loopback(options->listen))
         return mg_err_set(
             err, MG_BAD_INPUT,
@@ -115,7 +117,7 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
 {
     const struct mg_console_options *options = console->options;
     console->url = strdup(options->broker.url);
-    console->sessions = sessions_create(options->tokens_file, options->cert_file[0] != '\0', err);
+    console->sessions = sessions_create(options, err);
     if (console->sessions == NULL) return err->class;
     console->asker = asker_create(console);
     console->live = live_create(console);

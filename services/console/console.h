@@ -17,13 +17,22 @@
 #include "base/loop.h"
 #include "io/broker_address.h"
 
+/* A proxy at which people log in, and which names them in headers of each request. */
+struct mg_console_proxy {
+    const char *user_header;               /* who asks; "": no proxy names anybody */
+    const char *groups_header;             /* their groups, between commas or bars; "": none are told */
+    const struct mg_list *operator_groups; /* who is in one of these may act, anybody else may read */
+};
+
 struct mg_console_options {
     const char *listen; /* "127.0.0.1:9180" */
     const char *cert_file,
         *key_file; /* PEM; "" for none: then `listen` is loopback, or plaintext is allowed */
-    /* Who may do what, a line each: role (reader, operator), name, SHA-256 of the token in hexadecimal. "":
-     * all who reach the address may read, nobody may act; then `listen` is loopback. */
+    /* Who may do what, a line each: role (reader, operator; proxy: may name others), name, SHA-256 of the
+     * token in hexadecimal. "": all who reach the address may read, nobody may act; then `listen` is
+     * loopback, and there is no proxy. */
     const char *tokens_file;
+    struct mg_console_proxy proxy;
     const struct mg_list *hosts; /* by which browsers may call it, beside those of loopback */
     struct mg_broker_address broker;
     const char *pg_dsn;

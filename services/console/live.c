@@ -255,7 +255,9 @@ void live_listen(struct live *live, struct mg_http_exchange *request)
     (void)snprintf(listener->order_id, sizeof listener->order_id, "%s", order_id != NULL ? order_id : "");
     listener->live = live;
     listener->began_ms = mg_clock_boot_ms();
-    answer_headers(headers, NULL);
+    static const struct mg_http_header at_once[] = {{"X-Accel-Buffering", "no"},
+                                                    {NULL, NULL}}; /* for nginx */
+    answer_headers(headers, at_once);
     const struct mg_http_response begin = {
         .status = 200,
         .type = "text/event-stream; charset=utf-8",

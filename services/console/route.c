@@ -112,8 +112,10 @@ static void api_get(struct mg_console *console, struct mg_http_exchange *request
     struct visitor visitor;
     struct plan plan;
     session_find(console->sessions, request, &visitor);
-    if (strcmp(rest, "me") == 0) {
-        session_tell(console->sessions, request, &visitor);
+    if (visitor.refusal != NULL) {
+        answer_error(request, 403, "%s", visitor.refusal);
+    } else if (strcmp(rest, "me") == 0) {
+        session_tell(request, &visitor);
     } else if (visitor.role == ROLE_NONE) {
         answer_error(request, 401, "log in first");
     } else if (strcmp(rest, "live") == 0) {
@@ -136,16 +138,14 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
         answer_error(request, 403, "this request was not made by a page of this console");
         return;
     }
-    if (strcmp(rest, "login") == 0 && sessions_need_login(console->sessions)) {
-        session_login(console->sessions, request);
-        return;
-    }
-    if (strcmp(rest, "logout") == 0 && sessions_need_login(console->sessions)) {
-        session_logout(console->sessions, request); /* also from a page of a session that is no more */
-        return;
-    }
     session_find(console->sessions, request, &visitor);
-    if (visitor.role == ROLE_NONE) {
+    if (visitor.refusal != NULL) {
+        answer_error(request, 403, "%s", visitor.refusal);
+    } else if (strcmp(rest, "login") == 0 && visitor.has_login) {
+        session_login(console->sessions, request);
+    } else if (strcmp(rest, "logout") == 0 && visitor.has_login) {
+        session_logout(console->sessions, request); /* also from a page of a session that is no more */
+    } else if (visitor.role == ROLE_NONE) {
         answer_error(request, 401, "log in first");
     } else if (visitor.csrf[0] == '\0' || csrf == NULL || strcmp(csrf, visitor.csrf) != 0) {
         answer_error(request, 403,

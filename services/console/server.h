@@ -1,18 +1,20 @@
-/* What the console's files share. One file for each part: who (session.c), what is asked (ask.c, pages.c),
- * what is changed (act.c, batches.c), what is live (live.c), what lies dead (dead.c), where a request goes
- * (route.c), what is sent (answer.c). */
+/* What the console's files share. One file for each part: who (session.c, proxy.c), what is asked (ask.c,
+ * pages.c), what is changed (act.c, batches.c), what is live (live.c), what lies dead (dead.c), where a
+ * request goes (route.c), what is sent (answer.c). */
 #ifndef MG_CONSOLE_SERVER_H
 #define MG_CONSOLE_SERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/id.h"
 #include "console/commander.h"
 #include "console/console.h"
 #include "io/http_server.h"
 #include "io/store.h"
 #include "operator/batch_runner.h"
 #include "operator/table.h"
+#include "wire/command.h"
 
 struct mg_console {
     const struct mg_console_options *options; /* but for the secrets, which may be others by now */
@@ -51,27 +53,48 @@ bool asset_answer(struct mg_http_exchange *request);
 
 /* ---- session.c: who asks ---- */
 
-enum role { ROLE_NONE, ROLE_READER, ROLE_OPERATOR };
-#define NAME_SIZE 64
+enum role {
+    ROLE_NONE,
+    ROLE_READER,
+    ROLE_OPERATOR,
+    ROLE_PROXY, /* of a token, never of a visitor: may say who asks */
+};
+#define NAME_SIZE (MG_COMMAND_BY_MAX + 1) /* no command can name a longer one */
+#define CSRF_SIZE (2 * MG_SHA256_SIZE + 1)
 struct visitor {
     enum role role;
-    char name[NAME_SIZE];
-    const char *csrf; /* "" without a session; valid until this turn of the loop ends */
+    char name[NAME_SIZE]; /* of a token as it is, which has no blank; of a proxy's user "USER via PROXY" */
+    char csrf[CSRF_SIZE]; /* what a change must carry; "": nothing can be changed */
+    bool has_login;       /* by a token, and so a logout */
+    const char *refusal;  /* why this request is not answered; NULL: it is */
 };
 
-enum mg_class tokens_check(const char *path, struct mg_err *err) MG_MUSTCHECK;
-/* `tokens_file` "": everybody is a reader. */
-struct sessions *sessions_create(const char *tokens_file, bool is_tls, struct mg_err *err);
+/* Whether the options' tokens can be read, and name a proxy if there is one. */
+enum mg_class tokens_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
+/* Without a file of tokens everybody is a reader. The options are borrowed. */
+struct sessions *sessions_create(const struct mg_console_options *options, struct mg_err *err);
 void sessions_destroy(struct sessions *sessions);
 enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err) MG_MUSTCHECK;
-bool sessions_need_login(const struct sessions *sessions);
 void session_find(struct sessions *sessions, const struct mg_http_exchange *request,
                   struct visitor *ret_visitor);
 /* Answer the request. */
 void session_login(struct sessions *sessions, struct mg_http_exchange *request);
 void session_logout(struct sessions *sessions, struct mg_http_exchange *request);
-void session_tell(const struct sessions *sessions, struct mg_http_exchange *request,
-                  const struct visitor *visitor);
+void session_tell(struct mg_http_exchange *request, const struct visitor *visitor);
+
+/* ---- proxy.c: whom a proxy names ---- */
+
+#define PROXY_TOKEN_HEADER "X-Makegood-Proxy-Token" /* its proof; each proxy can set a header */
+
+enum mg_class proxy_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
+bool proxy_is_wanted(const struct mg_console_proxy *proxy);
+/* Whether there is a proxy, and the request has any header that only it should send. */
+bool proxy_speaks(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request);
+/* "": there is none, or several, of which one may be a stranger's. */
+const char *proxy_token(const struct mg_http_exchange *request);
+/* Who asks, as the header has it, and what they may; NULL, or why that cannot be told. */
+const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request,
+                       const char **ret_user, enum role *ret_role);
 
 /* ---- ask.c: reports, asked once for all who want the same ---- */
 

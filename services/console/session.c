@@ -2,6 +2,9 @@
  * Who asks: tokens from a file, sessions in memory. A token is shown once, by POST, and exchanged for a
  * session: 32 random bytes in a cookie that no script can read and no other site can send, and 32 more that a
  * change must carry in a header. A restart ends all sessions; people log in again.
+ *
+ * Or a proxy says who asks (proxy.c), and proves itself by a token of its own in each request. Of whom it
+ * names no session is kept and no cookie read; what a change must carry is derived from the name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -22,6 +26,8 @@
 #define SESSION_MAX_MS  (INT64_C(12) * 3600 * 1000) /* a working day */
 #define SECRET_BYTES    32
 #define SECRET_SIZE     (2 * SECRET_BYTES + 1)
+_Static_assert(SECRET_SIZE == CSRF_SIZE, "what changes carry is drawn, or derived by SHA-256");
+#define TOKEN_NAME_SIZE 64
 #define TOKEN_MAX       512
 #define REFUSALS_PER_S                                                                                       \
     5 /* told and logged each; what comes above is turned away, but never who has a token: a stranger who    \
@@ -31,7 +37,7 @@
 
 struct token {
     enum role role;
-    char name[NAME_SIZE];
+    char name[TOKEN_NAME_SIZE];
     uint8_t digest[MG_SHA256_SIZE];
 };
 
@@ -43,10 +49,11 @@ struct session {
 };
 
 struct sessions {
-    char *path;
-    bool is_tls;
+    const struct mg_console_options *options;
+    uint8_t key[SECRET_BYTES]; /* of what changes must carry for whom a proxy names */
     struct token *tokens;
     int token_count;
+    bool has_people; /* tokens to log in with */
     struct session sessions[SESSIONS_MAX];
     int64_t refusal_at_ms;
     int refusals_left;
@@ -85,7 +92,15 @@ static bool name_is_valid(struct mg_slice name)
             return false;
         }
     }
-    return name.len > 0 && name.len < NAME_SIZE;
+    return name.len > 0 && name.len < TOKEN_NAME_SIZE;
+}
+
+/* `printf %s "$token" | sha256sum` of a variable that is not set. */
+static bool is_digest_of_nothing(const uint8_t digest[MG_SHA256_SIZE])
+{
+    uint8_t nothing[MG_SHA256_SIZE];
+    mg_sha256(mg_slice_of(""), nothing);
+    return memcmp(digest, nothing, sizeof nothing) == 0;
 }
 
 /* Takes what stands before the first of these bytes, or all of it. */
@@ -120,6 +135,7 @@ static bool line_parse(struct mg_slice line, struct token *ret_token)
     ret_token->name[name.len] = '\0';
     ret_token->role = mg_slice_is(role, "reader")     ? ROLE_READER
                       : mg_slice_is(role, "operator") ? ROLE_OPERATOR
+                      : mg_slice_is(role, "proxy")    ? ROLE_PROXY
                                                       : ROLE_NONE;
     return ret_token->role != ROLE_NONE;
 }
@@ -137,12 +153,19 @@ static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct
             return mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names more than %d",
                               path, TOKENS_MAX);
         }
-        if (!line_parse(line, &ret_tokens[(*ret_count)++])) {
+        struct token *token = &ret_tokens[(*ret_count)++];
+        if (!line_parse(line, token)) {
             return mg_err_set(
                 err, MG_BAD_INPUT,
-                "could not read --tokens-file %s, line %d: expected reader or operator, a name without "
+                "could not read --tokens-file %s, line %d: expected reader, operator or proxy, a name without "
                 "blanks, and the SHA-256 of a token in hexadecimal",
                 path, number);
+        }
+        if (is_digest_of_nothing(token->digest)) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "could not read --tokens-file %s, line %d: this is the SHA-256 of no token at all", path,
+                number);
         }
     }
     return *ret_count > 0
@@ -150,56 +173,92 @@ static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct
                : mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names nobody", path);
 }
 
-static enum mg_class tokens_read(const char *path, struct token *ret_tokens, int *ret_count,
-                                 struct mg_err *err)
+static int tokens_count(const struct token *tokens, int count, bool of_proxies)
 {
-    char block[4096];
-    size_t count = 0;
-    struct mg_buf text;
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: %s", path, strerror(errno));
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        found += (tokens[i].role == ROLE_PROXY) == of_proxies;
     }
-    mg_buf_init(&text, TOKENS_FILE_MAX);
-    while (!text.failed && (count = fread(block, 1, sizeof block, file)) > 0) {
-        mg_buf_append(&text, block, count);
+    return found;
+}
+
+/* Whether the file names proxies if, and only if, the options say what they tell. */
+static enum mg_class proxies_check(const struct mg_console_options *options, const struct token *tokens,
+                                   int count, struct mg_err *err)
+{
+    bool is_named = tokens_count(tokens, count, true) > 0;
+    if (proxy_is_wanted(&options->proxy) && !is_named) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "could not trust --proxy-user-header %s: anybody can send it; a line of --tokens-file %s must say "
+            "proxy, a name without blanks, and the SHA-256 of the token that the proxy sends "
+            "in " PROXY_TOKEN_HEADER,
+            options->proxy.user_header, options->tokens_file);
     }
-    bool is_broken = ferror(file) != 0;
-    (void)fclose(file); /* only read */
+    if (!proxy_is_wanted(&options->proxy) && is_named) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "could not use the proxy of --tokens-file %s: say with --proxy-user-header in which "
+            "header it tells who asks",
+            options->tokens_file);
+    }
+    return MG_OK;
+}
+
+static enum mg_class tokens_read(const struct mg_console_options *options, struct token *ret_tokens,
+                                 int *ret_count, struct mg_err *err)
+{
+    const char *path = options->tokens_file;
+    char *text = malloc(TOKENS_FILE_MAX + 1);
+    if (text == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
+    }
+    ssize_t len = mg_file_read(path, false, text, TOKENS_FILE_MAX + 1); /* a FIFO must not hold the loop */
     enum mg_class class = MG_OK;
-    if (is_broken) {
-        class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s", path);
-    } else if (mg_buf_class(&text) == MG_TRANSIENT) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
-    } else if (text.failed) {
+    if (len < 0) {
+        class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: %s", path, strerror(errno));
+    } else if (len > TOKENS_FILE_MAX) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it is longer than %d bytes",
                            path, TOKENS_FILE_MAX);
     } else {
-        class = tokens_parse(path, mg_buf_slice(&text), ret_tokens, ret_count, err);
+        class = tokens_parse(path, (struct mg_slice){text, (size_t)len}, ret_tokens, ret_count, err);
     }
-    mg_buf_finish(&text);
-    return class;
+    free(text);
+    return class == MG_OK ? proxies_check(options, ret_tokens, *ret_count, err) : class;
 }
 
-enum mg_class tokens_check(const char *path, struct mg_err *err)
+enum mg_class tokens_check(const struct mg_console_options *options, struct mg_err *err)
 {
     int count = 0;
     struct token *tokens = calloc(TOKENS_MAX, sizeof *tokens);
     enum mg_class class = tokens == NULL ? mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory")
-                                         : tokens_read(path, tokens, &count, err);
+                                         : tokens_read(options, tokens, &count, err);
     free(tokens);
     return class;
 }
 
-struct sessions *sessions_create(const char *tokens_file, bool is_tls, struct mg_err *err)
+static void bytes_draw(uint8_t ret_bytes[SECRET_BYTES])
+{
+    for (size_t i = 0; i < SECRET_BYTES; i += sizeof(uint64_t)) {
+        uint64_t number = mg_random_u64();
+        memcpy(ret_bytes + i, &number, sizeof number);
+    }
+}
+
+static bool has_tokens(const struct sessions *sessions)
+{
+    return sessions->options->tokens_file[0] != '\0';
+}
+
+struct sessions *sessions_create(const struct mg_console_options *options, struct mg_err *err)
 {
     struct sessions *sessions = calloc(1, sizeof *sessions);
-    if (sessions == NULL || (sessions->path = strdup(tokens_file)) == NULL) {
+    if (sessions == NULL) {
         (void)mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
-        sessions_destroy(sessions);
         return NULL;
     }
-    sessions->is_tls = is_tls;
+    sessions->options = options;
+    bytes_draw(sessions->key);
     if (sessions_reload(sessions, err) != MG_OK) {
         sessions_destroy(sessions);
         return NULL;
@@ -210,20 +269,14 @@ struct sessions *sessions_create(const char *tokens_file, bool is_tls, struct mg
 void sessions_destroy(struct sessions *sessions)
 {
     if (sessions != NULL) {
-        free(sessions->path);
         free(sessions->tokens);
     }
     free(sessions);
 }
 
-bool sessions_need_login(const struct sessions *sessions)
-{
-    return sessions->path[0] != '\0';
-}
-
 enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err)
 {
-    if (!sessions_need_login(sessions)) {
+    if (!has_tokens(sessions)) {
         return MG_OK;
     }
     int count = 0;
@@ -231,7 +284,7 @@ enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err)
     if (tokens == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
     }
-    enum mg_class class = tokens_read(sessions->path, tokens, &count, err);
+    enum mg_class class = tokens_read(sessions->options, tokens, &count, err);
     if (class != MG_OK) {
         free(tokens);
         return class;
@@ -239,6 +292,7 @@ enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err)
     free(sessions->tokens);
     sessions->tokens = tokens;
     sessions->token_count = count;
+    sessions->has_people = tokens_count(tokens, count, false) > 0;
     for (int i = 0; i < SESSIONS_MAX; i++) {
         struct session *session = &sessions->sessions[i];
         bool is_known = false;
@@ -266,16 +320,18 @@ static bool is_equal(const void *a, const void *b, size_t size)
 static void secret_make(char ret_text[SECRET_SIZE])
 {
     uint8_t bytes[SECRET_BYTES];
-    for (size_t i = 0; i < sizeof bytes; i += sizeof(uint64_t)) {
-        uint64_t number = mg_random_u64();
-        memcpy(bytes + i, &number, sizeof number);
-    }
+    bytes_draw(bytes);
     *mg_hex_write(bytes, sizeof bytes, ret_text) = '\0';
+}
+
+static bool is_tls(const struct sessions *sessions)
+{
+    return sessions->options->cert_file[0] != '\0';
 }
 
 static const char *cookie_name(const struct sessions *sessions)
 {
-    return sessions->is_tls ? COOKIE_TLS : COOKIE_PLAIN;
+    return is_tls(sessions) ? COOKIE_TLS : COOKIE_PLAIN;
 }
 
 static struct session *session_of(struct sessions *sessions, const struct mg_http_exchange *request)
@@ -296,23 +352,16 @@ static struct session *session_of(struct sessions *sessions, const struct mg_htt
     return NULL;
 }
 
-void session_find(struct sessions *sessions, const struct mg_http_exchange *request,
-                  struct visitor *ret_visitor)
+static void session_visit(const struct session *session, struct visitor *ret_visitor)
 {
-    *ret_visitor = (struct visitor){.csrf = ""};
-    if (!sessions_need_login(sessions)) {
-        ret_visitor->role = ROLE_READER;
-        return;
-    }
-    const struct session *session = session_of(sessions, request);
-    if (session != NULL) {
-        ret_visitor->role = session->token.role;
-        ret_visitor->csrf = session->csrf;
-        memcpy(ret_visitor->name, session->token.name, sizeof ret_visitor->name);
-    }
+    ret_visitor->role = session->token.role;
+    ret_visitor->has_login = true;
+    memcpy(ret_visitor->csrf, session->csrf, sizeof ret_visitor->csrf);
+    (void)snprintf(ret_visitor->name, sizeof ret_visitor->name, "%s", session->token.name);
 }
 
-static void login_refuse(struct sessions *sessions, struct mg_http_exchange *request)
+/* Whether it is told and logged, or one of too many. */
+static bool refusal_count(struct sessions *sessions)
 {
     int64_t now_ms = mg_clock_boot_ms();
     if (now_ms - sessions->refusal_at_ms >= 1000) {
@@ -320,26 +369,110 @@ static void login_refuse(struct sessions *sessions, struct mg_http_exchange *req
         sessions->refusals_left = REFUSALS_PER_S;
     }
     if (sessions->refusals_left == 0) {
+        return false;
+    }
+    sessions->refusals_left--;
+    return true;
+}
+
+static void login_refuse(struct sessions *sessions, struct mg_http_exchange *request)
+{
+    if (!refusal_count(sessions)) {
         answer_error(request, 429, "more than %d logins a second are refused; try again", REFUSALS_PER_S);
         return;
     }
-    sessions->refusals_left--;
     mg_log(MG_LOG_WARN, "a login was refused: nobody has this token", MG_LOG_NONE);
     answer_error(request, 403, "nobody has this token");
 }
 
-static const struct token *token_find(const struct sessions *sessions, struct mg_slice text)
+/* A proxy's is no person's, nor the other way round. */
+static const struct token *token_find(const struct sessions *sessions, struct mg_slice text, bool of_proxy)
 {
     const struct token *found = NULL;
     uint8_t digest[MG_SHA256_SIZE];
     mg_sha256(text, digest);
     for (int i = 0; i < sessions->token_count; i++) {
-        if (is_equal(sessions->tokens[i].digest, digest, sizeof digest)) {
-            found = &sessions->tokens[i];
+        const struct token *token = &sessions->tokens[i];
+        if (is_equal(token->digest, digest, sizeof digest) && (token->role == ROLE_PROXY) == of_proxy) {
+            found = token;
         }
     }
     return found;
 }
+
+/* ---- whom a proxy names ---- */
+
+/* NULL, or why this cannot be the name of who acts. The blanks tell it from every token's. */
+static const char *name_make(const char *user, const char *proxy, char ret_name[NAME_SIZE])
+{
+    if (!name_is_valid(user)) {
+        return "the proxy names a user that is empty, or has a blank or anything else but printable ASCII";
+    }
+    if (snprintf(ret_name, NAME_SIZE, "%s via %s", user, proxy) >= NAME_SIZE) {
+        return "the proxy names a user that is too long";
+    }
+    return NULL;
+}
+
+/* Others cannot know it, nor make it of their own: all that is hashed has the same length. */
+static void csrf_derive(const struct sessions *sessions, const char *name, char ret_csrf[CSRF_SIZE])
+{
+    struct {
+        uint8_t key[SECRET_BYTES];
+        char name[NAME_SIZE];
+    } of = {{0}, ""};
+    uint8_t digest[MG_SHA256_SIZE];
+    memcpy(of.key, sessions->key, sizeof of.key);
+    (void)snprintf(of.name, sizeof of.name, "%s", name);
+    mg_sha256((struct mg_slice){(const char *)&of, sizeof of}, digest);
+    *mg_hex_write(digest, sizeof digest, ret_csrf) = '\0';
+}
+
+static void named_find(struct sessions *sessions, const struct mg_http_exchange *request,
+                       struct visitor *ret_visitor)
+{
+    const char *user = "", *refusal = NULL;
+    char name[NAME_SIZE];
+    enum role role = ROLE_NONE;
+    const struct token *proxy = token_find(sessions, mg_slice_of(proxy_token(request)), true);
+    if (proxy == NULL) {
+        refusal = "only the proxy may say who asks: this request has not its token in " PROXY_TOKEN_HEADER;
+    } else if ((refusal = proxy_read(&sessions->options->proxy, request, &user, &role)) == NULL) {
+        refusal = name_make(user, proxy->name, name);
+    }
+    if (refusal != NULL) {
+        ret_visitor->refusal = refusal;
+        if (refusal_count(sessions)) {
+            mg_log(MG_LOG_WARN, "a request in the name of a proxy's user was refused",
+                   MG_LOG_TEXT("reason", refusal));
+        }
+        return;
+    }
+    ret_visitor->role = role;
+    memcpy(ret_visitor->name, name, sizeof name);
+    csrf_derive(sessions, name, ret_visitor->csrf);
+}
+
+void session_find(struct sessions *sessions, const struct mg_http_exchange *request,
+                  struct visitor *ret_visitor)
+{
+    *ret_visitor = (struct visitor){.role = ROLE_NONE};
+    if (!has_tokens(sessions)) {
+        ret_visitor->role = ROLE_READER;
+    } else if (proxy_speaks(&sessions->options->proxy, request)) {
+        named_find(sessions, request, ret_visitor);
+    } else if (!sessions->has_people) {
+        ret_visitor->refusal = "who asks is said by a proxy: come by its address";
+    } else {
+        const struct session *session = session_of(sessions, request);
+        ret_visitor->has_login = true;
+        if (session != NULL) {
+            session_visit(session, ret_visitor);
+        }
+    }
+}
+
+/* ---- login ---- */
 
 static struct session *session_begin(struct sessions *sessions, const struct token *token)
 {
@@ -369,7 +502,7 @@ static void cookie_answer(const struct sessions *sessions, struct mg_http_exchan
     struct mg_http_header headers[ANSWER_HEADERS_MAX];
     char cookie[256];
     (void)snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
-                   cookie_name(sessions), secret, (long long)seconds, sessions->is_tls ? "; Secure" : "");
+                   cookie_name(sessions), secret, (long long)seconds, is_tls(sessions) ? "; Secure" : "");
     const struct mg_http_header more[] = {{"Set-Cookie", cookie}, {NULL, NULL}};
     answer_headers(headers, more);
     const struct mg_http_response answer = {
@@ -377,25 +510,23 @@ static void cookie_answer(const struct sessions *sessions, struct mg_http_exchan
     mg_http_answer(request, &answer);
 }
 
-static void visitor_write(const struct sessions *sessions, const struct visitor *visitor, struct mg_buf *out)
+static void visitor_write(const struct visitor *visitor, struct mg_buf *out)
 {
     static const char *const roles[] = {
         [ROLE_NONE] = "none", [ROLE_READER] = "reader", [ROLE_OPERATOR] = "operator"};
     mg_buf_append_text(out, "{\"name\": ");
     mg_buf_append_json(out, mg_slice_of(visitor->name));
     mg_buf_printf(out, ", \"role\": \"%s\", \"csrf\": \"%s\", \"needs_login\": %s, \"version\": \"%s\"}\n",
-                  roles[visitor->role], visitor->csrf, sessions_need_login(sessions) ? "true" : "false",
-                  MG_VERSION);
+                  roles[visitor->role], visitor->csrf, visitor->has_login ? "true" : "false", MG_VERSION);
 }
 
 #define VISITOR_JSON_MAX 1024
 
-void session_tell(const struct sessions *sessions, struct mg_http_exchange *request,
-                  const struct visitor *visitor)
+void session_tell(struct mg_http_exchange *request, const struct visitor *visitor)
 {
     struct mg_buf json;
     mg_buf_init(&json, VISITOR_JSON_MAX);
-    visitor_write(sessions, visitor, &json);
+    visitor_write(visitor, &json);
     answer_json(request, 200, mg_buf_slice(&json));
     mg_buf_finish(&json);
 }
@@ -409,18 +540,18 @@ void session_login(struct sessions *sessions, struct mg_http_exchange *request)
     bool is_text = mg_json_check(body, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK &&
                    mg_json_string(mg_json_find(body, "/token"), &text) && !text.failed;
     const struct token *token =
-        is_text ? token_find(sessions, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of("")) : NULL;
+        is_text ? token_find(sessions, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""), false) : NULL;
     mg_secret_free(text.data);
     if (token == NULL) {
         login_refuse(sessions, request);
         return;
     }
     const struct session *session = session_begin(sessions, token);
-    struct visitor visitor = {.role = token->role, .csrf = session->csrf};
-    memcpy(visitor.name, token->name, sizeof visitor.name);
+    struct visitor visitor;
+    session_visit(session, &visitor);
     mg_log(MG_LOG_INFO, "logged in", MG_LOG_TEXT("name", token->name));
     mg_buf_init(&json, VISITOR_JSON_MAX);
-    visitor_write(sessions, &visitor, &json);
+    visitor_write(&visitor, &json);
     cookie_answer(sessions, request, session->secret, SESSION_MAX_MS / 1000, &json);
     mg_buf_finish(&json);
 }
@@ -428,13 +559,13 @@ void session_login(struct sessions *sessions, struct mg_http_exchange *request)
 void session_logout(struct sessions *sessions, struct mg_http_exchange *request)
 {
     struct session *session = session_of(sessions, request);
-    const struct visitor nobody = {.role = ROLE_NONE, .csrf = ""};
+    const struct visitor nobody = {.has_login = true};
     struct mg_buf json;
     if (session != NULL) {
         *session = (struct session){.is_open = false};
     }
     mg_buf_init(&json, VISITOR_JSON_MAX);
-    visitor_write(sessions, &nobody, &json);
+    visitor_write(&nobody, &json);
     cookie_answer(sessions, request, "", 0, &json);
     mg_buf_finish(&json);
 }

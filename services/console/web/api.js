@@ -13,7 +13,8 @@ export const mayAct = () => me.role === "operator" && me.csrf !== "";
 async function call(path, options = {}) {
   let answer;
   try {
-    answer = await fetch(`/api/v1/${path}`, {credentials: "same-origin", cache: "no-store", ...options});
+    answer = await fetch(`/api/v1/${path}`, {credentials: "same-origin", cache: "no-store", ...options,
+      headers: {Accept: "application/json", ...options.headers}}); // a proxy then refuses, instead of sending us to its login
   } catch {
     throw new Refusal(0, "the console does not answer");
   }
@@ -64,7 +65,7 @@ export function listen(parameters, handlers) {
   const refused = async () => {
     handlers.broken?.();
     again = setTimeout(begin, AGAIN_MS); // a browser does not
-    await meRead().catch(() => {});
+    await meRead().catch((error) => { if (error.status === 401 || error.status === 403) me.role = "none"; });
     if (me.role === "none") window.dispatchEvent(new Event("loggedout"));
   };
   document.addEventListener("visibilitychange", begin);

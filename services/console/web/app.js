@@ -78,10 +78,10 @@ export function go(address, options) {
 function navShow(current) {
   element("nav").replaceChildren(...VIEWS.map((view) => h("li", {},
     h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, view.name))));
-  element("who").replaceChildren(...(me.needs_login && me.role !== "none"
-    ? [h("button", {type: "button", title: `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`, onclick: leave}, `Log out ${me.name}`)]
-    : []));
-  element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.needs_login ? "" : ", for reading only"}`;
+  const may = `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`;
+  element("who").replaceChildren(...(me.role === "none" || me.name === "" ? []
+    : [me.needs_login ? h("button", {type: "button", title: may, onclick: leave}, `Log out ${me.name}`) : h("span", {title: may}, me.name)]));
+  element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.role === "reader" && me.csrf === "" ? ", for reading only" : ""}`;
 }
 
 // ---- login ----
@@ -95,11 +95,19 @@ async function leave() {
   }
 }
 
+// Who is named by a proxy logs in there: a new load of the page goes by it.
+function askProxy() {
+  element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Not logged in"),
+    h("p", {}, "People log in before they come here. That login is over, or it does not let you in."),
+    h("button", {type: "button", class: "first", onclick: () => location.reload()}, "Log in again")));
+}
+
 function askLogin() {
   const failedText = h("p", {class: "failed", role: "alert"});
   const token = h("input", {type: "password", name: "token", autocomplete: "current-password", required: true, id: "token"});
   me.role = "none";
   document.title = "Log in – Makegood";
+  if (!me.needs_login) { askProxy(); return; }
   element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Log in"),
     h("form", {onsubmit: async (event) => {
       event.preventDefault();
