@@ -61,13 +61,13 @@ static enum mg_class groups_check(const struct mg_list *groups, struct mg_err *e
 enum mg_class proxy_check(const struct mg_console_options *options, struct mg_err *err)
 {
     const struct mg_console_proxy *proxy = &options->proxy;
-    bool has_header = proxy->groups_header[0] != '\0', has_groups = proxy->operator_groups->count > 0;
+    bool tells_groups = proxy->groups_header[0] != '\0', has_operators = proxy->operator_groups->count > 0;
     if (!proxy_is_wanted(proxy)) {
-        return has_header || has_groups
+        return tells_groups || has_operators
                    ? mg_err_set(
                          err, MG_BAD_INPUT,
                          "could not use %s: say with --proxy-user-header in which header the proxy tells who asks",
-                         has_header ? "--proxy-groups-header" : "--proxy-operator-group")
+                         tells_groups ? "--proxy-groups-header" : "--proxy-operator-group")
                    : MG_OK;
     }
     if (options->tokens_file[0] == '\0') {
@@ -77,7 +77,7 @@ enum mg_class proxy_check(const struct mg_console_options *options, struct mg_er
             "token in --tokens-file",
             proxy->user_header);
     }
-    if (has_header != has_groups) {
+    if (tells_groups != has_operators) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "could not tell who may act: give --proxy-groups-header and --proxy-operator-group, or neither, "

@@ -8,6 +8,7 @@ from harness import scenario, step
 from local import cluster, processes
 
 TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a token to act with")}
+PROXY = {"proxy": ("gate", "a token that only the proxy has")}
 VIEWS = ("/", "/orders", "/orders/x", "/failures", "/batches", "/batches/x", "/alerts", "/dead", "/services", "/login")
 PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
          "/batches.js", "/batch.js", "/alerts.js", "/dead.js", "/services.js", "/icon.svg")
@@ -20,11 +21,11 @@ SOON_S = 20
 class Console:
     """A console of a stage's cluster, which ends with it, and a browser that has not logged in."""
 
-    def __init__(self, stage, *words, tokens=True, env=None):
+    def __init__(self, stage, *words, tokens=TOKENS, env=None):
         self.port = processes.free_port()
         if tokens:
             path = stage.scratch / "tokens"
-            cluster.write_tokens(path, [(role, *who) for role, who in TOKENS.items()])
+            cluster.write_tokens(path, [(role, *who) for role, who in tokens.items()])
             words = ("--tokens-file", path, *words)
         argv = [stage.cluster.bin / "makegood", "console", "--listen", f"127.0.0.1:{self.port}", *words]
         name = f"console-{len(stage.others) + 1}"
@@ -33,6 +34,7 @@ class Console:
         stage.others.append(self.process)
         self.process.start().wait_ready()
         self.cookie = self.csrf = None
+        self.added = {}  # by a proxy, to each request
 
     def ask(self, method, path, body=None, headers=None):
         """(status, headers, body) of one request, as this browser sends it; `headers` go before its own, None leaves one out."""
@@ -40,7 +42,7 @@ class Console:
         if method == "POST":
             own |= {"Content-Type": "application/json", "Origin": f"http://localhost:{self.port}", "Sec-Fetch-Site": "same-origin",
                     "X-Makegood-CSRF": self.csrf}
-        own |= headers or {}
+        own |= self.added | (headers or {})
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
         try:
             connection.putrequest(method, path, skip_host=True)
@@ -77,9 +79,11 @@ class Console:
         """Live events until is_enough(name, data) is true of one, which is returned."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
         try:
-            connection.request("GET", "/api/v1/" + path, headers={"Host": f"localhost:{self.port}", "Cookie": self.cookie})
+            own = {"Host": f"localhost:{self.port}", "Cookie": self.cookie} | self.added
+            connection.request("GET", "/api/v1/" + path, headers={name: value for name, value in own.items() if value is not None})
             answer = connection.getresponse()
             assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/event-stream"), answer.headers
+            assert answer.headers["X-Accel-Buffering"] == "no", answer.headers
             name = None
             for line in answer:
                 field, _, value = line.decode().rstrip("\n").partition(": ")
@@ -204,7 +208,7 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
     console.get("overview", status=401)
     console.post("logout", {})
 
-    open_to_read = Console(s, tokens=False)
+    open_to_read = Console(s, tokens=None)
     assert open_to_read.get("me")["role"] == "reader"
     open_to_read.get("overview")
     open_to_read.post(path, change, status=403)
@@ -293,3 +297,62 @@ def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
     assert noted == [{"queue": "orders.rejected"}] * 2, noted
     verbs = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
     assert {"service pause", "service resume", "service limit", "alert ack", "dead drop"} <= set(verbs), verbs
+
+
+@scenario(services=("payment",))
+def whom_a_proxy_names_acts_in_the_console_under_that_name(s):
+    """Would catch: a change, or a page, for who sends a proxy's headers and is none; a change of a proxy's user that is kept in
+    another's name, or in none; options that are not read."""
+    pay(s)
+    s.remote("payment").switch("decline")
+    orders = [s.client.submit("pay", {"n": n}) for n in range(2)]
+    for order in orders:
+        s.client.wait_status(order, "error")
+    s.remote("payment").switch("order")
+    options = {"MAKEGOOD_PROXY_USER_HEADER": "Remote-User", "MAKEGOOD_PROXY_GROUPS_HEADER": "Remote-Groups",
+               "MAKEGOOD_PROXY_OPERATOR_GROUP": "admins, ops"}
+    console = Console(s, tokens=TOKENS | PROXY, env=s.cluster.tool_env | options)
+
+    def resume(order, status=200):
+        change = {"reason": "the test wants it", "version": s.process(order)["version"]}
+        return console.post(f"orders/{order.order_id}/resume", change, status=status)
+
+    def named(user, groups):
+        console.added = {"X-Makegood-Proxy-Token": PROXY["proxy"][1], "Remote-User": user, "Remote-Groups": groups}
+        console.csrf = console.get("me")["csrf"]
+
+    before = kept(s)
+    named("otto", "dev,ops")
+    console.added["X-Makegood-Proxy-Token"] = "a guess"
+    for route in ROUTES + ("live",):
+        console.get(route, status=403)
+    resume(orders[0], status=403)
+    named("rita", "dev")
+    console.events("live", lambda name, data: name == "overview")
+    for route in ROUTES:
+        console.get(route)
+    resume(orders[0], status=403)
+    stolen = console.csrf
+    named("otto", "dev,ops")
+    console.csrf = stolen
+    resume(orders[0], status=403)
+    assert kept(s) == before
+
+    named("otto", "dev,ops")
+    resume(orders[0])
+    s.client.wait_status(orders[0], "processed")
+    console.added = {}
+    console.login("operator")
+    resume(orders[1])
+    s.client.wait_status(orders[1], "processed")
+    for order, name in zip(orders, ("otto via gate", "otto")):
+        assert [row["by_whom"] for row in s.events(order) if row["cause_kind"] == "resume"] == [name]
+    noted = s.rows("SELECT by_whom, verb FROM operator_action ORDER BY action_id")
+    assert noted == [{"by_whom": name, "verb": "order resume"} for name in ("otto via gate", "otto")], noted
+    with open(console.process.log_path, encoding="utf-8") as log:
+        logged = log.read()
+    assert '"by":"otto via gate"' in logged and "its token in X-Makegood-Proxy-Token" in logged, logged
+    assert PROXY["proxy"][1] not in logged, "a secret is logged"
+
+    refused = s.cluster.tool("console", "--proxy-user-header", "Remote-User", "--check-config", check=False)
+    assert refused.returncode == 2 and "anybody can send it" in refused.stderr, refused

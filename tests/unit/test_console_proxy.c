@@ -428,6 +428,9 @@ START_TEST(options_that_make_no_sense_are_refused)
     expect_refused("could not use the proxy of --tokens-file");
     options.proxy.user_header = "";
     expect_refused("could not use --proxy-groups-header");
+    options.proxy.user_header = "";
+    groups.count = 0;
+    expect_refused("could not use --proxy-groups-header");
     options.proxy.user_header = options.proxy.groups_header = "";
     expect_refused("could not use --proxy-operator-group");
     options.proxy.groups_header = "";

@@ -106,6 +106,7 @@ function askLogin() {
   const failedText = h("p", {class: "failed", role: "alert"});
   const token = h("input", {type: "password", name: "token", autocomplete: "current-password", required: true, id: "token"});
   me.role = "none";
+  navShow(viewOf(location.pathname));
   document.title = "Log in – Makegood";
   if (!me.needs_login) { askProxy(); return; }
   element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Log in"),
