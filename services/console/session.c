@@ -92,7 +92,7 @@ static bool name_is_valid(struct mg_slice name)
             return false;
         }
     }
-    return name.len > 0 && name.len < TOKEN_NAME_SIZE;
+    return name.len > 0;
 }
 
 /* `printf %s "$token" | sha256sum` of a variable that is not set. */
@@ -128,7 +128,8 @@ static struct mg_slice word_take(struct mg_slice *line)
 static bool line_parse(struct mg_slice line, struct token *ret_token)
 {
     struct mg_slice role = word_take(&line), name = word_take(&line), digest = word_take(&line);
-    if (word_take(&line).len > 0 || !name_is_valid(name) || !digest_parse(digest, ret_token->digest)) {
+    if (word_take(&line).len > 0 || !name_is_valid(name) || name.len >= TOKEN_NAME_SIZE ||
+        !digest_parse(digest, ret_token->digest)) {
         return false;
     }
     memcpy(ret_token->name, name.data, name.len);
@@ -405,7 +406,7 @@ static const struct token *token_find(const struct sessions *sessions, struct mg
 /* NULL, or why this cannot be the name of who acts. The blanks tell it from every token's. */
 static const char *name_make(const char *user, const char *proxy, char ret_name[NAME_SIZE])
 {
-    if (!name_is_valid(user)) {
+    if (!name_is_valid(mg_slice_of(user))) {
         return "the proxy names a user that is empty, or has a blank or anything else but printable ASCII";
     }
     if (snprintf(ret_name, NAME_SIZE, "%s via %s", user, proxy) >= NAME_SIZE) {

@@ -414,6 +414,7 @@ static void open_console(void)
                                                 .key_file = "",
                                                 .tokens_file = tokens_file,
                                                 .hosts = &none,
+                                                .proxy = {"", "", &none},
                                                 .broker = {.url = "amqp://127.0.0.1/"},
                                                 .pg_dsn = ""};
     struct mg_err err;

@@ -16,6 +16,7 @@
 #include "operator/limit.h"
 #include "operator/moment.h"
 #include "operator/table.h"
+#include "wire/service.h"
 
 #define SERVICES_MAX 8
 
@@ -212,8 +213,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum mg_cause_kind verb;
     try_moment(text);
     try_rate(text);
-    try_limit(text, true, CONCURRENCY_MAX);
-    try_limit(text, false, RATE_MAX);
+    try_limit(text, true, MG_SERVICE_CONCURRENCY_MAX);
+    try_limit(text, false, MG_SERVICE_RATE_MAX);
     if (batch_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
     try_filter(text, rest);
     try_plain(text);

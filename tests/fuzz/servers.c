@@ -477,22 +477,39 @@ enum mg_class mg_command_client_send(struct mg_command_client *client, const str
     return MG_OK;
 }
 
+static struct mg_dead_letter letter_make(const char *queue)
+{
+    struct mg_slice text = mg_slice_of(servers.texts);
+    return (struct mg_dead_letter){.body = text,
+                                   .message_id = text,
+                                   .type = text,
+                                   .queue = mg_slice_of(queue),
+                                   .reason = text,
+                                   .correlation_id = text,
+                                   .died_at_ms = 7};
+}
+
 enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err)
 {
     (void)address;
-    struct mg_slice text = mg_slice_of(servers.texts);
-    const struct mg_dead_letter letter = {.body = text,
-                                          .message_id = text,
-                                          .type = text,
-                                          .queue = mg_slice_of(queue),
-                                          .reason = text,
-                                          .correlation_id = text,
-                                          .died_at_ms = 7};
+    const struct mg_dead_letter letter = letter_make(queue);
     if (!servers.is_broker_up) return mg_err_set(err, MG_TRANSIENT, "the broker is away");
     for (*ret_count = 0; *ret_count < max && *ret_count < servers.row_count; (*ret_count)++)
         if (pick(arg, &letter) != MG_DEAD_LIST) note_is_used();
+    return MG_OK;
+}
+
+enum mg_class mg_topology_look(const struct mg_broker_address *address, const char *queue, int max,
+                               void (*show)(void *arg, const struct mg_dead_letter *letter), void *arg,
+                               int *ret_count, struct mg_err *err)
+{
+    (void)address;
+    const struct mg_dead_letter letter = letter_make(queue);
+    if (!servers.is_broker_up) return mg_err_set(err, MG_TRANSIENT, "the broker is away");
+    for (*ret_count = 0; *ret_count < max && *ret_count < servers.row_count; (*ret_count)++)
+        show(arg, &letter);
     return MG_OK;
 }
 

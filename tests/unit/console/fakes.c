@@ -73,6 +73,11 @@ const char *mg_http_exchange_header(const struct mg_http_exchange *request, cons
     return NULL;
 }
 
+unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name)
+{
+    return mg_http_exchange_header(request, name) != NULL ? 1 : 0;
+}
+
 const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
 {
     return strcmp(name, request->cookie_name) == 0 ? request->cookie : NULL;
@@ -406,7 +411,7 @@ enum mg_class fake_reload(struct mg_err *err)
 
 enum mg_class fake_check(struct mg_err *err)
 {
-    return tokens_check(fake.path, err);
+    return tokens_check(&fake.options, err);
 }
 
 static void console_begin(const char *cert_file)
@@ -415,10 +420,13 @@ static void console_begin(const char *cert_file)
     fake.boot_ms = 60 * 60 * 1000;
     fake.is_broker_up = fake.has_room = true;
     fake.hosts = (struct mg_list){.items = {"orders.example"}, .count = 1};
-    fake.options = (struct mg_console_options){
-        .tokens_file = fake.path, .cert_file = cert_file, .key_file = cert_file, .hosts = &fake.hosts};
+    fake.options = (struct mg_console_options){.tokens_file = fake.path,
+                                               .cert_file = cert_file,
+                                               .key_file = cert_file,
+                                               .hosts = &fake.hosts,
+                                               .proxy = {.user_header = "", .groups_header = ""}};
     fake.console = (struct mg_console){.options = &fake.options};
-    fake.console.sessions = sessions_create(fake.path, cert_file[0] != '\0', &err);
+    fake.console.sessions = sessions_create(&fake.options, &err);
     ck_assert_msg(fake.console.sessions != NULL, "%s", err.text);
 }
 
