@@ -147,7 +147,8 @@ static void head_is_ours(struct mg_slice head)
                                         "Referrer-Policy",
                                         "Cross-Origin-Opener-Policy",
                                         "Cross-Origin-Resource-Policy",
-                                        "Permissions-Policy"};
+                                        "Permissions-Policy",
+                                        "X-Accel-Buffering"};
     size_t lines = 0, known_lines = 0;
     for (size_t i = 0; i + 1 < head.len; i++)
         lines += head.data[i] == '\r' && head.data[i + 1] == '\n';

@@ -15,6 +15,8 @@
 #include "io/store_batch.h"
 #include "io/store_retention.h"
 
+#define TRIES_MAX    32 /* more than each write is tried, alone and beside the others */
+#define PATIENCE_MS  100
 #define COLUMNS      30 /* more than any statement reads */
 #define CELLS_MAX    64
 #define CELL_LEN_MAX 1024 /* twice the longest text that a caller has room for */
@@ -39,6 +41,7 @@ struct mg_pg {
     } calls[CALLS_MAX];
     int call_count, answers;
     bool is_dropped;
+    struct mg_loop *running; /* until something is asked */
 };
 static struct mg_pg session;
 
@@ -80,6 +83,7 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
     (void)statements;
     FUZZ_REQUIRE(pg->call_count < CALLS_MAX && count > 0 && count <= MG_PG_STATEMENTS_MAX);
     pg->calls[pg->call_count++] = (struct call){fn, arg, count};
+    if (session.running != NULL) mg_loop_stop(session.running);
 }
 
 void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg)
@@ -139,6 +143,34 @@ static void answer_all(void)
         call_answer(&call);
     }
     session.call_count = 0;
+}
+
+/* ---- what is tried again later: at once ---- */
+
+void __real_mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms);
+void __wrap_mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms);
+void __wrap_mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
+{
+    (void)after_ms;
+    __real_mg_timer_start(timer, 0, repeat_ms);
+}
+
+static void tries_end(void *arg)
+{
+    mg_loop_stop(arg);
+}
+
+/* Until something is asked again, or nothing for so long that nothing will be. */
+static void try_again(struct mg_loop *loop)
+{
+    struct mg_timer *patience = mg_timer_create(loop, tries_end, loop);
+    FUZZ_REQUIRE(patience != NULL);
+    __real_mg_timer_start(patience, PATIENCE_MS, 0);
+    session.running = loop;
+    mg_loop_run(loop);
+    session.running = NULL;
+    mg_timer_destroy(patience);
+    answer_all();
 }
 
 /* ---- what callers get ---- */
@@ -367,6 +399,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             commit(store);
             answer_all();
         }
+        for (int tries = 0; answered < asked && tries < TRIES_MAX; tries++)
+            try_again(loop);
         FUZZ_REQUIRE(answered == asked);
         mg_store_destroy(store);
     }

@@ -294,7 +294,7 @@ static void note(void *arg, const struct mg_dead_letter *letter)
 {
     struct order *order = arg;
     ck_assert_int_lt(order->count, MG_DEAD_LOOK_MAX);
-    order->numbers[order->count++] = atoi(letter->body.data);
+    order->numbers[order->count++] = (int)strtol(letter->body.data, NULL, 10);
 }
 
 static void look_in_order(int max, int count)
