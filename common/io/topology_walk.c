@@ -121,7 +121,8 @@ static enum mg_class walk_content(struct walk *walk, struct letter *letter, stru
     amqp_frame_t frame;
     enum mg_class class = walk_frame(walk, &frame, err);
     if (class != MG_OK) return class;
-    if (frame.frame_type != AMQP_FRAME_HEADER)
+    /* The properties of another class are another struct, and shorter. */
+    if (frame.frame_type != AMQP_FRAME_HEADER || frame.payload.properties.class_id != AMQP_BASIC_CLASS)
         return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: no header came");
     uint64_t left = frame.payload.properties.body_size;
     if (letter != NULL) {

@@ -104,7 +104,7 @@ def sixty_failed_orders_go_again_canary_first_each_once(s):
         {order.order_id for order in orders}
     assert runner.is_running()
     none = start(s, check=False)
-    assert none.returncode == 3 and "no order can be taken" in none.stderr, none
+    assert none.returncode == 3 and "no order has such a failure" in none.stderr, none
 
 
 @scenario(**PAY)
