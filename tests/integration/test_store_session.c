@@ -178,6 +178,65 @@ START_TEST(a_commit_that_waits_too_long_for_a_lock_is_run_again)
 }
 END_TEST
 
+static void keep_alerts_written(void *arg, const bool *is_changed, int count, const struct mg_err *err)
+{
+    (void)is_changed;
+    (void)count;
+    rig_done(arg, err);
+}
+
+static void write_alert(void)
+{
+    static const struct mg_alert_write alert = {
+        .alert = MG_ALERT_UNPUBLISHABLE, .subject = "inventory", .order_id = "", .text = {"full", 4}};
+    mg_store_write_alerts(rig.store, &alert, 1, keep_alerts_written, &rig);
+}
+
+/* A table is locked when a statement on it is first used, so that it cannot be prepared. Catches a session
+ * that is given up for that, with the calls of all others; a call that is told anything else than why; and a
+ * statement that counts as prepared from then on. */
+START_TEST(a_statement_whose_preparing_waits_too_long_is_prepared_anew)
+{
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "LOCK TABLE operator_alert IN ACCESS EXCLUSIVE MODE");
+    write_alert();
+    write_alert(); /* sent with the first, before anybody knows */
+    mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
+    for (int i = 0; i < 2; i++) {
+        rig_wait_answer(&rig); /* lock_timeout is 2 s */
+        ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+        assert_has(rig.err.text, "lock timeout");
+    }
+    rig_wait_answer(&rig); /* needs nothing of that table */
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    rig_admin(&rig, "ROLLBACK");
+    write_alert();
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_alert"), "1");
+    ck_assert_int_eq(rig.downs, 0);
+}
+END_TEST
+
+/* Catches a write of orders that fails because one of its statements could not be prepared in time. */
+START_TEST(a_commit_whose_preparing_waits_too_long_is_run_again)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 0, &event, "s-1");
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "LOCK TABLE order_event IN ACCESS EXCLUSIVE MODE");
+    struct mg_timer *timer = mg_timer_create(rig.loop, release, &rig);
+    mg_timer_start(timer, 2600, 0);
+    rig_commit(&rig, &write, 1);
+    mg_timer_destroy(timer);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_int_eq(write.result, MG_WRITE_DONE);
+    ck_assert_int_eq(rig.downs, 0);
+}
+END_TEST
+
 /* A client called `name` that has sent `sql` and not the Sync behind it, as one that was stopped in the
  * midst. */
 static PGconn *stall(const char *name, const char *sql)
@@ -347,6 +406,8 @@ int main(void)
     tcase_add_test(up, a_call_that_hangs_in_the_killed_backend_is_transient);
     tcase_add_test(up, a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_what_it_did);
     tcase_add_test(up, a_commit_that_waits_too_long_for_a_lock_is_run_again);
+    tcase_add_test(up, a_statement_whose_preparing_waits_too_long_is_prepared_anew);
+    tcase_add_test(up, a_commit_whose_preparing_waits_too_long_is_run_again);
     tcase_add_test(up, a_writer_that_was_stopped_in_the_midst_does_not_keep_its_locks);
     tcase_add_test(up, too_many_calls_are_refused_and_all_are_answered);
     tcase_add_test(down, a_server_that_is_not_there_is_said_once_and_calls_are_transient);
