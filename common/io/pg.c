@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/log.h"
 #include "base/metrics.h"
 #include "base/secret.h"
 #include "core/backoff.h"
@@ -304,12 +303,8 @@ static void on_watchdog(void *arg)
 static void answer(struct mg_pg *pg, struct mg_pg_call *call)
 {
     if (call->prepares != NULL) {
-        /* Forgotten again, so that the next use tries anew; calls that came with it fail with 26000, which
-         * drops the session and does not say why: hence the line here. */
-        if (call->fault != MG_PG_NONE && call->fault != MG_PG_LOST) {
-            mg_log(MG_LOG_ERROR, "could not prepare a statement",
-                   MG_LOG_TEXT("statement", call->prepares->name), MG_LOG_TEXT("error", call->err.text));
-        }
+        /* Forgotten again, so that the next use tries anew. */
+        if (call->fault != MG_PG_NONE && call->fault != MG_PG_LOST) mg_pg_calls_fail(&pg->calls, call);
         for (int i = 0; call->fault != MG_PG_NONE && i < pg->prepared_count; i++) {
             if (pg->prepared[i] == call->prepares) pg->prepared[i] = pg->prepared[--pg->prepared_count];
         }
@@ -327,14 +322,6 @@ static void answer(struct mg_pg *pg, struct mg_pg_call *call)
     call->fn(call->arg, &answer);
 }
 
-static bool has_statement(const struct mg_pg_call *call, const struct mg_sql *sql)
-{
-    for (int i = 0; i < call->statement_count; i++) {
-        if (call->statements[i] == sql) return true;
-    }
-    return false;
-}
-
 /* Only the same statement getting through proves that the right is there now. The one denied is the first
  * that brought no rows. */
 static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
@@ -344,7 +331,7 @@ static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
     if (is_denied && pg->denied == NULL && call->row_count < call->statement_count) {
         pg->denied = call->statements[call->row_count];
         pg->options.on_denied(pg->options.arg, call->err.text);
-    } else if (call->fault == MG_PG_NONE && pg->denied != NULL && has_statement(call, pg->denied)) {
+    } else if (call->fault == MG_PG_NONE && pg->denied != NULL && mg_pg_call_has(call, pg->denied)) {
         pg->denied = NULL;
         pg->options.on_denied(pg->options.arg, NULL);
     }
@@ -418,7 +405,7 @@ static void enlist(struct mg_pg *pg, struct mg_pg_call *call)
     pg->call_bytes += call->bytes;
 }
 
-/* A Sync of its own: what fails beside it does not undo it, and its failure undoes nothing else. */
+/* A Sync of its own: what fails beside it does not undo it, and its failure undoes only what needs it. */
 static bool prepare(struct mg_pg *pg, const struct mg_sql *sql)
 {
     if (sql->name[0] == '\0') return true;

@@ -28,7 +28,12 @@ struct mg_pg_calls {
 struct mg_pg_call *mg_pg_call_new(mg_pg_fn *fn, void *arg);
 void mg_pg_call_free(struct mg_pg_call *call); /* also its rows */
 
+bool mg_pg_call_has(const struct mg_pg_call *call, const struct mg_sql *sql);
+
 void mg_pg_calls_push(struct mg_pg_calls *list, struct mg_pg_call *call);
 struct mg_pg_call *mg_pg_calls_pop(struct mg_pg_calls *list); /* NULL: it is empty */
+/* `prepare` has failed, and what came behind it and needs its statement fails for the same reason: the server
+ * will say of it only that there is no such statement. */
+void mg_pg_calls_fail(struct mg_pg_calls *list, const struct mg_pg_call *prepare);
 
 #endif
