@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "io/broker_parts.h"
 
-#define TAG_SIZE           16
+#define TAG_SIZE           32
 #define CANCELLED_PAUSE_MS 1000 /* after the broker cancelled a consumer (its queue moves or is gone) */
 #define QUESTION_BYTES     1024 /* more than any of the questions asked here */
 #define LOOK_MS            5000
@@ -147,17 +147,25 @@ static void consume_on_timer(void *arg)
     mg_broker_leave(broker);
 }
 
+/* No two consumers of a connection have the same: of one that is started anew while deliveries of its
+ * predecessor are unsettled, quorum queues believe that messages have been lost on the way, and RabbitMQ 3.10
+ * ends the connection over looking for them, which counts as one more delivery of each. */
+static void consume_tag(int index, uint32_t round, char ret_tag[TAG_SIZE])
+{
+    (void)snprintf(ret_tag, TAG_SIZE, "mg-%d-%" PRIu32, index, round);
+}
+
 static bool consume_start(struct mg_broker *broker, int index)
 {
     struct mg_consumer_slot *slot = &broker->consumers[index];
     struct mg_link *link = &broker->consume;
     char tag[TAG_SIZE];
-    (void)snprintf(tag, sizeof(tag), "mg-%d", index);
     if (slot->is_private && slot->queue == NULL) {
         amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(""), .exclusive = 1, .auto_delete = 1};
         slot->state = MG_CONSUMER_NAMING;
         return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare);
     }
+    consume_tag(index, ++slot->round, tag);
     /* Not global: it counts for the consumer that follows. The broker answers both in order. */
     amqp_basic_qos_t qos = {.prefetch_count = slot->prefetch};
     amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
@@ -177,7 +185,7 @@ static bool consume_start(struct mg_broker *broker, int index)
 static bool consume_stop(struct mg_broker *broker, int index)
 {
     char tag[TAG_SIZE];
-    (void)snprintf(tag, sizeof(tag), "mg-%d", index);
+    consume_tag(index, broker->consumers[index].round, tag);
     amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(tag)};
     broker->consumers[index].state = MG_CONSUMER_STOPPING;
     return mg_link_send(&broker->consume, AMQP_BASIC_CANCEL_METHOD, &cancel);
@@ -367,12 +375,13 @@ static void consume_complete(struct mg_link *link)
     broker->on_delivery(broker->arg, delivery);
 }
 
+/* The slot, in whichever round; deliveries on their way still come when the next one has begun. */
 static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag)
 {
-    char text[TAG_SIZE];
+    char start[TAG_SIZE];
     for (int i = 0; i < broker->consumer_count; i++) {
-        (void)snprintf(text, sizeof(text), "mg-%d", i);
-        if (mg_slice_is(mg_amqp_slice(tag), text)) return i;
+        size_t len = (size_t)snprintf(start, sizeof(start), "mg-%d-", i);
+        if (tag.len > len && memcmp(tag.bytes, start, len) == 0) return i;
     }
     return -1;
 }

@@ -28,6 +28,7 @@ struct mg_consumer_slot {
     uint16_t prefetch;
     uint16_t prefetch_told; /* of the consumer that is on, as is rank_told */
     int64_t rank_told;
+    uint32_t round; /* how often it was started */
     int untold_acks;
     bool is_private, is_wanted;
     bool is_awaited; /* the broker is not up until it consumes: after a connect, after a cancel by the broker

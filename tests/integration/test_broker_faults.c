@@ -278,6 +278,28 @@ START_TEST(a_consumer_that_the_broker_forgot_is_made_again)
 }
 END_TEST
 
+/* Catches a consumer whose quorum queue takes what its predecessor still holds for lost. */
+START_TEST(a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand)
+{
+    enum { ROUNDS = 10 };
+    char quorum[64];
+    test_queue_name("anew", quorum);
+    test_quorum_queue_declare(quorum);
+    fixture.options.consumers[0] = (struct mg_consumer){.queue = quorum, .prefetch = 2 * ROUNDS};
+    fixture_start(&fixture);
+    for (int i = 0; i < ROUNDS; i++) {
+        fixture_publish(&fixture, quorum, "{}");
+        ck_assert(wait_for(has_deliveries, i + 1));
+        mg_broker_set_rank(fixture.broker, i + 1);
+    }
+    ck_assert_int_eq(fixture.down_count, 0);
+    ck_assert_int_eq(fixture.delivery_count, ROUNDS);
+    for (int i = 0; i < ROUNDS; i++)
+        mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    test_queue_delete(quorum);
+}
+END_TEST
+
 /* Catches: a pause that a reconnect forgets. */
 START_TEST(pause_survives_a_reconnect)
 {
@@ -354,6 +376,7 @@ int main(void)
     tcase_add_test(tests, missing_queues_are_named_and_found_later);
     tcase_add_test(tests, deleted_queue_is_noticed_and_consumed_again);
     tcase_add_test(tests, a_consumer_that_the_broker_forgot_is_made_again);
+    tcase_add_test(tests, a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand);
     tcase_add_test(tests, pause_survives_a_reconnect);
     tcase_add_test(tests, private_queue_is_named_anew_after_a_cut);
     tcase_add_test(tests, destroy_while_connecting_is_clean);
