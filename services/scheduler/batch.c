@@ -96,7 +96,7 @@ static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
     char text[512];
     snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_POISONED), why);
-    mg_alert_raise(scheduler, MG_ALERT_POISONED, fold->order_id, text, false, NULL);
+    mg_alert_raise(scheduler, MG_ALERT_POISONED, fold->order_id, text, false);
 }
 
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)

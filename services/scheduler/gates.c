@@ -192,7 +192,8 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 
 /* The alert per service: opened when a queue of it is gone or a request is not taken, closed when the queue
  * is back or a request is taken. Whether another process has left it open, which has died since, or has
- * closed it, nobody knows: so it is said again now and then, to be sure. */
+ * closed it, nobody knows: so it is said again now and then, to be sure. Not sooner where the store did not
+ * take it: what waits for a lock there holds up all other calls of the session. */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived)
 {
     if (gate == NULL) {
@@ -202,13 +203,13 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
         gate->alert = MG_GATE_ALERT_CLOSED;
         gate->alert_for_ticks = 0;
         mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, "requests are taken again",
-                       true, gate);
+                       true);
     } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
         gate->alert = MG_GATE_ALERT_OPEN;
         gate->alert_for_ticks = 0;
         char text[256];
         snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
-        mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false, gate);
+        mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false);
     }
 }
 

@@ -302,7 +302,6 @@ void mg_outbox_finish(struct mg_scheduler *scheduler)
 
 struct mg_alert_call {
     struct mg_scheduler *scheduler;
-    struct mg_gate *gate;
     struct mg_alert_message message;
     struct mg_alert_write write;
 };
@@ -327,20 +326,20 @@ static void alert_publish(struct mg_scheduler *scheduler, const struct mg_alert_
 static void on_alert_written(void *arg, const bool *is_changed, int count, const struct mg_err *err)
 {
     struct mg_alert_call *call = arg;
+    struct mg_scheduler *scheduler = call->scheduler;
     if (err != NULL) {
-        mg_log(MG_LOG_WARN, "could not store an alert", MG_LOG_TEXT("subject", call->message.subject),
+        mg_log(scheduler->is_alert_unwritten ? MG_LOG_DEBUG : MG_LOG_WARN, /* one line for many in a row */
+               "could not store an alert", MG_LOG_TEXT("subject", call->message.subject),
                MG_LOG_TEXT("why", err->text));
-        if (call->gate != NULL) {
-            call->gate->alert = MG_GATE_ALERT_UNSURE;
-        }
     } else if (count == 1 && is_changed[0]) {
-        alert_publish(call->scheduler, &call->message);
+        alert_publish(scheduler, &call->message);
     }
+    scheduler->is_alert_unwritten = err != NULL;
     free(call);
 }
 
 void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
-                    const char *text, bool is_closed, struct mg_gate *gate)
+                    const char *text, bool is_closed)
 {
     struct mg_alert_call *call = calloc(1, sizeof(*call));
     if (call == NULL) {
@@ -348,7 +347,6 @@ void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const c
         return;
     }
     call->scheduler = scheduler;
-    call->gate = gate;
     call->message.alert = alert;
     call->message.is_closed = is_closed;
     call->message.at_ms = mg_scheduler_db_now_ms(scheduler);

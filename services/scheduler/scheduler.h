@@ -291,6 +291,7 @@ struct mg_scheduler {
     struct mg_owed_mark *marks, *marks_last, *marks_in_hand;
     struct mg_agent_report *reports, *reports_in_hand;
     struct mg_timer *store_retry;
+    bool is_alert_unwritten; /* the store did not take the last one */
 
     struct mg_gate *gates;
     int gate_count;
@@ -365,10 +366,9 @@ void mg_send_list_drop(struct mg_send_list *list);
 void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list);
 void mg_outbox_pump(struct mg_scheduler *scheduler);
 void mg_outbox_finish(struct mg_scheduler *scheduler);
-/* An alert that belongs to no order's transition: stored, and published if that is news. `gate` may be NULL.
- */
+/* An alert that belongs to no order's transition: stored, and published if that is news. */
 void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
-                    const char *text, bool is_closed, struct mg_gate *gate);
+                    const char *text, bool is_closed);
 
 /* Marks an event's statuses as owed, or no longer; the ack of `work` waits for it. */
 void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
