@@ -1,7 +1,10 @@
 """Processes and servers that die, sleep or come back: nothing is lost, nothing is done twice, nothing waits."""
 
 import os
+import pathlib
 import time
+
+import psycopg2
 
 from harness import scenario, step
 from local import processes
@@ -284,3 +287,32 @@ def services_refuse_a_schema_that_does_not_serve_them(s):
                             " WHERE version = (SELECT max(version) FROM makegood_migration)")
     assert_refused(s, "schema")
     s.servers.postgres.psql("UPDATE makegood_migration SET version = version - 1000, serves_from = 1 WHERE version > 1000")
+
+
+ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that came again with each would be near its limit
+
+
+@scenario(agents=1)
+def a_locked_table_costs_time_and_nothing_else(s):
+    """Somebody locks the alerts' table before anything was written there. Would catch: a session given up for a statement
+    that waited in vain, consumers begun anew with each, messages that are dead letters for it, a log that is flooded."""
+    load_long(s, "judged")
+    s.load_workflow("strict", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])], on_failure="error")
+    connects = [scheduler.metric("makegood_store_connects_total") for scheduler in s.cluster.schedulers]
+    locker = psycopg2.connect(s.dsn)
+    locker.cursor().execute("LOCK TABLE operator_alert IN ACCESS EXCLUSIVE MODE")
+    orders = submit_mixed(s, workflow="judged")
+    stuck = [s.client.submit("strict", {"behaviour": {"payment": "decline"}}) for _ in range(ORDERS)]
+    until = time.monotonic() + ALERTS_LOCKED_S
+    s.wait(lambda: time.monotonic() > until, "the lock has been held for long")
+    locker.rollback()
+    locker.close()
+    check_all(s, orders)
+    for order in stuck:
+        s.wait_state(order, "error")
+    check_told(s, orders)
+    assert s.client.depth("dead.letters") == 0
+    assert [scheduler.metric("makegood_store_connects_total") for scheduler in s.cluster.schedulers] == connects
+    assert sum(scheduler.metric("makegood_redeliveries_total") for scheduler in s.cluster.schedulers) == 0
+    for scheduler in s.cluster.schedulers:
+        assert pathlib.Path(scheduler.log_path).read_text(encoding="utf-8").count("could not store an alert") <= 1
