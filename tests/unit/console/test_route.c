@@ -61,6 +61,27 @@ static void way_try(const struct way *way, const struct fake_browser browsers[WH
     }
 }
 
+#define WAYS (WHO_COUNT * COUNT(CSRFS) * COUNT(TYPES) * COUNT(SITES) * COUNT(ORIGINS) * COUNT(HOSTS))
+
+static size_t digit_take(size_t *number, size_t base)
+{
+    size_t digit = *number % base;
+    *number /= base;
+    return digit;
+}
+
+static struct way way_of(size_t number)
+{
+    struct way way;
+    way.who = (enum who)digit_take(&number, WHO_COUNT);
+    way.csrf = digit_take(&number, COUNT(CSRFS));
+    way.type = digit_take(&number, COUNT(TYPES));
+    way.site = digit_take(&number, COUNT(SITES));
+    way.origin = digit_take(&number, COUNT(ORIGINS));
+    way.host = digit_take(&number, COUNT(HOSTS));
+    return way;
+}
+
 /* Would catch: any way around one of the checks, whatever the others say: a reader who changes something, a
  * page of another site with an operator's cookie, a form, a name that an attacker lets resolve to us. */
 START_TEST(only_an_operator_changes_anything_and_only_by_our_own_page)
@@ -68,19 +89,9 @@ START_TEST(only_an_operator_changes_anything_and_only_by_our_own_page)
     struct fake_browser browsers[WHO_COUNT] = {{.cookie = ""}};
     browsers[READER] = fake_login(TOKEN_READER);
     browsers[OPERATOR] = fake_login(TOKEN_OPERATOR);
-    struct way way = {.who = NOBODY};
-    for (; way.who < WHO_COUNT; way.who++) {
-        for (way.csrf = 0; way.csrf < COUNT(CSRFS); way.csrf++) {
-            for (way.type = 0; way.type < COUNT(TYPES); way.type++) {
-                for (way.site = 0; way.site < COUNT(SITES); way.site++) {
-                    for (way.origin = 0; way.origin < COUNT(ORIGINS); way.origin++) {
-                        for (way.host = 0; way.host < COUNT(HOSTS); way.host++) {
-                            way_try(&way, browsers);
-                        }
-                    }
-                }
-            }
-        }
+    for (size_t number = 0; number < WAYS; number++) {
+        const struct way way = way_of(number);
+        way_try(&way, browsers);
     }
     ck_assert_int_eq(fake.asked, 2 * 2 * 2); /* of all these, an operator's own page */
 }
