@@ -294,8 +294,8 @@ static enum MHD_Result on_cookie(void *arg, enum MHD_ValueKind kind, const char 
 
 const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
 {
-    struct cookie_search search = {
-        .name = name}; /* the library's own look-up is blind to case, and takes the first */
+    /* The library's own look-up is blind to case, and takes the first. */
+    struct cookie_search search = {.name = name};
     (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, on_cookie, &search);
     return search.count == 1 ? search.value : NULL;
 }
