@@ -8,7 +8,8 @@
  *
  * No redirects, no proxy or credentials from the environment, http and https only, no automatic
  * decompression. The answer is bounded in bytes; an answer beyond the bound is cut off and reported as
- * broken.
+ * broken. An answer is whole only if its head is, down to the empty line, and its body as far as its length
+ * is known.
  */
 #ifndef MG_IO_HTTP_CLIENT_H
 #define MG_IO_HTTP_CLIENT_H
@@ -60,7 +61,8 @@ struct mg_http_answer {
     const char *content_type; /* "" if none; valid during the callback */
     int64_t retry_after_ms;   /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
     bool is_timed_out;
-    char reason[256]; /* why it failed and what to do, for people; "" if a whole answer came */
+    bool is_ended_by_close; /* a whole answer gave no length: its body may lack bytes at the end */
+    char reason[256];       /* why it failed and what to do, for people; "" if a whole answer came */
 };
 
 typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "io/http_curl.h"
@@ -175,10 +176,42 @@ static void call_explain(const struct mg_http_call *call, struct mg_http_answer 
         (void)snprintf(reason, size, "%s within %lld ms",
                        answer->sent == MG_SENT_NO ? "could not be sent" : "no whole answer",
                        (long long)call->timeout_ms);
+    else if (call->result == CURLE_OK && !call->is_head_whole)
+        (void)snprintf(reason, size, "answer's head is cut off: the connection ended before its empty line");
     else if (call->result == CURLE_OK)
         (void)snprintf(reason, size, "answer has status %d, which ends no request", answer->status);
     else
         call_explain_failure(call, reason, size);
+}
+
+/* Whether one of the transfer codings is chunked; libcurl fails on those that it does not know. */
+static bool is_chunked(CURL *easy)
+{
+    static const char chunked[] = "chunked";
+    struct curl_header *header;
+    size_t amount = 1;
+    for (size_t i = 0; i < amount; i++) {
+        if (curl_easy_header(easy, "Transfer-Encoding", i, CURLH_HEADER, -1, &header) != CURLHE_OK)
+            return false;
+        amount = header->amount;
+        const char *at = header->value;
+        while (*at != '\0') {
+            at += strspn(at, ", \t");
+            size_t len = strcspn(at, ", \t");
+            if (len == sizeof chunked - 1 && strncasecmp(at, chunked, len) == 0) return true;
+            at += len;
+        }
+    }
+    return false;
+}
+
+/* Of a whole answer: whether its body went on until the connection ended (RFC 9112, 6.3). */
+static bool is_ended_by_close(const struct mg_http_call *call, long status)
+{
+    curl_off_t length = -1;
+    (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (length >= 0 || call->is_head_only || status == 204 || status == 304) return false;
+    return !is_chunked(call->easy);
 }
 
 /* Fills the answer; its slices point into the call. */
@@ -188,7 +221,7 @@ static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answ
     (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 if there is none */
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
     bool is_final = status >= 200 && status <= STATUS_MAX;
-    bool is_whole = call->result == CURLE_OK && !call->is_late && is_final;
+    bool is_whole = call->result == CURLE_OK && !call->is_late && is_final && call->is_head_whole;
     if (is_whole)
         answer->sent = MG_SENT_YES;
     else if (mg_http_call_is_refused_by_tls(call))
@@ -201,6 +234,7 @@ static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answ
         const char *content_type = NULL;
         (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &content_type);
         if (content_type) answer->content_type = content_type;
+        answer->is_ended_by_close = is_ended_by_close(call, status);
         answer->body = mg_buf_slice(&call->answer_body);
         if (!answer->body.data) answer->body = mg_slice_of("");
     } else {

@@ -61,6 +61,8 @@ struct mg_http_call {
     size_t header_bytes;
     int sends; /* times libcurl came to the point of sending */
     bool is_plain_http;
+    bool is_head_only;     /* the method is HEAD: the answer has no body */
+    bool is_head_whole;    /* the last head that came has had its empty line */
     bool keeps_connection; /* once an answer has come over it */
     bool is_late;          /* complete-by passed; stopped by us */
     bool is_resend;        /* libcurl wanted to send again; stopped by us */

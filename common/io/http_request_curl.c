@@ -149,11 +149,17 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     return 0;
 }
 
+/* Gets each line when it is complete, of interim answers and trailers too. libcurl takes a head that ends
+ * with its connection for a whole one; hence we look for the empty line ourselves. */
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
-    (void)data;
+    static const char status_line[] = "HTTP/";
     struct mg_http_call *call = arg;
     size_t len = size * count;
+    if (len > 0 && (data[0] == '\r' || data[0] == '\n'))
+        call->is_head_whole = true;
+    else if (len > sizeof status_line && strncasecmp(data, status_line, sizeof status_line - 1) == 0)
+        call->is_head_whole = false;
     if (call->header_bytes == 0 && call->keeps_connection)
         (void)curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 0L);
     call->header_bytes += len;
@@ -250,14 +256,14 @@ static enum mg_class call_set_body(struct mg_http_call *call, const struct mg_ht
     size_t method_len = token_len(method);
     if (method_len == 0 || method[method_len] != '\0')
         return mg_err_set(err, MG_BAD_INPUT, "could not start a call: method is not a word of RFC 9110");
-    bool is_head = strcmp(method, "HEAD") == 0;
-    if (is_head && request->body.data)
+    call->is_head_only = strcmp(method, "HEAD") == 0;
+    if (call->is_head_only && request->body.data)
         return mg_err_set(err, MG_BAD_INPUT, "could not start HEAD: it cannot carry a body");
     /* Servers want a length with these methods even if there is nothing. */
     bool has_length = request->body.data || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
                       strcmp(method, "PATCH") == 0;
     bool is_set = true;
-    if (is_head) is_set = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
+    if (call->is_head_only) is_set = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
     if (has_length) {
         call->body = malloc(request->body.len + 1);
         if (!call->body)

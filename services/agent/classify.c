@@ -1,8 +1,10 @@
 /* See classify.h. */
 #include "classify.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* The result stands in a reply, which must pass the schedulers' check as a whole: what a reply has around it.
  */
@@ -32,12 +34,64 @@ static enum mg_call_health health_of_status(int status)
     return is_failing ? MG_CALL_FAILING : MG_CALL_HEALTHY;
 }
 
+/* Bytes left and no whole answer came. A time-out may pass by itself; a broken answer to a do leaves its
+ * outcome unknown, and the definition says who finds out. Verify only asks, and an undo may be repeated by
+ * contract. */
+static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer,
+                          struct mg_verdict_of_try *verdict)
+{
+    const char *reason = answer->reason[0] != '\0' ? answer->reason
+                         : answer->sent == MG_SENT_YES
+                             ? "the answer may be cut off: it gave no length, and its "
+                               "body is no whole JSON; send Content-Length"
+                             : "no whole answer came";
+    if (answer->is_timed_out) {
+        fill(verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "timeout", reason);
+        return;
+    }
+    enum mg_outcome outcome = kind == MG_KIND_DO ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT;
+    fill(verdict, outcome, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer", reason);
+}
+
+/* application/json or one of the types "…+json" (RFC 6839), whatever its parameters. */
+static bool is_json_type(const char *content_type)
+{
+    static const char plain[] = "application/json", suffix[] = "+json";
+    size_t len = strcspn(content_type, "; \t"), suffix_len = sizeof suffix - 1;
+    if (len == sizeof plain - 1 && strncasecmp(content_type, plain, len) == 0) return true;
+    return len > suffix_len && strncasecmp(content_type + len - suffix_len, suffix, suffix_len) == 0;
+}
+
+static struct mg_json_limits answer_limits(const struct mg_service *service)
+{
+    struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
+    limits.max_bytes = service->answer_max_bytes;
+    limits.max_depth -= REPLY_LEVELS;
+    limits.max_members -= REPLY_MEMBERS;
+    return limits;
+}
+
+/* Whether a body that gave no length may lack its end. Of JSON it shows: only a number has no end of its own.
+ * Of other types nothing shows. */
+static bool may_be_cut(const struct mg_service *service, const struct mg_http_answer *answer)
+{
+    struct mg_json_limits limits = answer_limits(service);
+    struct mg_err err;
+    if (!answer->is_ended_by_close || !is_json_type(answer->content_type)) return false;
+    if (answer->body.len == 0 || isdigit((unsigned char)answer->body.data[answer->body.len - 1])) return true;
+    return mg_json_check(answer->body, &limits, &err) != MG_OK;
+}
+
 static void classify_whole_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
                                   const struct mg_http_answer *answer, struct mg_verdict_of_try *verdict)
 {
     enum mg_outcome outcome;
     enum mg_executed executed;
     mg_service_classify(service, kind, answer->status, is_pollable, &outcome, &executed);
+    if ((is_good(outcome) || answer->body.len > 0) && may_be_cut(service, answer)) {
+        classify_half(kind, answer, verdict); /* a refusal may have no body */
+        return;
+    }
     fill(verdict, outcome, executed, health_of_status(answer->status), "", "");
     verdict->retry_after_ms = answer->retry_after_ms;
     if (!is_good(outcome)) {
@@ -46,21 +100,6 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
         snprintf(verdict->text, sizeof verdict->text, "%s answered %d%s", service->name, answer->status,
                  is_stranger ? "; if it does not know us, see headers and tls in the service file" : "");
     }
-}
-
-/* Bytes left and no whole answer came. A time-out may pass by itself; a broken answer to a do leaves its
- * outcome unknown, and the definition says who finds out. Verify only asks, and an undo may be repeated by
- * contract. */
-static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer,
-                          struct mg_verdict_of_try *verdict)
-{
-    const char *reason = answer->reason[0] != '\0' ? answer->reason : "no whole answer came";
-    if (answer->is_timed_out) {
-        fill(verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "timeout", reason);
-        return;
-    }
-    enum mg_outcome outcome = kind == MG_KIND_DO ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT;
-    fill(verdict, outcome, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer", reason);
 }
 
 void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
@@ -109,10 +148,7 @@ struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_s
     if (answer_body.data == NULL || answer_body.len == 0) {
         return absent;
     }
-    struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
-    limits.max_bytes = service->answer_max_bytes;
-    limits.max_depth -= REPLY_LEVELS;
-    limits.max_members -= REPLY_MEMBERS;
+    struct mg_json_limits limits = answer_limits(service);
     struct mg_err err;
     if (mg_json_check(answer_body, &limits, &err) != MG_OK) {
         return absent; /* it said 2xx: the step is done, and there is nothing later steps could refer to */

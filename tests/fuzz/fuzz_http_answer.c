@@ -90,6 +90,23 @@ static void reply_can_be_read(const struct call *call, const struct mg_verdict_o
     mg_buf_finish(&body);
 }
 
+/* A second, simpler reader: a whole answer has an empty line, and JSON that gave no length is whole JSON. */
+static void must_be_whole(const struct call *call, const struct mg_http_answer *answer,
+                          const struct mg_verdict_of_try *verdict)
+{
+    bool is_empty_line_seen = false;
+    struct mg_err err;
+    for (size_t i = 0; i + 1 < call->sent.len; i++) {
+        char next = call->sent.data[i + 1];
+        is_empty_line_seen =
+            is_empty_line_seen || (call->sent.data[i] == '\n' && (next == '\r' || next == '\n'));
+    }
+    FUZZ_REQUIRE(is_empty_line_seen);
+    if (answer->is_ended_by_close && verdict->code[0] == '\0' &&
+        strcmp(answer->content_type, "application/json") == 0)
+        FUZZ_REQUIRE(mg_json_check(answer->body, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK);
+}
+
 static void judge(const struct call *call, const struct mg_http_answer *answer)
 {
     struct mg_verdict_of_try verdict;
@@ -100,6 +117,7 @@ static void judge(const struct call *call, const struct mg_http_answer *answer)
     bool is_truncated = false;
     struct mg_slice result = {NULL, 0};
     if (answer->sent == MG_SENT_YES) {
+        must_be_whole(call, answer, &verdict);
         result = mg_classify_result(call->service, answer->body, &is_truncated);
         FUZZ_REQUIRE(result.data == NULL || fuzz_is_within(result, answer->body));
         FUZZ_REQUIRE(result.len <= call->service->result_max_bytes);

@@ -369,12 +369,26 @@ bool sim_check_has_copies(const char *order_id, const char *step)
     return sim_table_find(&check.copied, step_key(order_id, step, key)) != NULL;
 }
 
+/* Law 10: every service here answers what it has done with a number, so a do without one was cut off. */
+static void result_check(const struct sim_message *message)
+{
+    struct mg_reply reply;
+    struct mg_err err;
+    if (mg_slice_is(message->type, "reply") &&
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) == MG_OK &&
+        reply.kind == MG_KIND_DO && reply.outcome == MG_OUTCOME_DONE && reply.result.data == NULL) {
+        sim_violated("cut_is_no_answer", "order %s: %s is done without its result", reply.order_id,
+                     reply.step);
+    }
+}
+
 void sim_check_published(const struct sim_message *message)
 {
     char key[MG_KEY_SIZE + 64];
     if (message->type.data == NULL || message->message_id.data == NULL) {
         return;
     }
+    result_check(message);
     if (is_published(message->type.data, message->message_id.data)) {
         sim_check_copied(message);
     }

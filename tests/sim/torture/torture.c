@@ -62,11 +62,10 @@ static enum kind kind_of(enum sim_fault fault)
     return (enum kind)kind;
 }
 
-/* Those after which an order may rightly end in another way: its service said no, or nothing that the next
- * step can use; or its client did. */
+/* Those after which an order may rightly end in another way: its service said no, or its client did. */
 static bool may_end_otherwise(enum sim_fault fault)
 {
-    return fault == SIM_REMOTE_REFUSES || fault == SIM_REMOTE_GARBAGE || kind_of(fault) == CLIENT;
+    return fault == SIM_REMOTE_REFUSES || kind_of(fault) == CLIENT;
 }
 
 static void ends_compare(const struct sim_result *calm, const struct sim_options *options,
