@@ -61,6 +61,9 @@ void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAM
  * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
  * printable. */
 bool mg_topology_is_reserved(struct mg_slice queue);
+/* RabbitMQ's direct reply-to: a name and no queue. The broker keeps nothing for it, and returns each
+ * mandatory message whether the client got it or not, so delivery to it cannot be confirmed. */
+bool mg_topology_is_direct_reply(struct mg_slice queue);
 
 /* Whose queues are meant, beside those that are always there: agent.<service>.requests[.high], with the
  * exchanges for its replies and for what is wanted of it, and client.<client>.statuses, for clients that may

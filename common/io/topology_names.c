@@ -73,5 +73,10 @@ bool mg_topology_is_reserved(struct mg_slice queue)
         if (topology_starts_with(queue, prefixes[i])) return true;
     }
     return topology_starts_with(queue, "amq.") && !topology_starts_with(queue, "amq.gen-") &&
-           !topology_starts_with(queue, "amq.rabbitmq.reply-to");
+           !mg_topology_is_direct_reply(queue);
+}
+
+bool mg_topology_is_direct_reply(struct mg_slice queue)
+{
+    return topology_starts_with(queue, "amq.rabbitmq.reply-to");
 }

@@ -34,6 +34,7 @@ enum fault {
     FAULT_UTF8,
     FAULT_NUL,
     FAULT_NUL_ESCAPE,
+    FAULT_SURROGATE,
     FAULT_TWICE,
     FAULT_RANGE,
     FAULT_DEPTH,
@@ -50,6 +51,7 @@ static const char *const EXPLANATIONS[] = {
     [FAULT_UTF8] = "invalid UTF-8; JSON text is UTF-8",
     [FAULT_NUL] = "a NUL byte; JSON text has none",
     [FAULT_NUL_ESCAPE] = "NUL (\\u0000) in a string; remove it",
+    [FAULT_SURROGATE] = "half a surrogate pair (\\ud800 to \\udfff) in a string; alone it is no character",
     [FAULT_TWICE] = "a member's name occurs twice in its object; use each name once",
     [FAULT_RANGE] = "a number out of range; integers must fit 64 bits, others a double: send it as a string",
     [FAULT_DEPTH] = "too many levels of objects and arrays",
@@ -95,13 +97,15 @@ static enum fault check_code(struct check *check)
 {
     int code = check_hex4(check);
     if (code == 0) return FAULT_NUL_ESCAPE;
-    if (code < 0 || (code >= 0xdc00 && code < 0xe000)) return FAULT_SYNTAX;
+    if (code < 0) return FAULT_SYNTAX;
     if (code < 0xd800 || code >= 0xe000) return FAULT_NONE;
+    if (code >= 0xdc00) return FAULT_SURROGATE;
     for (const char *mark = "\\u"; *mark != '\0'; mark++, check->at++) {
-        if (check->at >= check->end || *check->at != *mark) return FAULT_SYNTAX;
+        if (check->at >= check->end || *check->at != *mark) return FAULT_SURROGATE;
     }
     code = check_hex4(check);
-    return code >= 0xdc00 && code < 0xe000 ? FAULT_NONE : FAULT_SYNTAX;
+    if (code < 0) return FAULT_SYNTAX;
+    return code >= 0xdc00 && code < 0xe000 ? FAULT_NONE : FAULT_SURROGATE;
 }
 
 static enum fault check_escape(struct check *check)

@@ -172,28 +172,8 @@ void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct m
     status_send(batch, item, &text);
 }
 
-static void effect_status(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
-{
-    const struct mg_order_record *record = item->fold->record;
-    struct mg_status_message status = {.seq = effect->seq, .status = effect->status, .at_ms = batch->now_ms};
-    memcpy(status.order_id, record->order_id, sizeof(status.order_id));
-    if (effect->step >= 0) {
-        snprintf(status.step, sizeof(status.step), "%s", record->step_names[effect->step]);
-    }
-    if (effect->reason != MG_REASON_NONE) {
-        snprintf(status.reason, sizeof(status.reason), "%s: %s", mg_reason_name(effect->reason),
-                 mg_reason_text(effect->reason));
-    }
-    mg_buf_clear(&batch->scratch);
-    mg_status_write(&status, &batch->scratch);
-    item->fold->has_failed = item->fold->has_failed || batch->scratch.failed;
-    const struct mg_status_text text = {
-        .seq = effect->seq, .status = effect->status, .body = mg_buf_slice(&batch->scratch)};
-    mg_fold_status(batch, item, &text);
-}
-
-/* The step that an alert is about, or, of an alert about the order, the one that failed; -1: none. */
-static int alert_step(const struct mg_order *order, const struct mg_effect *effect)
+/* The step that the effect is about, or, of one about the order, the one that failed; -1: none. */
+static int effect_step(const struct mg_order *order, const struct mg_effect *effect)
 {
     if (effect->step >= 0) {
         return effect->step;
@@ -206,6 +186,40 @@ static int alert_step(const struct mg_order *order, const struct mg_effect *effe
     return -1;
 }
 
+/* A service's own words are for operators. Why a request could not be built is about the submission. */
+static void status_reason(const struct mg_order_record *record, const struct mg_effect *effect,
+                          struct mg_status_message *status)
+{
+    if (effect->reason == MG_REASON_NONE) {
+        return;
+    }
+    int len = snprintf(status->reason, sizeof(status->reason), "%s: %s", mg_reason_name(effect->reason),
+                       mg_reason_text(effect->reason));
+    int step = effect_step(&record->order, effect);
+    if (step >= 0 && mg_slice_is(record->steps[step].error_code, mg_reason_name(MG_REASON_UNRENDERABLE))) {
+        struct mg_slice text = record->steps[step].error_text;
+        snprintf(status->reason + len, sizeof(status->reason) - (size_t)len, "; step %s: %.*s",
+                 record->step_names[step], (int)text.len, text.data);
+    }
+}
+
+static void effect_status(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
+{
+    const struct mg_order_record *record = item->fold->record;
+    struct mg_status_message status = {.seq = effect->seq, .status = effect->status, .at_ms = batch->now_ms};
+    memcpy(status.order_id, record->order_id, sizeof(status.order_id));
+    if (effect->step >= 0) {
+        snprintf(status.step, sizeof(status.step), "%s", record->step_names[effect->step]);
+    }
+    status_reason(record, effect, &status);
+    mg_buf_clear(&batch->scratch);
+    mg_status_write(&status, &batch->scratch);
+    item->fold->has_failed = item->fold->has_failed || batch->scratch.failed;
+    const struct mg_status_text text = {
+        .seq = effect->seq, .status = effect->status, .body = mg_buf_slice(&batch->scratch)};
+    mg_fold_status(batch, item, &text);
+}
+
 /* What a person needs first: what it is, why, and what may still stand at the services. */
 static void alert_text(const struct mg_fold *fold, const struct mg_effect *effect,
                        struct mg_alert_message *message)
@@ -214,7 +228,7 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
     size_t size = sizeof(message->text);
     size_t len = (size_t)snprintf(message->text, size, "%s; %s", mg_alert_text(effect->alert),
                                   mg_reason_text(effect->reason));
-    int step = alert_step(&record->order, effect);
+    int step = effect_step(&record->order, effect);
     if (step >= 0 && record->steps[step].error_text.data != NULL && len < size) {
         struct mg_slice text = record->steps[step].error_text;
         len += (size_t)snprintf(message->text + len, size - len, "; step %s: %.*s", record->step_names[step],
@@ -235,7 +249,7 @@ static const struct mg_failure *alert_failure(struct mg_batch *batch, const stru
 {
     const struct mg_order_record *record = fold->record;
     struct mg_failure *failure = mg_arena_alloc(batch->arena, sizeof(*failure));
-    int step = alert_step(&record->order, effect);
+    int step = effect_step(&record->order, effect);
     enum mg_reason reason = effect->reason;
     struct mg_slice text = {NULL, 0};
     char signature[MG_SIGNATURE_MAX + 1];

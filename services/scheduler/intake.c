@@ -20,7 +20,14 @@ static bool is_reply_to_usable(const struct mg_delivery *delivery)
 {
     return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
            delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to) &&
+           !mg_topology_is_direct_reply(delivery->reply_to) &&
            mg_topology_is_queue_of(delivery->exchange, delivery->reply_to);
+}
+
+/* A refusal is a convenience that may get lost, so direct reply-to is good enough for it. */
+static bool is_refusal_told(const struct mg_delivery *delivery)
+{
+    return is_reply_to_usable(delivery) || mg_topology_is_direct_reply(delivery->reply_to);
 }
 
 /* A trace that is none is nobody's loss; it must not cost the order. One of a later version goes on as what
@@ -107,7 +114,7 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
         spec.body = mg_slice_of(MG_OVERSIZED_NOTE);
     }
-    bool is_told = is_reply_to_usable(delivery);
+    bool is_told = is_refusal_told(delivery);
     struct mg_send *status = is_told ? rejection_make(batch, work, order_id, reason) : NULL;
     struct mg_send *send = mg_send_create(batch->scheduler, &spec);
     if (send == NULL || (is_told && status == NULL)) {
@@ -191,6 +198,11 @@ static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;
     const struct mg_delivery *delivery = work->delivery;
+    if (mg_topology_is_direct_reply(delivery->reply_to)) {
+        return refuse_unread(batch, work, item->submission->order_id,
+                             "reply_to is RabbitMQ's direct reply-to, where the loss of a status cannot be "
+                             "noticed; use a queue of your own");
+    }
     if (delivery->reply_to.len > 0 && !is_reply_to_usable(delivery)) {
         return refuse_unread(
             batch, work, item->submission->order_id,

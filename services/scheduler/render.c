@@ -106,7 +106,7 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     enum mg_class class = mg_workflow_render(&input, step, state->kind, request.idempotency_key,
                                              request.do_key, &batch->scratch, &err);
     if (class == MG_PERMANENT || class == MG_BAD_INPUT || class == MG_BUG) {
-        error_note(batch, fold, step, "unrenderable", err.text);
+        error_note(batch, fold, step, mg_reason_name(MG_REASON_UNRENDERABLE), err.text);
         return MG_RENDER_UNRENDERABLE;
     }
     if (class != MG_OK || batch->scratch.failed) {

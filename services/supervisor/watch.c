@@ -52,8 +52,7 @@ static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messag
 {
     char text[256];
     supervisor_queue_seen(arg, queue, ready_messages, consumers);
-    (void)snprintf(text, sizeof(text), "%lld messages lie in %s; see makegood dead list",
-                   (long long)ready_messages, queue);
+    (void)snprintf(text, sizeof(text), "messages were set aside in %s; see makegood dead list", queue);
     supervisor_watch_looked(arg, WATCHED_DEAD_LETTERS, ready_messages > 0 ? text : NULL);
 }
 

@@ -86,6 +86,10 @@ START_TEST(names_of_queues)
     for (size_t i = 0; i < sizeof(free_names) / sizeof(free_names[0]); i++)
         ck_assert_msg(!mg_topology_is_reserved(mg_slice_of(free_names[i])), "%s", free_names[i]);
     ck_assert(mg_topology_is_reserved((struct mg_slice){0}));
+    ck_assert(mg_topology_is_direct_reply(mg_slice_of("amq.rabbitmq.reply-to")));
+    ck_assert(mg_topology_is_direct_reply(mg_slice_of("amq.rabbitmq.reply-to.g1")));
+    ck_assert(!mg_topology_is_direct_reply(mg_slice_of("amq.gen-abc")));
+    ck_assert(!mg_topology_is_direct_reply((struct mg_slice){0}));
     static const char *const others[] = {
         "client.other.statuses", "client.shop", "client.shops.statuses", "client.", "amq.gen-abc", ""};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {

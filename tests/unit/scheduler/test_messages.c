@@ -69,6 +69,23 @@ START_TEST(a_client_with_an_exchange_of_its_own_names_its_own_queues_only)
 }
 END_TEST
 
+/* Would catch: an order whose statuses go out again and again, since the broker returns each of them. */
+START_TEST(direct_reply_to_is_refused_and_told_why_once)
+{
+    fake_broker_deliver(
+        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
+                                .reply_to = "amq.rabbitmq.reply-to.g1h2AA"});
+    stage_settle();
+    ck_assert_ptr_null(fake_store_order("o1"));
+    ck_assert_int_eq(fake_broker_count("status"), 1);
+    ck_assert_str_eq(fake_broker_last("status")->queue, "amq.rabbitmq.reply-to.g1h2AA");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "direct reply-to"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->reason, "direct reply-to"));
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
 /* Would catch: an order that the database cannot store, taken in, set aside, and its client told nothing. */
 START_TEST(an_envelope_that_is_no_text_is_refused)
 {
@@ -135,7 +152,9 @@ START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
     ck_assert_int_eq(fake_broker_count("request"), 0);
     ck_assert_int_eq(fake_store.commits, 1);
     int statuses = fake_broker_count("status");
-    ck_assert_int_ge(statuses, 2); /* accepted, and how it ended */
+    ck_assert_int_ge(statuses, 2); /* accepted, and how it ended, with what its payload lacks */
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "step reserve: "));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "/payload/"));
     fake_broker_deliver(
         &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
                                 .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
@@ -546,6 +565,7 @@ int main(void)
     tcase_add_test(messages, the_same_id_with_other_bytes_is_a_conflict);
     tcase_add_test(messages, a_reserved_reply_queue_is_refused_and_never_written_to);
     tcase_add_test(messages, a_client_with_an_exchange_of_its_own_names_its_own_queues_only);
+    tcase_add_test(messages, direct_reply_to_is_refused_and_told_why_once);
     tcase_add_test(messages, an_envelope_that_is_no_text_is_refused);
     tcase_add_test(messages, a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters);
     tcase_add_test(messages, an_unknown_workflow_is_refused_with_its_name);
