@@ -119,9 +119,7 @@ void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
     supervisor->is_leader = false;
     mg_timer_start(supervisor->lead_timer, supervisor->options.lead_period_ms,
                    supervisor->options.lead_period_ms);
-    if (supervisor->sweep_timer != NULL) {
-        mg_timer_stop(supervisor->sweep_timer);
-    }
+    supervisor_sweep_stop(supervisor);
     if (supervisor->watch_timer != NULL) {
         mg_timer_stop(supervisor->watch_timer);
     }

@@ -23,7 +23,8 @@ static const struct mg_option option_table[] = {
     {"lead-period", MG_OPTION_DURATION, &supervisor.options.lead_period_ms, "500ms", 50, 60000, false,
      "DURATION", "how often a standby tries to lead; bounds how long nobody sweeps after a leader's death"},
     {"gap", MG_OPTION_DURATION, &supervisor.options.gap_ms, "3s", 100, 600000, false, "DURATION",
-     "no sweep for longer than this is a gap; deadlines that passed in it get a grace"},
+     "nothing judged for longer than this is a gap: deadlines that passed in it get a grace; a sweep that "
+     "takes longer raises an alert, and is no gap"},
     {"grace", MG_OPTION_DURATION, &supervisor.options.grace_ms, "3s", 0, 600000, false, "DURATION",
      "how long after a gap its deadlines are left alone, for replies that waited out the same outage"},
     {"overdue-limit", MG_OPTION_INTEGER, &supervisor.options.overdue_limit, "200", 1, 2000, false, "N",

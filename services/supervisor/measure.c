@@ -94,6 +94,9 @@ static void own_make(struct supervisor *supervisor)
         mg_metrics_series(metrics, MG_COUNTER, "makegood_sweeps_total", NULL, "sweeps answered");
     supervisor->sweep_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_sweep_seconds", NULL,
                                                   "how long the database took for a sweep");
+    supervisor->sweep_longest =
+        gauge(supervisor, "makegood_sweep_longest_seconds", NULL,
+              "how long a sweep took, answered or failed, the longest of the last 15 s or more");
     supervisor->sweep_lag =
         gauge(supervisor, "makegood_sweep_lag_seconds", NULL,
               "how late deadlines that had passed were found, the worst of the last 15 s or more");

@@ -40,6 +40,7 @@ enum watched {
     WATCHED_MASS_EXPIRY,
     WATCHED_STUCK_ORDERS,
     WATCHED_RETENTION,
+    WATCHED_SLOW_SWEEP,
     WATCHED_COUNT
 };
 
@@ -75,13 +76,13 @@ struct supervisor {
 
     /* sweep.c; database clock, except where the boot clock is named */
     bool is_sweeping;
-    bool is_failing;          /* the last sweep failed, which has been said */
-    bool is_gap_asked;        /* the question under way was asked with the grace of a gap already */
-    int64_t asked_at_boot_us; /* of the question under way */
-    int64_t swept_at_ms;      /* 0: nobody ever swept */
-    int64_t swept_at_boot_ms; /* the same moment by the boot clock */
-    int64_t grace_after_ms, grace_before_ms;
-    int64_t grace_until_boot_ms;   /* 0: no grace is running */
+    bool is_failing;             /* the last sweep failed, which has been said */
+    int64_t gap_asked_ms;        /* how long the gap was before the question under way; 0: there was none */
+    int64_t asked_at_boot_us;    /* of the question under way */
+    int64_t swept_at_ms;         /* the moment of the last answered sweep; 0: none was ever made */
+    int64_t answered_at_boot_ms; /* when its answer came */
+    int64_t grace_after_ms, grace_before_ms; /* the window of the last gap */
+    int64_t grace_until_boot_ms;             /* 0: no grace is running */
     int64_t wake_at_boot_ms;       /* from when on all open orders are to be woken; 0: they need not be */
     int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
@@ -89,6 +90,7 @@ struct supervisor {
     bool is_held;                                 /* that asking waits for the schedulers has been said */
     int64_t lag_ms, lag_at_boot_ms;               /* as last told, and since when */
     int64_t held_back_most, held_back_at_boot_ms; /* likewise */
+    int64_t longest_ms, longest_at_boot_ms;       /* likewise */
 
     /* watch.c */
     bool is_writing_alerts;
@@ -128,8 +130,8 @@ struct supervisor {
     int64_t finished_oldest_ms;    /* of the round under way, as far as it has come */
     struct mg_metric *retired, *retire_seconds, *finished_oldest;
 
-    struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_lag, *asked[MG_CAUSE_COUNT],
-        *unasked, *violations, *violations_found, *held_back;
+    struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_longest, *sweep_lag,
+        *asked[MG_CAUSE_COUNT], *unasked, *violations, *violations_found, *held_back;
 };
 
 bool supervisor_lead_start(struct supervisor *supervisor); /* false: no memory */
@@ -146,6 +148,7 @@ void supervisor_lead_stop(struct supervisor *supervisor); /* gives the lock back
 bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
 /* All open orders are woken again, a while from now: not all that was woken could be asked about. */
 void supervisor_wake_later(struct supervisor *supervisor);
+void supervisor_sweep_stop(struct supervisor *supervisor); /* it leads no more */
 
 /* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);

@@ -1,8 +1,13 @@
 /*
- * The sweep: one bounded question to the database each period: what is due? After a gap in which nobody asked
- * (no leader, no database, no broker, no scheduler that took commands) deadlines that passed in the gap get a
- * grace first: replies that waited for the same outage may still come. A brake holds back mass expiry, which
- * is more often a clock that jumped than so many dead agents.
+ * The sweep: one bounded question to the database each period: what is due? After a gap in which nothing was
+ * judged (no leader, no database, no broker, no scheduler that took commands) deadlines that passed in the
+ * gap get a grace first: replies that waited for the same outage may still come. A brake holds back mass
+ * expiry, which is more often a clock that jumped than so many dead agents.
+ *
+ * A gap lasts from the answer of one sweep to the question of the next one that is answered, on this
+ * machine's clock. So neither a sweep that takes long nor a database clock that jumps makes one. Each
+ * deadline gets one grace: the windows of two gaps do not overlap, and the later one ends the grace of the
+ * earlier. The first sweep that is asked after that has its deadlines judged.
  */
 #include <stdio.h>
 
@@ -29,30 +34,37 @@
 /* Woken by one statement: some 50 ms of an index's work. */
 #define WAKE_BATCH 2000
 
-static bool is_gap(const struct supervisor *supervisor, int64_t passed_ms)
+/* Later than any deadline: the grace of a gap reaches up to the sweep's own moment, not yet known. */
+#define FAR_FUTURE_MS INT64_C(253370764800000) /* the year 9999 */
+
+static bool is_gap(const struct supervisor *supervisor)
 {
-    return supervisor->options.grace_ms > 0 && passed_ms > supervisor->options.gap_ms;
+    return supervisor->options.grace_ms > 0 &&
+           mg_clock_boot_ms() - supervisor->answered_at_boot_ms > supervisor->options.gap_ms;
 }
 
-/* A gap that begins while the grace of another runs takes that one's deadlines along. */
+/* The sweep that was asked after a gap is answered: what passed up to its moment is left for a while. */
 static void grace_begin(struct supervisor *supervisor, int64_t now_ms)
 {
-    if (supervisor->grace_until_boot_ms == 0) {
-        supervisor->grace_after_ms = supervisor->swept_at_ms;
-    }
+    supervisor->grace_after_ms = supervisor->swept_at_ms;
     supervisor->grace_before_ms = now_ms;
     supervisor->grace_until_boot_ms = mg_clock_boot_ms() + supervisor->options.grace_ms;
     if (supervisor->swept_at_ms != 0) {
         mg_log(MG_LOG_WARN, "a gap in sweeping: deadlines that passed in it get a grace",
-               MG_LOG_NUMBER("gap_ms", now_ms - supervisor->swept_at_ms),
+               MG_LOG_NUMBER("gap_ms", supervisor->gap_asked_ms),
                MG_LOG_NUMBER("grace_ms", supervisor->options.grace_ms));
     }
+}
+
+static void grace_clear(struct supervisor *supervisor)
+{
+    supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
 }
 
 static void grace_end(struct supervisor *supervisor)
 {
     if (supervisor->grace_until_boot_ms != 0 && mg_clock_boot_ms() >= supervisor->grace_until_boot_ms) {
-        supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
+        grace_clear(supervisor);
     }
 }
 
@@ -61,28 +73,38 @@ void supervisor_wake_later(struct supervisor *supervisor)
     supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
 }
 
-/* True: this answer shows a gap that its question did not know of. */
-static bool clock_follow(struct supervisor *supervisor, int64_t now_ms)
+static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
 {
-    int64_t passed_ms = now_ms - supervisor->swept_at_ms;
-    bool is_found = is_gap(supervisor, passed_ms);
-    if (is_found) {
-        grace_begin(supervisor, now_ms);
-    } else if (passed_ms < 0) {
-        mg_log(MG_LOG_WARN, "the database's clock went back", MG_LOG_NUMBER("by_ms", -passed_ms));
-        supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
+    int64_t back_ms = supervisor->swept_at_ms - now_ms;
+    if (back_ms > 0) {
+        mg_log(MG_LOG_WARN, "the database's clock went back", MG_LOG_NUMBER("by_ms", back_ms));
+        grace_clear(supervisor);
         supervisor_wake_later(supervisor);
+    } else if (supervisor->gap_asked_ms > 0) {
+        grace_begin(supervisor, now_ms);
     }
     supervisor->swept_at_ms = now_ms;
-    supervisor->swept_at_boot_ms = mg_clock_boot_ms();
-    return is_found && !supervisor->is_gap_asked;
+    supervisor->answered_at_boot_ms = mg_clock_boot_ms();
 }
 
-static bool is_in_grace(const struct supervisor *supervisor, const struct mg_due *due)
+/* A slow database delays deadlines in silence; so it is told, whether the sweep is answered or fails. */
+static void duration_note(struct supervisor *supervisor, bool is_answered)
 {
-    return supervisor->grace_until_boot_ms != 0 && due->due_at_ms > supervisor->grace_after_ms &&
-           due->due_at_ms <= supervisor->grace_before_ms &&
-           (due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED);
+    char text[160];
+    int64_t took_ms = mg_clock_boot_ms() - supervisor->asked_at_boot_us / 1000;
+    bool is_slow = took_ms > supervisor->options.gap_ms;
+    (void)snprintf(text, sizeof(text), "a sweep %s %lld.%lld s; deadlines are judged as late as that",
+                   is_answered ? "took" : "failed after", (long long)(took_ms / 1000),
+                   (long long)(took_ms % 1000 / 100));
+    if (took_ms >= supervisor->longest_ms ||
+        mg_clock_boot_ms() - supervisor->longest_at_boot_ms >= supervisor_gone_ms(supervisor)) {
+        supervisor->longest_ms = took_ms;
+        supervisor->longest_at_boot_ms = mg_clock_boot_ms();
+    }
+    mg_metric_set(supervisor->sweep_longest, (double)supervisor->longest_ms / 1000.0);
+    if (is_slow || is_answered) { /* what fails at once says nothing about how fast sweeps are */
+        supervisor_watch_looked(supervisor, WATCHED_SLOW_SWEEP, is_slow ? text : NULL);
+    }
 }
 
 /* The most of the last so many seconds: what is held back is looked at again only after a second, and the
@@ -179,7 +201,7 @@ static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
     for (int i = 0; i < answer->due_count; i++) {
-        if (!is_in_grace(supervisor, &answer->dues[i]) && !supervisor_ask(supervisor, &answer->dues[i])) {
+        if (!supervisor_ask(supervisor, &answer->dues[i])) {
             dues_leave(supervisor, answer, i);
             return false;
         }
@@ -194,6 +216,7 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
     }
+    duration_note(supervisor, err == NULL);
     if (err != NULL) {
         mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not sweep",
                MG_LOG_TEXT("reason", err->text));
@@ -208,8 +231,8 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     mg_metric_add(supervisor->sweeps, 1);
     mg_metric_observe(supervisor->sweep_seconds,
                       (double)(mg_clock_boot_us() - supervisor->asked_at_boot_us) / 1e6);
-    /* What a gap found only now left overdue is not yet known to be too much: it is in its grace. */
-    bool is_braked = !clock_follow(supervisor, answer->now_ms) && brake_check(supervisor, answer);
+    clock_follow(supervisor, answer->now_ms);
+    bool is_braked = brake_check(supervisor, answer);
     stuck_check(supervisor, answer);
     lag_note(supervisor, answer);
     /* At once again only what neither the brake nor a full window is to slow down. */
@@ -320,14 +343,10 @@ static void sweep_run(void *arg)
         .grace_after_ms = supervisor->grace_after_ms,
         .overdue_limit = (int)supervisor->options.overdue_limit,
     };
-    /* A gap is counted as one only when it is swept again; till then its end is reckoned. */
-    int64_t passed_ms = mg_clock_boot_ms() - supervisor->swept_at_boot_ms;
-    supervisor->is_gap_asked = is_gap(supervisor, passed_ms);
-    if (supervisor->is_gap_asked) {
-        options.grace_before_ms = supervisor->swept_at_ms + passed_ms;
-        if (supervisor->grace_until_boot_ms == 0) {
-            options.grace_after_ms = supervisor->swept_at_ms;
-        }
+    supervisor->gap_asked_ms = is_gap(supervisor) ? mg_clock_boot_ms() - supervisor->answered_at_boot_ms : 0;
+    if (supervisor->gap_asked_ms > 0) {
+        options.grace_after_ms = supervisor->swept_at_ms;
+        options.grace_before_ms = FAR_FUTURE_MS;
     }
     supervisor->is_sweeping = true;
     supervisor->asked_at_boot_us = mg_clock_boot_us();
@@ -341,7 +360,7 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
     int64_t age_ms = now_ms > swept_at_ms ? now_ms - swept_at_ms : 0;
     supervisor->is_sweeping = false;
     supervisor->swept_at_ms = swept_at_ms;
-    supervisor->swept_at_boot_ms = mg_clock_boot_ms() - age_ms;
+    supervisor->answered_at_boot_ms = mg_clock_boot_ms() - age_ms;
     supervisor->mute_since_boot_ms = 0;
     if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_COMMANDS, COMMANDS_PERIOD_MS, commands_seen,
                               supervisor, &err) != MG_OK) {
@@ -355,4 +374,16 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
     }
     mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
     return true;
+}
+
+/* How late and how slow it was says nothing of whoever leads next. */
+void supervisor_sweep_stop(struct supervisor *supervisor)
+{
+    if (supervisor->sweep_timer != NULL) {
+        mg_timer_stop(supervisor->sweep_timer);
+    }
+    supervisor->lag_ms = supervisor->longest_ms = supervisor->held_back_most = 0;
+    mg_metric_set(supervisor->sweep_lag, 0);
+    mg_metric_set(supervisor->sweep_longest, 0);
+    mg_metric_set(supervisor->held_back, 0);
 }

@@ -186,7 +186,7 @@ def check_database(findings, stage):
                         "operator_alert a WHERE a.order_id = p.order_id AND closed_at IS NULL) <> 1")
     findings.check(not errors, 19, f"orders in error without exactly one open alert: {errors[:5]}")
     wrong = stage.rows("SELECT code, subject, text FROM operator_alert WHERE closed_at IS NULL AND code NOT IN "
-                       "('dead_letter', 'mass_expiry', 'unpublishable', 'poisoned')")
+                       "('dead_letter', 'mass_expiry', 'slow_sweep', 'unpublishable', 'poisoned')")
     findings.check(not wrong, 19, f"open alerts: {wrong[:5]}")
 
 
@@ -221,6 +221,7 @@ def check_processes(findings, stage):
             findings.check(rss < RSS_KIB_MAX, 22, f"{process.name} holds {rss} KiB of memory")
         count = len(os.listdir(f"/proc/{process.pid}/fd"))
         findings.check(count < DESCRIPTORS_MAX, 22, f"{process.name} holds {count} file descriptors")
+    findings.check(not stage.unjudged, 2, f"deadlines that were not judged while sweeps were slow: {stage.unjudged[:5]}")
     for supervisor in stage.cluster.supervisors:
         findings.check("\nmakegood_invariant_violations_found_total 0\n" in supervisor.page(), 2,
                        f"{supervisor.name} found open orders that nothing would move, or does not say")

@@ -6,12 +6,16 @@ import signal
 
 import psycopg2
 
+import slow_sweeps
 from faults_broker import signal_all
-from local import processes
+from local import processes, servers
 from nemesis import OTHER, SERVER, fault
 from stage import Clock, Postgres
 
 SILENT_S = 30.0
+LAG_S = 5.0         # of each sweep: longer than --gap, and shorter than the statement time-out
+LAGGING_S = 55.0    # in which attempts with 30 s begin and must be judged
+JUDGED_S = 20.0     # so late an attempt is judged at the most: two sweeps, and what they take on a busy machine
 
 
 def up_again(stage):
@@ -100,6 +104,26 @@ def too_many_clients(stage, _dice):
     for each in crowd:
         each.close()
     stage.is_blind = False
+
+
+@fault("database: slow store", rows=(20,), measure=OTHER, touches=("database", "supervisor", "agent"))
+def store_slow(stage, dice):
+    """Each sweep takes longer than a gap, while the agents of a service stand still, so that attempts expire."""
+    service = dice.choice(stage.cluster.services)
+    slow_sweeps.begin(stage.postgres, servers.DATABASE, LAG_S)
+    agents = stage.cluster.agents_of(service)
+    for agent in agents:
+        agent.pause()
+    began = stage.rows("SELECT clock_timestamp() AS now")[0]["now"]
+    yield LAGGING_S
+    left = stage.rows("SELECT order_id, step, clock_timestamp() - complete_by AS late FROM order_step WHERE state IN "
+                      "('running', 'undo_running') AND complete_by < clock_timestamp() - %s * interval '1 second'", JUDGED_S)
+    judged = stage.rows("SELECT count(*) FROM order_event WHERE cause_kind = 'overdue' AND at > %s", began)[0]["count"]
+    for agent in agents:
+        agent.resume()
+    slow_sweeps.end(stage.postgres, servers.DATABASE)
+    stage.unjudged += [f"{row['order_id']}.{row['step']}: {row['late']}" for row in left]
+    stage.unjudged += [] if judged else [f"nothing of {service} was judged while its agents stood still for {LAGGING_S:g} s"]
 
 
 @fault("database: disk full", rows=(71,), measure=SERVER, touches=("database",), needs=("disk",))

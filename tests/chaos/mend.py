@@ -8,10 +8,11 @@ import shutil
 import signal
 import subprocess
 
+import slow_sweeps
 from faults_broker import QUEUES, signal_all
 from faults_database import up_again
 from faults_net import forget_all_silence
-from local import processes
+from local import processes, servers
 
 READY_S = 180.0
 CTL_S = 60.0  # of each of several
@@ -63,6 +64,7 @@ def mend_database(stage):
             shutil.rmtree(folder, ignore_errors=True)
     for name in ("default_transaction_read_only", "synchronous_standby_names"):
         attempt(stage, stage.postgres.psql, f"ALTER SYSTEM RESET {name}", "postgres")
+    attempt(stage, slow_sweeps.end, stage.postgres, servers.DATABASE)
     stage.postgres.psql("SELECT pg_reload_conf()", "postgres")
     stage.postgres.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' "
                         "AND pid <> pg_backend_pid()", "postgres")

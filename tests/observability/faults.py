@@ -14,7 +14,8 @@ import subprocess
 import time
 import uuid
 
-from local import cluster, processes
+import slow_sweeps
+from local import cluster, processes, servers
 
 STOPPED_S, RUNNING_S = 2.0, 2.0  # of what stutters; shorter than any heartbeat and any gap in sweeping
 
@@ -273,6 +274,17 @@ class AttemptsExpire(Fault):
         self.desk.resume()
 
 
+class SweepsAreSlow(Fault):
+    rules = ("MakegoodSweepSlow",)
+    about = "the database takes four seconds for a sweep"
+
+    def begin(self):
+        slow_sweeps.begin(self.servers.postgres, servers.DATABASE, 4)
+
+    def mend(self):
+        slow_sweeps.end(self.servers.postgres, servers.DATABASE)
+
+
 class ServiceIsSlow(Fault):
     rules = ("MakegoodServiceBehind",)
     about = "a service takes three seconds for each call, one at a time"
@@ -499,6 +511,7 @@ STAGES = (
      ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # what is set aside is put back: so no nonsense lies beside it
     (ServersStutter,),
+    (SweepsAreSlow,),
     (WorkflowsAreMany,),
     (SchedulersDie, CountingFails),
     (SupervisorsDie,),

@@ -23,7 +23,8 @@ import uuid
 import pika
 import yaml
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS.parent / "deploy"), str(TESTS / "e2e")]
 
 import faults  # noqa: E402
 from local import cluster, orders, processes, servers  # noqa: E402

@@ -29,6 +29,10 @@ struct sim_submitted {
     bool is_cause_lost; /* with its queue, or as a dead letter of a failover: what it brought about is made
                            again by nobody but the sweep */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
+    struct {
+        uint32_t attempt;
+        int64_t left_since_us;   /* 0: the last sweep asked for its verdict, or none has looked */
+    } passed[SIM_STEPS_MAX + 1]; /* deadlines that have: of each step's attempt, and of the order */
 };
 
 void sim_clients_start(int orders);

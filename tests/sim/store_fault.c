@@ -164,6 +164,18 @@ static void on_read_only(void *arg)
     plan(SIM_STORE_READ_ONLY, on_read_only);
 }
 
+static void on_lagging(void *arg)
+{
+    (void)arg;
+    if (sim_is_healed()) {
+        return;
+    }
+    sim_happened(SIM_STORE_LAGGING);
+    sim_server.lags_until_us = sim_now_us() + sim_draw_between(20 * SIM_SECOND_US, 90 * SIM_SECOND_US);
+    sim_server.lags_in_sweeps = sim_draw(2) == 0;
+    plan(SIM_STORE_LAGGING, on_lagging);
+}
+
 /* What is owed is marked without a new version. */
 static bool has_lost(const struct sim_order *before, const struct sim_order *now)
 {
@@ -247,11 +259,13 @@ void sim_store_start(void)
     plan(SIM_STORE_DOWN, on_down);
     plan(SIM_STORE_READ_ONLY, on_read_only);
     plan(SIM_STORE_CLOCK_JUMP, on_clock_jump);
+    plan(SIM_STORE_LAGGING, on_lagging);
 }
 
 void sim_store_heal(void)
 {
     sim_server.is_down = sim_server.is_read_only = false;
+    sim_server.lags_until_us = 0;
     clock_set(0);
     for (struct sim_session *session = sim_server.sessions; session != NULL; session = session->next) {
         if (session->is_silent) {

@@ -15,6 +15,8 @@
 #define STATEMENT_MAX_US                                                                                     \
     (10 * SIM_SECOND_US) /* statement_timeout of store.c                                                     \
                           */
+/* What a lagging server takes: longer than a gap in sweeping, and below the statement time-out. */
+#define LAG_LEAST_US (3 * SIM_SECOND_US + SIM_SECOND_US / 4)
 /* One read in so many has other transactions between its statements, one sweep
  * meets rows that are locked. */
 #define ONE_IN 16
@@ -228,7 +230,7 @@ static void request_abort(struct sim_request *request)
 /* One statement of it, or all; true: it has come to its end. */
 static bool request_run(struct sim_request *request)
 {
-    request->now_ms = sim_store_now_ms();
+    request->now_ms = request->is_lagging ? request->begun_ms : sim_store_now_ms();
     struct sim_transaction transaction = sim_transaction_of(request, sim_server.tables, request->session);
     int until = request->is_torn ? request->run_count + 1 : request->count;
     for (; request->run_count < until; request->run_count++) {
@@ -313,6 +315,16 @@ static void on_run(void *arg)
     sim_request_release(request);
 }
 
+static bool is_sweep(const struct sim_request *request)
+{
+    return strcmp(name_of(request), "sweep") == 0;
+}
+
+static bool is_lagging(const struct sim_request *request)
+{
+    return sim_now_us() < sim_server.lags_until_us && (is_sweep(request) || !sim_server.lags_in_sweeps);
+}
+
 /* Takes the first in hand. */
 static void session_begin(struct sim_session *session)
 {
@@ -322,6 +334,11 @@ static void session_begin(struct sim_session *session)
         delay_us = sim_draw_between(SIM_SECOND_US / 20, STATEMENT_MAX_US + 2 * SIM_SECOND_US);
         request->is_late = delay_us > STATEMENT_MAX_US;
         delay_us = request->is_late ? STATEMENT_MAX_US : delay_us;
+    } else if (is_lagging(request)) {
+        delay_us = sim_draw_between(LAG_LEAST_US, STATEMENT_MAX_US - 1);
+        /* A sweep looks at the clock as it begins. */
+        request->is_lagging = is_sweep(request) && sim_draw(2) == 0;
+        request->begun_ms = sim_store_now_ms();
     }
     bool is_crowded = !sim_is_healed() && sim_draw(ONE_IN) == 0;
     request->is_torn = is_crowded && !request->is_write && request->count > 1;

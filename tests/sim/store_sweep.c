@@ -405,6 +405,53 @@ static bool is_leader(const struct sim_input *input, bool is_sweep)
     return true;
 }
 
+/* ---- what the checker hears ---- */
+
+static bool is_asked(const struct sweep *sweep, const struct sim_order *order, const struct mg_step *step)
+{
+    for (int i = 0; i < sweep->found_count; i++) {
+        const struct found *found = &sweep->founds[i];
+        if (found->order == order && found->step == step && found->is_braked) {
+            return !found->is_graced && !found->is_held_back;
+        }
+    }
+    return false;
+}
+
+/* What was found is told, and with it what hid behind a later wake_at. */
+static void order_tell(const struct sweep *sweep, const struct sim_order *order)
+{
+    const struct mg_order_record *record = &order->record;
+    int64_t complete_by_ms = complete_by_of(&record->order), deadline_ms;
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        const struct mg_step *step = &record->order.steps[i];
+        if (is_open_step(record, i, &deadline_ms) && is_running(step) && deadline_ms <= sweep->now_ms) {
+            sim_check_deadline(record->order_id, i, step->attempt, is_asked(sweep, order, step));
+        }
+    }
+    if (complete_by_ms != 0 && complete_by_ms <= sweep->now_ms) {
+        sim_check_deadline(record->order_id, -1, 0, is_asked(sweep, order, NULL));
+    }
+}
+
+/* Not of an order that another writes, or that the sweep had no room for. A standby that replays a sweep
+ * tells nothing. */
+static void deadlines_tell(const struct sweep *sweep)
+{
+    const struct sim_tables *tables = sweep->input->transaction->tables;
+    for (int i = 0; i < tables->order_count && sweep->input->transaction->session != NULL; i++) {
+        const struct sim_order *order = tables->orders[i];
+        int64_t wake_at_ms = order->record.order.wake_at_ms;
+        bool is_locked = false;
+        for (int k = 0; k < sweep->locked_count; k++) {
+            is_locked = is_locked || sweep->locked[k] == order;
+        }
+        if (wake_at_ms != 0 && (is_locked ? !is_left(sweep, order) : wake_at_ms > sweep->now_ms)) {
+            order_tell(sweep, order);
+        }
+    }
+}
+
 void sim_sweep(struct sim_input *input, struct sim_output *output)
 {
     struct sweep sweep = {.input = input,
@@ -430,6 +477,7 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
     crowd_leave(&sweep);
     int64_t overdue = brake(&sweep);
     founds_ask(&sweep, output, overdue);
+    deadlines_tell(&sweep);
     for (int i = 0; i < sweep.locked_count; i++) {
         if (!is_left(&sweep, sweep.locked[i])) {
             sweep.locked[i]->record.order.wake_at_ms = wake_at_next(&sweep, sweep.locked[i]);

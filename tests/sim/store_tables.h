@@ -212,6 +212,8 @@ struct sim_request {
     struct mg_pg_params *params; /* `count` of them, owned */
     struct sim_output outputs[MG_PG_STATEMENTS_MAX];
     bool is_write, is_torn, is_late, is_begun;
+    bool is_lagging;  /* it has read the clock as it began, */
+    int64_t begun_ms; /* when that was this */
     int64_t committed_us, now_ms;
     uint64_t locked_salt;
     char sqlstate[6]; /* "": it succeeded */

@@ -14,6 +14,7 @@ const WHAT_TO_DO = {
   batch_stopped: "Too many of its orders failed again: see them on its page, mend the cause, then start another batch.",
   dead_letter: "See what was set aside on the page of dead letters.",
   mass_expiry: "Many steps expired at once: see whether agents and their services answer.",
+  slow_sweep: "The database takes seconds for a sweep, so deadlines are judged late: see what else it does.",
   retention_stands: "Orders that ended stay in the tables, and nothing is lost: run makegood db retain, or mend what it says.",
   invariant_violation: "A fault of Makegood: keep the dossier of the order and report it.",
 };

@@ -27,6 +27,14 @@ void sim_check_tail_lost(const char *order_id, bool is_all)
     (void)is_all;
 }
 
+void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked)
+{
+    (void)order_id;
+    (void)step;
+    (void)attempt;
+    (void)is_asked;
+}
+
 void sim_check_led(uint64_t epoch, const char *holder)
 {
     (void)epoch;

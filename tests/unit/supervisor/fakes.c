@@ -276,35 +276,35 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
     fake.is_sweep_open = true;
     fake.sweeps++;
     fake.asked = *options;
+    fake.asked_boot_ms = fake.boot_ms;
     sweep_done = done;
 }
 
-static void answer_sweep(const struct mg_sweep_answer *answer)
+static void answer_sweep(struct mg_sweep_answer answer)
 {
     assert(fake.is_sweep_open);
     fake.is_sweep_open = false;
-    sweep_done(supervisor, answer, NULL);
+    answer.now_ms = fake.asked_boot_ms + fake.database_ahead_ms;
+    sweep_done(supervisor, &answer, NULL);
 }
 
 void fake_answer_sweep(const struct mg_due *dues, int count)
 {
-    answer_sweep(&(struct mg_sweep_answer){
-        .is_leader = true, .now_ms = fake_database_ms(), .dues = dues, .due_count = count});
+    answer_sweep((struct mg_sweep_answer){.is_leader = true, .dues = dues, .due_count = count});
 }
 
 void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total)
 {
-    answer_sweep(&(struct mg_sweep_answer){.is_leader = true,
-                                           .now_ms = fake_database_ms(),
-                                           .dues = dues,
-                                           .due_count = count,
-                                           .overdue_total = overdue_total,
-                                           .is_full = true});
+    answer_sweep((struct mg_sweep_answer){.is_leader = true,
+                                          .dues = dues,
+                                          .due_count = count,
+                                          .overdue_total = overdue_total,
+                                          .is_full = true});
 }
 
 void fake_answer_sweep_fenced(void)
 {
-    answer_sweep(&(struct mg_sweep_answer){.is_leader = false, .now_ms = fake_database_ms()});
+    answer_sweep((struct mg_sweep_answer){.is_leader = false});
 }
 
 void fake_answer_sweep_failed(void)
@@ -370,6 +370,7 @@ void fake_answer_write(void)
         enum watched watched = alert == MG_ALERT_DEAD_LETTER        ? WATCHED_DEAD_LETTERS
                                : alert == MG_ALERT_MASS_EXPIRY      ? WATCHED_MASS_EXPIRY
                                : alert == MG_ALERT_RETENTION_STANDS ? WATCHED_RETENTION
+                               : alert == MG_ALERT_SLOW_SWEEP       ? WATCHED_SLOW_SWEEP
                                                                     : WATCHED_STUCK_ORDERS;
         is_changed[i] = fake.is_open[watched] == fake.alerts[i].is_closed;
         fake.is_open[watched] = !fake.alerts[i].is_closed;

@@ -27,6 +27,7 @@ struct fake_world {
     int tries, sweeps, wakes, writes, resigned, kept, counts, retires;
     int bite;                      /* of the last retire */
     struct mg_sweep_options asked; /* by the last sweep */
+    int64_t asked_boot_ms;         /* and when; the database looks at its clock then */
     struct mg_alert_write alerts[WATCHED_COUNT];
     char alert_texts[WATCHED_COUNT][256];
     int alert_count;

@@ -60,6 +60,49 @@ START_TEST(what_is_held_back_is_shown_until_it_is_surely_over)
 }
 END_TEST
 
+/* Would catch: a database that is slow for hours, which nobody hears of but by deadlines. */
+START_TEST(sweeps_slower_than_the_gap_are_alerted_until_they_are_fast_again)
+{
+    fake_pass(3100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_SLOW_SWEEP);
+    ck_assert(!fake.told[0].is_closed);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "a sweep took 3.1 s"));
+    fake_pass_quietly(20000);
+    ck_assert_int_eq(fake.told_count, 2);
+    ck_assert(fake.told[1].is_closed);
+}
+END_TEST
+
+/* Would catch: an alert that is silent, or closed, because no sweep is answered any more. */
+START_TEST(sweeps_that_end_by_their_time_out_are_alerted)
+{
+    fake_answer_sweep(NULL, 0);
+    for (int i = 0; i < 4; i++) {
+        fake_pass(250);
+        fake_pass(10000);
+        fake_answer_sweep_failed();
+        if (fake.is_write_open) {
+            fake_answer_write();
+        }
+    }
+    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_SLOW_SWEEP);
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "a sweep failed after 10.0 s"));
+}
+END_TEST
+
+START_TEST(a_sweep_as_long_as_the_gap_is_not_slow)
+{
+    fake_pass(3000);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.told_count, 0);
+}
+END_TEST
+
 START_TEST(exactly_the_limit_is_no_mass_expiry)
 {
     fake_answer_sweep_full(NULL, 0, 200);
@@ -194,6 +237,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, mass_expiry_is_braked_and_alerted);
     tcase_add_test(tcase, what_is_held_back_is_shown_until_it_is_surely_over);
+    tcase_add_test(tcase, sweeps_slower_than_the_gap_are_alerted_until_they_are_fast_again);
+    tcase_add_test(tcase, sweeps_that_end_by_their_time_out_are_alerted);
+    tcase_add_test(tcase, a_sweep_as_long_as_the_gap_is_not_slow);
     tcase_add_test(tcase, exactly_the_limit_is_no_mass_expiry);
     tcase_add_test(tcase, stuck_orders_are_counted_nudged_and_alerted);
     tcase_add_test(tcase, a_plain_nudge_is_no_violation);

@@ -1,0 +1,26 @@
+"""Sweeps that take longer than a gap: deadlines are judged all the same, and somebody is told."""
+
+import slow_sweeps
+from harness import scenario, step
+
+LAG_S = 3.5       # longer than --gap, which is 3 s
+LATE_S = 15.0     # what a verdict may take: the sweep that has begun, the next one, and a busy machine
+
+
+@scenario()
+def a_slow_sweep_judges_deadlines_and_is_alerted(s):
+    """Would catch: a sweep whose own duration counts as a gap, so that the grace of deadlines never ends."""
+    database = s.rows("SELECT current_database() AS name")[0]["name"]
+    s.load_workflow("short", [step("reserve", "inventory", complete_within="2s", retry={"attempts": 2, "backoff": "50ms"})])
+    slow_sweeps.begin(s.servers.postgres, database, LAG_S)
+    s.wait(lambda: s.alerts("slow_sweep"), "the alert is open", 30)
+    for agent in s.cluster.agents_of("inventory"):
+        agent.pause()
+    order = s.client.submit("short")
+    s.wait(lambda: s.step(order, "reserve") and s.step(order, "reserve")["attempt"] == 2, "the second attempt has begun",
+           2.0 + LATE_S)
+    slow_sweeps.end(s.servers.postgres, database)
+    for agent in s.cluster.agents_of("inventory"):
+        agent.resume()
+    s.wait_state(order, "processed")
+    s.wait(lambda: s.alerts("slow_sweep")[0]["closed_at"], "the alert is closed", 40)

@@ -1,0 +1,27 @@
+/*
+ * Deadlines are judged while sweeps are answered, however slow they are. A sweep may leave alone what passed
+ * in a gap; the sweeps after the grace ask for the verdict.
+ */
+#include "checker.h"
+
+/* The first sweep that leaves a deadline alone is answered within the idle time-out of its session (10 s),
+ * the grace begins then (3 s), and a sweep that is asked within it takes as long as a statement may (10 s).
+ * The rest is for what lines take. */
+#define LEFT_MAX_US INT64_C(30000000)
+
+void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked)
+{
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
+    int64_t *left_since_us = &order->passed[step + 1].left_since_us;
+    if (is_asked || order->passed[step + 1].attempt != attempt || !sim_is_time_true()) {
+        order->passed[step + 1].attempt = attempt;
+        *left_since_us = is_asked ? 0 : sim_now_us();
+    } else if (*left_since_us == 0) {
+        *left_since_us = sim_now_us();
+    }
+    if (!is_asked && sim_now_us() - *left_since_us > LEFT_MAX_US) {
+        sim_violated("deadlines_are_judged", "order %s: a sweep leaves %s alone %lld s after the first did",
+                     order_id, step < 0 ? "its complete-by" : "an overdue attempt",
+                     (long long)((sim_now_us() - *left_since_us) / 1000000));
+    }
+}
