@@ -28,8 +28,10 @@ struct mg_broker;
 /* One message that came. Owned by the receiver from on_delivery until it gives it to mg_broker_ack, _reject
  * or _requeue, exactly once. Absent properties are absent slices; all end with a NUL beyond `len`. */
 struct mg_delivery {
-    int consumer;            /* which of options.consumers */
-    bool is_redelivered;     /* set by the broker, or by `dead requeue` (header x-makegood-again) */
+    int consumer; /* which of options.consumers */
+    /* By the broker, or by the header x-makegood-again where it is believed (mg_topology_is_again_believed)
+     */
+    bool is_redelivered;
     uint32_t delivery_count; /* x-delivery-count; 0: never given before */
     bool is_oversized;       /* the body was above the limit and has been read past, not kept */
     struct mg_slice body;

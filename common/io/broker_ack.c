@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "io/broker_parts.h"
+#include "io/topology.h"
 
 #define ACK_BYTES   64 /* an ack, nack or reject on the wire is 21 to 30 bytes */
 #define ACK_WAIT_MS 20 /* several commits and confirms: what comes first is mostly given back first */
@@ -129,7 +130,9 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
     held->body[0] = '\0';
     int64_t count = mg_amqp_header_number(properties, "x-delivery-count");
     delivery->delivery_count = count <= 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
-    delivery->is_redelivered = method->redelivered || mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0;
+    delivery->is_redelivered =
+        method->redelivered || (mg_topology_is_again_believed(mg_amqp_slice(method->exchange)) &&
+                                mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0);
     free(broker->acks.arriving);
     broker->acks.arriving = held;
     broker->acks.arrived_bytes = 0;

@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "io/broker_parts.h"
+#include "io/topology.h"
 
 #define REFUSED_PAUSE_MS 10000 /* each question that the broker refuses is an error in its log */
 #define QUESTION_BYTES   1024
@@ -25,6 +26,14 @@
 
 static void cast_opened(struct mg_link *link);
 static void cast_lost(struct mg_link *link);
+static void queue_take(struct mg_ear *ear, const amqp_queue_declare_ok_t *made)
+{
+    struct mg_slice name = mg_amqp_slice(made->queue);
+    if (name.len > MG_AMQP_SHORT_MAX) name.len = 0; /* a short string has no more */
+    if (name.len > 0) memcpy(ear->queue, name.data, name.len);
+    ear->queue[name.len] = '\0';
+}
+
 static void cast_method(struct mg_link *link, const amqp_method_t *method);
 static void cast_header(struct mg_link *link, const amqp_method_t *method,
                         const amqp_basic_properties_t *properties, uint64_t body_size);
@@ -97,12 +106,16 @@ static void ear_tag(int index, char ret_tag[TAG_SIZE])
     (void)snprintf(ret_tag, TAG_SIZE, "mg-ear-%d", index);
 }
 
-/* A name that no earlier connection can still hold. */
-static void ear_name(struct mg_ear *ear)
+/* The broker names the queue (amq.gen-…), and the user's right to configure reaches no further: that name can
+ * be no exchange's, so an agent cannot make one. Older rights allow the prefix only; then the name is one
+ * that no earlier connection can still hold. */
+static void ear_name(struct mg_ear *ear, char ret_queue[MG_AMQP_SHORT_MAX + 1])
 {
+    ret_queue[0] = '\0';
+    if (!ear->is_named_here) return;
     char unique[MG_UUID_SIZE];
     mg_uuid_random(unique);
-    (void)snprintf(ear->queue, sizeof(ear->queue), "%s%s", ear->prefix, unique);
+    (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", ear->prefix, unique);
 }
 
 /* The exchange is looked for first, which needs no right: a queue that could not be bound would stay. */
@@ -111,10 +124,11 @@ static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
     amqp_bytes_t exchange = amqp_cstring_bytes(ear->exchange), queue = amqp_cstring_bytes(ear->queue);
     amqp_table_entry_t length = {.key = amqp_cstring_bytes("x-max-length"),
                                  .value = {.kind = AMQP_FIELD_KIND_I32, .value = {.i32 = EAR_QUEUE_LENGTH}}};
-    char tag[TAG_SIZE];
+    char tag[TAG_SIZE], name[MG_AMQP_SHORT_MAX + 1];
     ear_tag(index, tag);
+    ear_name(ear, name);
     amqp_exchange_declare_t find = {.exchange = exchange, .type = amqp_cstring_bytes("fanout"), .passive = 1};
-    amqp_queue_declare_t make = {.queue = queue,
+    amqp_queue_declare_t make = {.queue = amqp_cstring_bytes(name),
                                  .exclusive = 1,
                                  .auto_delete = 1,
                                  .arguments = {.num_entries = 1, .entries = &length}};
@@ -151,7 +165,6 @@ static void cast_next(struct mg_broker *broker)
             continue;
         }
         if (!mg_link_has_room(link, QUESTION_BYTES)) return;
-        if (ear->queue[0] == '\0') ear_name(ear);
         part->asked = i;
         if (ear_ask(link, ear, i)) mg_link_asked(link);
         return;
@@ -171,7 +184,8 @@ static void cast_opened(struct mg_link *link)
     cast_next(link->broker);
 }
 
-/* A queue that was consumed from goes by itself, in its own time; one that was not is taken up again. */
+/* A queue that was consumed from goes by itself, in its own time; one that was not is still there, and is
+ * bound by its name. */
 static void ears_stop(struct mg_cast_part *part)
 {
     part->asked = part->hearing = -1;
@@ -205,12 +219,24 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
     struct mg_ear *ear = &part->ears[part->asked];
     part->asked = -1;
     mg_link_answered(link);
+    if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) queue_take(ear, method->decoded);
     ear->stage++;
+    if (ear->stage == MG_EAR_FOUND && ear->queue[0] != '\0') ear->stage = MG_EAR_MADE;
     if (ear->stage == MG_EAR_ON && ear->is_refused) {
         ear->is_refused = false;
         mg_log(MG_LOG_INFO, "heard again", MG_LOG_TEXT("exchange", ear->exchange));
     }
     cast_next(link->broker);
+}
+
+/* A refused name is tried once in the other way before the refusal counts, so that rights of either kind do.
+ */
+static bool name_otherwise(struct mg_ear *ear, int code)
+{
+    if (ear->stage == MG_EAR_MADE && code == AMQP_NOT_FOUND) ear->queue[0] = '\0'; /* it may be gone */
+    if (ear->stage != MG_EAR_FOUND || code != AMQP_ACCESS_REFUSED) return false;
+    ear->is_named_here = !ear->is_named_here;
+    return ear->is_named_here;
 }
 
 /* What was asked was refused, or what was cast. Said once until it goes well. */
@@ -220,6 +246,11 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
     int code = close->reply_code;
     if (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED) return false;
     struct mg_ear *ear = part->asked >= 0 ? &part->ears[part->asked] : NULL;
+    if (ear != NULL && name_otherwise(ear, code)) {
+        mg_link_answered(link);
+        ears_stop(part);
+        return true;
+    }
     int64_t not_before_boot_ms = mg_clock_boot_ms() + REFUSED_PAUSE_MS;
     bool *is_refused = ear != NULL ? &ear->is_refused : &part->is_refused;
     if (!*is_refused) {
@@ -258,7 +289,9 @@ static void cast_header(struct mg_link *link, const amqp_method_t *method,
     for (int i = 0; i < part->ear_count; i++) {
         char tag[TAG_SIZE];
         ear_tag(i, tag);
-        if (mg_slice_is(mg_amqp_slice(deliver->consumer_tag), tag)) part->hearing = i;
+        if (mg_slice_is(mg_amqp_slice(deliver->consumer_tag), tag) &&
+            mg_topology_is_control_of(mg_amqp_slice(deliver->exchange), part->ears[i].exchange))
+            part->hearing = i;
     }
 }
 

@@ -93,7 +93,8 @@ enum mg_ear_stage { MG_EAR_OFF, MG_EAR_FOUND, MG_EAR_MADE, MG_EAR_BOUND, MG_EAR_
 
 struct mg_ear {
     char *exchange, *prefix;
-    char queue[MG_AMQP_SHORT_MAX + 1]; /* of this connection; "": not yet named */
+    char queue[MG_AMQP_SHORT_MAX + 1]; /* of this connection; "": there is none yet */
+    bool is_named_here;                /* the broker's own name was refused: the prefix names the queue */
     enum mg_ear_stage stage;           /* how far the broker has followed */
     bool is_refused;                   /* which has been said */
     int64_t not_before_boot_ms;        /* after a refusal */

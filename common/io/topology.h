@@ -47,16 +47,39 @@ void mg_topology_request_queue(const char *service, bool is_high, char ret_queue
 /* makegood.replies.<service>: where the agents of a service publish. Their user may write to no other
  * exchange, so what came through it is theirs. */
 void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
-/* Whether what came through `exchange` may speak for `service`. Through makegood.replies and the default
- * exchange anybody may whom the broker lets write there. */
-bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service);
-/* Whether what came through `exchange` may name `queue` for its answers: a client that submits through
- * makegood.intake.<client>, and whose user may write nowhere else, only queues client.<client>.*. */
-bool mg_topology_is_queue_of(struct mg_slice exchange, struct mg_slice queue);
-/* makegood.control.<service>, and what the names of the queues begin with by which its agents hear it:
+/* makegood.control.<service>, and the prefix that older rights give to the control queues of its agents:
  * agent.<service>.control. with a dot. */
 void mg_topology_control_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
 void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAME_SIZE]);
+
+/*
+ * White lists: which speaker a message belongs to, by the exchange that basic.deliver names. The broker names
+ * the first exchange of a message's way, and checks the right to write there. An exchange that stands in no
+ * list proves nothing: its maker may have bound it to one of ours. The default exchange (an empty name) is in
+ * the lists because by the shipped rights only the scheduler, the operator and the administrator may write
+ * there, and `dead requeue` does.
+ */
+
+/* For a reply or report of `service`: its own exchange, makegood.replies (for agents of older versions), the
+ * default exchange. */
+bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service);
+enum mg_commander { MG_COMMANDER_NONE, MG_COMMANDER_OPERATOR, MG_COMMANDER_SUPERVISOR };
+/* makegood.commands and the default exchange are the operator's, makegood.commands.supervisor the
+ * supervisor's. */
+enum mg_commander mg_topology_commander(struct mg_slice exchange);
+/* The client that submits through an exchange: of makegood.intake.<client> its name; of makegood.intake and
+ * the default exchange "", the namespace that all share who may write there. False: the exchange is no way
+ * in. The slice is part of `exchange`. */
+bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client);
+/* Whether a client may name `queue` for its answers: one with an exchange of its own only client.<client>.*;
+ * those of the shared namespace any. */
+bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue);
+/* For what supervisors say to agents, as it comes out of a service's `control_exchange`: makegood.control,
+ * or that exchange itself. */
+bool mg_topology_is_control_of(struct mg_slice exchange, const char *control_exchange);
+/* Whether the header x-makegood-again is believed: on the default exchange (`dead requeue`) and on
+ * makegood.requests (schedulers). */
+bool mg_topology_is_again_believed(struct mg_slice exchange);
 /* True for a queue name that only Makegood may write to: orders.*, agent.*, scheduler.*, operator.*, dead.*,
  * makegood.*, amq.* other than amq.gen-* and amq.rabbitmq.reply-to*; and for names that are empty or not
  * printable. */

@@ -42,21 +42,63 @@ void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAM
     (void)snprintf(ret_prefix, MG_QUEUE_NAME_SIZE, SERVICE_PREFIX "%s" SERVICE_CONTROL, service);
 }
 
+/* The default exchange has no name. */
+static bool is_default(struct mg_slice exchange)
+{
+    return exchange.len == 0;
+}
+
 bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)
 {
     char own[MG_QUEUE_NAME_SIZE];
     mg_topology_reply_exchange(service, own);
-    return !topology_starts_with(exchange, REPLY_PREFIX) || mg_slice_is(exchange, own);
+    return is_default(exchange) || mg_slice_is(exchange, own) || mg_slice_is(exchange, MG_EXCHANGE_REPLIES);
 }
 
-bool mg_topology_is_queue_of(struct mg_slice exchange, struct mg_slice queue)
+enum mg_commander mg_topology_commander(struct mg_slice exchange)
 {
-    if (!topology_starts_with(exchange, MG_INTAKE_PREFIX)) return true;
-    char own[MG_QUEUE_NAME_SIZE];
-    size_t skipped = strlen(MG_INTAKE_PREFIX);
-    int len = snprintf(own, sizeof(own), MG_CLIENT_PREFIX "%.*s.", (int)(exchange.len - skipped),
-                       exchange.data + skipped);
-    return len > 0 && (size_t)len < sizeof(own) && topology_starts_with(queue, own);
+    if (mg_slice_is(exchange, MG_EXCHANGE_SUPERVISOR)) return MG_COMMANDER_SUPERVISOR;
+    bool is_operators = is_default(exchange) || mg_slice_is(exchange, MG_EXCHANGE_COMMANDS);
+    return is_operators ? MG_COMMANDER_OPERATOR : MG_COMMANDER_NONE;
+}
+
+/* No dot: client.a.b.* would belong to client a as well as to client a.b. */
+static bool is_client_name(struct mg_slice name)
+{
+    return name.len > 0 && memchr(name.data, '.', name.len) == NULL;
+}
+
+bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client)
+{
+    struct mg_slice client = mg_slice_of("");
+    if (topology_starts_with(exchange, MG_INTAKE_PREFIX)) {
+        size_t skipped = strlen(MG_INTAKE_PREFIX);
+        client = (struct mg_slice){exchange.data + skipped, exchange.len - skipped};
+        if (!is_client_name(client)) return false;
+    } else if (!is_default(exchange) && !mg_slice_is(exchange, MG_EXCHANGE_INTAKE)) {
+        return false;
+    }
+    *ret_client = client;
+    return true;
+}
+
+bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue)
+{
+    if (client.len == 0) return true;
+    size_t prefix = strlen(MG_CLIENT_PREFIX);
+    return queue.len > prefix + client.len && topology_starts_with(queue, MG_CLIENT_PREFIX) &&
+           memcmp(queue.data + prefix, client.data, client.len) == 0 &&
+           queue.data[prefix + client.len] == '.';
+}
+
+bool mg_topology_is_control_of(struct mg_slice exchange, const char *control_exchange)
+{
+    return mg_slice_is(exchange, MG_EXCHANGE_CONTROL) || mg_slice_is(exchange, control_exchange);
+}
+
+bool mg_topology_is_again_believed(struct mg_slice exchange)
+{
+    return is_default(exchange) || mg_slice_is(exchange, MG_EXCHANGE_REQUESTS);
 }
 
 bool mg_topology_is_reserved(struct mg_slice queue)

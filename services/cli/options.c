@@ -32,7 +32,8 @@ static const struct {
     TEXT(EXTRA_REASON | EXTRA_POLICY, reason, "reason", NULL, "TEXT", "why; it is kept"),
     TEXT(EXTRA_REASON | EXTRA_POLICY, by, "by", NULL, "NAME", "who; default: the user's name"),
     INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
-            "act only if it is still at this version; 0: at the one it has now"),
+            "act only if it is still at this version; 0: at the one it has now, and for cancel and "
+            "compensate at any"),
     TEXT(EXTRA_STEP, step, "step", NULL, "STEP", "which step; of a list: only failures of this step"),
     TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent", "what became of it"),
     LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "replaces one value of the payload"),

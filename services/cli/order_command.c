@@ -1,7 +1,8 @@
 /*
  * Verbs that change an order: a command to the schedulers, and their answer. The command carries the version
  * it was decided on (as shown, or as it is now), so that two operators, or one who clicks twice, cause one
- * change.
+ * change. Cancel and compensate set the order's goal once, which is right at any version: they carry one only
+ * if --if-version names it, so that an order that moves fast can be turned back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static enum exit_code version_read(struct cli *cli, struct mg_command *command)
         command->version = (uint64_t)cli->options.version;
         return EXIT_DONE;
     }
+    bool sets_goal = command->kind == MG_CAUSE_CANCEL || command->kind == MG_CAUSE_COMPENSATE;
     struct table order = {0};
     const char *params[] = {command->order_id};
     enum exit_code code = cli_open_store(cli, false);
@@ -55,7 +57,7 @@ static enum exit_code version_read(struct cli *cli, struct mg_command *command)
     if (code == EXIT_DONE && order.row_count == 0) {
         code = cli_fail(EXIT_NOT_FOUND, "there is no order %s", command->order_id);
     }
-    if (code == EXIT_DONE) {
+    if (code == EXIT_DONE && !sets_goal) {
         command->version = strtoull(table_cell(&order, 0, "version"), NULL, 10);
     }
     table_free(&order);

@@ -17,26 +17,20 @@ static bool is_supervisors(enum mg_cause_kind kind)
            kind == MG_CAUSE_NUDGE || kind == MG_CAUSE_OWED;
 }
 
-/* Which exchange it came through is the broker's word; who it says it is by, its own. */
-static bool is_from_supervisor(const struct mg_delivery *delivery)
-{
-    return mg_slice_is(delivery->exchange, MG_EXCHANGE_SUPERVISOR);
-}
-
 bool mg_command_comes_again(const struct mg_item *item)
 {
     return item->command != NULL && is_supervisors(item->command->kind);
 }
 
-/* The answer to whoever asked; NULL: nobody did. Supervisors ask for none, and so have none sent to the
- * queues of others. */
+/* The answer to an operator who asked for one; else NULL. Supervisors ask for none, so an answer to one would
+ * go to the queue of somebody else. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
                                    enum mg_command_verdict verdict, const struct mg_order_record *record,
                                    const char *text)
 {
     const struct mg_delivery *delivery = item->work->delivery;
     if (delivery->reply_to.len == 0 || mg_topology_is_reserved(delivery->reply_to) ||
-        is_from_supervisor(delivery)) {
+        mg_topology_commander(delivery->exchange) != MG_COMMANDER_OPERATOR) {
         return NULL;
     }
     struct mg_command_result result = {.verdict = verdict};
@@ -74,6 +68,23 @@ static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_com
     }
 }
 
+/* The exchange proves the commander; the member `by` proves nothing. */
+static bool is_allowed(const struct mg_delivery *delivery, const struct mg_command *command)
+{
+    enum mg_commander commander = mg_topology_commander(delivery->exchange);
+    if (commander == MG_COMMANDER_OPERATOR ||
+        (commander == MG_COMMANDER_SUPERVISOR && is_supervisors(command->kind))) {
+        return true;
+    }
+    mg_log(MG_LOG_ERROR,
+           commander == MG_COMMANDER_SUPERVISOR
+               ? "an operator's command came from a supervisor; it changes nothing"
+               : "a command came through an exchange that is not for commands; it changes nothing",
+           MG_LOG_TEXT("order_id", command->order_id), MG_LOG_TEXT("command", mg_cause_name(command->kind)),
+           MG_LOG_TEXT("exchange", delivery->exchange.data));
+    return false;
+}
+
 bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;
@@ -96,11 +107,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_work_settle(batch->scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE);
         return false;
     }
-    if (is_from_supervisor(work->delivery) && !is_supervisors(command->kind)) {
-        mg_log(MG_LOG_ERROR, "an operator's command came from a supervisor; it changes nothing",
-               MG_LOG_TEXT("order_id", command->order_id),
-               MG_LOG_TEXT("command", mg_cause_name(command->kind)),
-               MG_LOG_TEXT("exchange", MG_EXCHANGE_SUPERVISOR));
+    if (!is_allowed(work->delivery, command)) {
         mg_work_settle(batch->scheduler, work, MG_END_REJECT);
         return false;
     }

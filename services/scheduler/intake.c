@@ -18,10 +18,12 @@
 
 static bool is_reply_to_usable(const struct mg_delivery *delivery)
 {
+    struct mg_slice client;
     return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
            delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to) &&
            !mg_topology_is_direct_reply(delivery->reply_to) &&
-           mg_topology_is_queue_of(delivery->exchange, delivery->reply_to);
+           mg_topology_client(delivery->exchange, &client) &&
+           mg_topology_is_queue_of(client, delivery->reply_to);
 }
 
 /* A refusal is a convenience that may get lost, so direct reply-to is good enough for it. */
@@ -226,7 +228,14 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;
     const struct mg_delivery *delivery = work->delivery;
+    struct mg_slice client;
     struct mg_err err;
+    if (!mg_topology_client(delivery->exchange, &client)) {
+        mg_log(MG_LOG_ERROR, "a submission came through an exchange that is not for submissions",
+               MG_LOG_TEXT("exchange", delivery->exchange.data));
+        mg_work_settle(batch->scheduler, work, MG_END_REJECT);
+        return false;
+    }
     if (delivery->is_oversized) {
         return refuse_unread(batch, work, "", "the message is larger than a submission may be");
     }

@@ -105,7 +105,7 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
         item->end = MG_END_REJECT;
     } else if (!mg_topology_is_reply_of(item->work->delivery->exchange,
                                         fold->workflow->workflow->steps[step].service)) {
-        mg_log(MG_LOG_ERROR, "a reply came from the agents of another service; it counts for nothing",
+        mg_log(MG_LOG_ERROR, "a reply came through an exchange that is not its service's; it changes nothing",
                MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step),
                MG_LOG_TEXT("exchange", item->work->delivery->exchange.data));
         item->end = MG_END_REJECT;

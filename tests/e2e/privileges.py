@@ -3,6 +3,7 @@
 import secrets
 import subprocess
 
+from harness import Client
 from local.cluster import REPOSITORY, SERVICES
 from local.processes import Failure
 
@@ -50,3 +51,11 @@ class OwnAccess:
     def dsn_of(self, role):
         name = f"makegood_{role}"
         return f"postgresql://{name}:{self.passwords[name]}@127.0.0.1:{self.both.postgres.port}/makegood"
+
+
+def client_of(s, name):
+    """A client that may write to the intake and read its own queue, nothing else."""
+    s.cluster.tool("broker", "apply", "--client", name, env=s.cluster.env_of("deployer", None))
+    client = Client(s.cluster.access.url_of(f"client-{name}"), f"client.{name}.statuses", f"makegood.intake.{name}")
+    s.clients.append(client)
+    return client

@@ -5,18 +5,10 @@ import json
 import pika
 import psycopg2
 
-from harness import Client, scenario, step
-from privileges import OwnAccess
+from harness import scenario, step
+from privileges import OwnAccess, client_of
 
 REFUSED_BY_POSTGRES = ("permission denied", "must be owner", "must be superuser", "read-only transaction")
-
-
-def client_of(s, name):
-    """A client that may write to the intake and read its own queue, nothing else."""
-    s.cluster.tool("broker", "apply", "--client", name, env=s.cluster.env_of("deployer", None))
-    client = Client(s.cluster.access.url_of(f"client-{name}"), f"client.{name}.statuses", f"makegood.intake.{name}")
-    s.clients.append(client)
-    return client
 
 
 def channel_of(s, user):
@@ -176,8 +168,15 @@ def configure(s, user, queue="", **arguments):
 
 def hear(s, user, queue, exchange):
     channel = channel_of(s, user)
-    channel.queue_declare(queue, exclusive=True, auto_delete=True)
-    channel.queue_bind(queue, exchange)
+    channel.queue_bind(channel.queue_declare(queue, exclusive=True, auto_delete=True).method.queue, exchange)
+
+
+def make_exchange(s, user, exchange):
+    channel_of(s, user).exchange_declare(exchange, "direct")
+
+
+def lead(s, user, destination, source):
+    channel_of(s, user).exchange_bind(destination, source, "scheduler.replies")
 
 
 def execute(s, role, sql):
@@ -206,11 +205,22 @@ FORBIDDEN_AT_THE_BROKER = [
     ("agent writes replies of another service", publish, "agent-payment", "makegood.replies.carrier", "scheduler.replies"),
     ("agent writes replies of all services", publish, "agent-payment", "makegood.replies", "scheduler.replies"),
     ("agent writes to any queue", publish, "agent-payment", "", "scheduler.commands"),
-    ("agent makes a queue", configure, "agent-payment"),
+    ("agent makes a queue with a name", configure, "agent-payment", "agent.payment.control.x"),
+    ("agent makes an exchange", make_exchange, "agent-payment", "agent.payment.control.x"),
+    ("agent makes an exchange with a name of the broker's", make_exchange, "agent-payment", "amq.gen-x"),
+    ("agent makes its own exchange anew", make_exchange, "agent-payment", "makegood.replies.payment"),
+    ("agent leads an exchange of the broker's to its own", lead, "agent-payment", "makegood.replies.payment", "amq.direct"),
+    ("agent leads its exchange to another service's", lead, "agent-payment", "makegood.replies.carrier", "makegood.replies.payment"),
+    ("agent leads what supervisors say of others to its exchange", lead, "agent-payment", "makegood.replies.payment", "makegood.control"),
+    ("client makes an exchange", make_exchange, "client-shop", "makegood.intake.shop.x"),
+    ("client leads an exchange to its own", lead, "client-shop", "makegood.intake.shop", "amq.direct"),
+    ("supervisor makes an exchange", make_exchange, "supervisor", "makegood.commands.supervisor.x"),
+    ("supervisor leads an exchange to its own", lead, "supervisor", "makegood.commands.supervisor", "makegood.control"),
+    ("operator makes an exchange", make_exchange, "operator", "makegood.commands.x"),
     ("agent makes a queue for its requests", configure, "agent-payment", "agent.payment.requests.more"),
     ("agent makes a queue to hear what is wanted of another service", configure, "agent-payment", "agent.carrier.control.x"),
-    ("agent hears what is wanted of another service", hear, "agent-payment", "agent.payment.control.x", "makegood.control.carrier"),
-    ("agent hears what is wanted of all services", hear, "agent-payment", "agent.payment.control.y", "makegood.control"),
+    ("agent hears what is wanted of another service", hear, "agent-payment", "", "makegood.control.carrier"),
+    ("agent hears what is wanted of all services", hear, "agent-payment", "", "makegood.control"),
     ("agent says what is wanted of its service", publish, "agent-payment", "makegood.control.payment", ""),
     ("operator says what is wanted of a service", publish, "operator", "makegood.control", "payment"),
     ("supervisor hears what is wanted", hear, "supervisor", "agent.payment.control.z", "makegood.control.payment"),

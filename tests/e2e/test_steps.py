@@ -243,6 +243,17 @@ def an_order_cancelled_in_the_middle_is_undone(s):
     assert s.effect(order, "ship", "carrier")["state"] in ("undone", "cancelled", "none")
 
 
+@scenario()
+def an_order_that_moves_fast_is_cancelled_at_the_first_try(s):
+    """Would catch: a cancel that is refused because the order went on between the look and the command."""
+    s.load_workflow("moves", [step(f"s{n}", "payment", after=[f"s{n - 1}"] if n else []) for n in range(60)])
+    order = s.client.submit("moves", {"behaviour": {"payment": "slow:100"}})
+    s.wait_step(order, "s1", "done")
+    done = s.cluster.tool("order", "cancel", order.order_id, "--reason", "the customer called")
+    assert "compensating" in done.stdout or "cancelled" in done.stdout, done.stdout
+    s.client.wait_status(order, "cancelled")
+
+
 @scenario(edit_service=one_try)
 def a_step_sent_at_most_once_is_never_sent_again(s):
     """Would catch: a second send of what must not be sent twice; a doubt decided by guessing."""

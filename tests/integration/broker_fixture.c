@@ -241,6 +241,15 @@ void test_quorum_queue_declare(const char *queue)
     queue_declare(queue, (amqp_table_t){.num_entries = 1, .entries = &entry});
 }
 
+void test_queue_bind(const char *queue, const char *exchange)
+{
+    amqp_connection_state_t connection = test_connect();
+    ck_assert_ptr_nonnull(amqp_queue_bind(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue),
+                                          amqp_cstring_bytes(exchange), amqp_cstring_bytes(queue),
+                                          amqp_empty_table));
+    mg_amqp_destroy(connection);
+}
+
 void test_queue_delete(const char *queue)
 {
     amqp_connection_state_t connection = test_connect();

@@ -49,6 +49,8 @@ void test_queue_name(const char *what, char ret_name[64]);
  * refused above. */
 void test_queue_declare(const char *queue, int max_length);
 void test_quorum_queue_declare(const char *queue);
+/* By the queue's own name as routing key. */
+void test_queue_bind(const char *queue, const char *exchange);
 void test_queue_delete(const char *queue);
 /* Publishes a message whose headers nest `depth` tables. */
 void test_publish_nested(const char *queue, int depth);

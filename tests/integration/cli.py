@@ -413,10 +413,16 @@ class Answers(Case):
                 done = run("order", "cancel", self.order_id, "--reason", 'it is "over" – é\n', "--by", "ann", code=code)
             properties, command = scheduler.seen[0]
             self.assertEqual(properties.message_id, command["command_id"])
-            self.assertEqual((command["command"], command["version"], command["by"]), ("cancel", 3, "ann"))
+            self.assertEqual((command["command"], command["by"]), ("cancel", "ann"))
             self.assertEqual(command["reason"], 'it is "over" – é\n')
             if code != DONE:
                 self.assertIn("as the test says", one_line(done))
+
+    def test_only_a_change_of_the_goal_holds_at_any_version(self):
+        for verb, version in (("cancel", None), ("compensate", None), ("resume", 3), ("restart", 3)):
+            with FakeScheduler("scheduler.commands", answer_command("done")) as scheduler:
+                run("order", verb, self.order_id, *REASON, code=DONE)
+            self.assertEqual(scheduler.seen[0][1].get("version"), version, verb)
 
     def test_every_change_sends_its_command(self):
         for words, wanted in (

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "broker.h"
+#include "io/topology.h"
 
 #define LINKS_MAX      256
 #define HOP_US         300  /* a hop on one machine's network */
@@ -92,8 +93,10 @@ void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *que
     *(link->last != NULL ? &link->last->next : &link->first) = unacked;
     link->last = unacked;
     sim_message_hold(message); /* for the service */
+    bool is_again =
+        message->is_redelivered || (message->is_again && mg_topology_is_again_believed(message->exchange));
     unacked->delivery = (struct mg_delivery){.consumer = consumer,
-                                             .is_redelivered = message->is_redelivered || message->is_again,
+                                             .is_redelivered = is_again,
                                              .delivery_count = message->delivery_count,
                                              .body = message->body,
                                              .message_id = message->message_id,

@@ -312,6 +312,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         waiting_check(before, write);
     }
     steps_check(before, write);
+    sim_check_speakers(write);
 }
 
 void sim_check_tail_lost(const char *order_id, bool is_all)
@@ -396,9 +397,12 @@ void sim_check_published(const struct sim_message *message)
     (void)sim_table_put(&check.published, mg_slice_of(key));
 }
 
-/* The order whose cause this is; NULL: it is none of a known order. */
+/* The order whose cause this is; NULL: it is none of a known order, or a stranger's. */
 static struct sim_submitted *order_of(const struct sim_message *message)
 {
+    if (sim_is_forged(message->message_id)) {
+        return NULL;
+    }
     struct mg_slice order_id = {NULL, 0};
     struct mg_err err;
     struct mg_reply reply;
@@ -551,6 +555,9 @@ static void request_acked(const struct sim_message *message)
 
 void sim_check_acked(const struct sim_message *message, const struct sim_queue *queue)
 {
+    if (sim_is_forged(message->message_id)) {
+        sim_violated("speakers", "%s of a stranger's is acked", message->message_id.data);
+    }
     if (sim_broker_has_copy(queue, message)) { /* its effects may yet be another's to make */
         return;
     }
@@ -573,8 +580,8 @@ void sim_check_dead(const struct sim_queue *from, const struct sim_message *mess
     /* A refused submission that orders.rejected does not take lies here instead. */
     const struct sim_submitted *order = sim_submitted_find(message->correlation_id);
     bool is_refusable = mg_slice_is(message->type, "submission") && (order == NULL || order->workflow < 0);
-    bool is_lawful =
-        strcmp(why, "delivery_limit") == 0 || is_refusable || sim_has_happened(SIM_STORE_FAILOVER);
+    bool is_lawful = sim_is_forged(message->message_id) || strcmp(why, "delivery_limit") == 0 ||
+                     is_refusable || sim_has_happened(SIM_STORE_FAILOVER);
     if (!is_lawful) {
         sim_violated("nobody_innocent_dies", "%s of %s is rejected", id, from->name);
     }

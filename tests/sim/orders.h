@@ -9,6 +9,9 @@
 
 #define SIM_TOLD_MAX 64 /* statuses of an order whose texts are compared */
 
+/* What the ids of a stranger's messages, and its words in them, begin with. */
+#define SIM_FORGED "forged-"
+
 struct sim_submitted {
     char order_id[72];
     int number, workflow; /* index in definitions.c; -1: one that nobody knows */
@@ -41,6 +44,12 @@ bool sim_clients_are_done(void); /* every order has been sent and answered */
 struct sim_submitted *sim_submitted_find(struct mg_slice order_id); /* NULL: no client knows it */
 int sim_submitted_count(void);
 struct sim_submitted *sim_submitted_at(int index);
+
+/* stranger.c */
+void sim_strangers_start(void);
+bool sim_is_forged(struct mg_slice text);
+void sim_check_speakers(
+    const struct mg_order_write *write); /* nothing of a stranger's is in what is stored */
 
 /* checker.c */
 void sim_check_start(void);

@@ -1,0 +1,181 @@
+"""Whom each user of the broker can speak for: all its rights, tried one by one, and what a message through a stranger's exchange brings."""
+
+import json
+
+import pika
+
+from harness import scenario, step
+from privileges import CLIENTS, OwnAccess, client_of
+from local.cluster import SERVICES
+
+# What agents were allowed up to schema 7: their own exchanges, too, by the pattern for queues.
+OLD_RIGHTS = ("^agent\\.inventory\\.control\\..+$", "^(makegood\\.replies\\.inventory|agent\\.inventory\\.control\\..+)$",
+              "^(agent\\.inventory\\.(requests(\\.high)?|control\\..+)|makegood\\.control\\.inventory)$")
+EVIL = "agent.inventory.control.evil"
+
+
+class Link:
+    """A user's channel, opened anew after each refusal."""
+
+    def __init__(self, s, user):
+        self.connection = pika.BlockingConnection(pika.URLParameters(s.cluster.access.url_of(user)))
+        self.channel = None
+
+    def may(self, attempt):
+        """Whether the broker allows it, however it ends then: by a missing queue, or arguments that differ."""
+        if self.channel is None or self.channel.is_closed:
+            self.channel = self.connection.channel()
+            self.channel.confirm_delivery()
+        try:
+            attempt(self.channel)
+        except pika.exceptions.ChannelClosedByBroker as closed:
+            return closed.reply_code not in (403, 405)  # refused; another connection's own
+        return True
+
+
+def names_of(s, what):
+    return [line.split("\t")[0] for line in s.servers.rabbit.ctl(f"list_{what}", "name").splitlines()]
+
+
+def probes(exchanges, queues):
+    """Names that are not there: what a pattern might allow beside the names that are."""
+    words = ("makegood", "orders", "scheduler", "operator", "dead", "agent", "client", "amq", "amq.gen-probe", EVIL)
+    return sorted({f"{name}.probe" for name in exchanges + queues if name} | {f"{word}.probe" for word in words} | {"probe", "amq.gen-probe", EVIL})
+
+
+def rights_of(s, user, exchanges, queues):
+    """All that the broker allows the user, as words."""
+    link, found, new = Link(s, user), set(), probes(exchanges, queues)
+    for name in exchanges:
+        if link.may(lambda channel, n=name: channel.basic_publish(n, "probe", b"{}")):
+            found.add(f"write {name or 'the default exchange'}")
+    for name in queues:
+        if link.may(lambda channel, n=name: channel.basic_get(n)):
+            found.add(f"read {name}")
+        if link.may(lambda channel, n=name: channel.queue_purge(n)):
+            found.add(f"read {name}")
+        if link.may(lambda channel, n=name: channel.queue_delete(n, if_unused=True, if_empty=True)):
+            found.add(f"delete {name}")
+    own = []
+    if link.may(lambda channel: own.append(channel.queue_declare("", exclusive=True).method.queue)):
+        found.add("make a queue that the broker names")
+    for name in new + queues:
+        if link.may(lambda channel, n=name: channel.queue_declare(n, exclusive=True, auto_delete=True)):
+            found.add(f"make queue {name}")
+    for name in new + [name for name in exchanges if name]:
+        if link.may(lambda channel, n=name: channel.exchange_declare(n, "direct", auto_delete=True)):
+            found.add(f"make exchange {name}")
+        if link.may(lambda channel, n=name: channel.exchange_delete(n, if_unused=True)):
+            found.add(f"delete exchange {name}")
+    for source in exchanges:
+        for name in queues + own:
+            if link.may(lambda channel, n=name, e=source: (channel.queue_bind(n, e, "probe"), channel.queue_unbind(n, e, "probe"))):
+                found.add(f"lead {source} to {'a queue of its own' if name in own else name}")
+        for name in exchanges:
+            if link.may(lambda channel, n=name, e=source: (channel.exchange_bind(n, e, "probe"), channel.exchange_unbind(n, e, "probe"))):
+                found.add(f"lead {source} to exchange {name}")
+    link.connection.close()
+    return found
+
+
+def reads(*names):
+    return {f"read {name}" for name in names}
+
+
+def writes(*names):
+    return {f"write {name}" for name in names}
+
+
+def expected():
+    """deploy/rabbitmq/README.md, as words. Not here: the deployer and the administrator, who may do all of it."""
+    rights = {
+        "scheduler": writes("makegood.requests", "makegood.alerts", "the default exchange")
+                     | reads("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands"),
+        "supervisor": writes("makegood.commands.supervisor", "makegood.control", "makegood.alerts"),
+        "operator": writes("makegood.commands", "makegood.intake", "the default exchange")
+                    | reads("dead.letters", "orders.rejected", "operator.alerts") | {"make a queue that the broker names"},
+    }
+    for name in SERVICES:
+        # The last leads what supervisors say to its agents back to the schedulers, with a routing key that none of their
+        # queues is bound by, and through an exchange that proves no agent.
+        rights[f"agent-{name}"] = (
+            writes(f"makegood.replies.{name}") | reads(f"agent.{name}.requests", f"agent.{name}.requests.high")
+            | {"make a queue that the broker names", f"lead makegood.control.{name} to a queue of its own",
+               f"lead makegood.control.{name} to exchange makegood.replies.{name}"})
+    for name in CLIENTS:
+        rights[f"client-{name}"] = writes(f"makegood.intake.{name}") | reads(f"client.{name}.statuses")
+    return rights
+
+
+def samples(names):
+    """Of exchanges that every broker has one, of names with a service or a client those of two services and all clients."""
+    return [name for name in names if (not name.startswith("amq.") or name == "amq.topic") and SERVICES[-1] not in name]
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=0, supervisors=0, schedulers=0)
+def every_user_has_the_rights_that_are_named_and_no_others(s):
+    """Would catch: a right by which one speaks, hears or makes more than deploy/rabbitmq/README.md says, of whatever kind."""
+    words = [word for name in CLIENTS for word in ("--client", name)]
+    s.cluster.tool("broker", "apply", *words, env=s.cluster.env_of("deployer", None))
+    exchanges, queues = samples(names_of(s, "exchanges")), samples(names_of(s, "queues"))
+    assert len(exchanges) == 2 + 8 + 2 * 2 + 2 and len(queues) == 7 + 2 * 2 + 2, (exchanges, queues)
+    users = ("scheduler", "supervisor", "operator", f"agent-{SERVICES[0]}", f"client-{CLIENTS[0]}")
+    for user in users: # the template has one line for all services, and one for all clients
+        rights = expected()[user]
+        found = rights_of(s, user, exchanges, queues)
+        assert found == rights, f"{user} may also {sorted(found - rights)}, may not {sorted(rights - found)}"
+    # The comparison can fail: what agents were allowed before is found.
+    s.servers.rabbit.ctl("set_permissions", "agent-inventory", *OLD_RIGHTS)
+    more = rights_of(s, "agent-inventory", exchanges, queues) - expected()["agent-inventory"]
+    assert more == {f"{what} {name}" for what in ("make queue", "make exchange", "delete exchange") for name in (EVIL, EVIL + ".probe")}, more
+
+
+def forge(s, message_type, body):
+    """As inventory's user, through an exchange that it has made and bound to its own."""
+    connection = pika.BlockingConnection(pika.URLParameters(s.cluster.access.url_of("agent-inventory")))
+    channel = connection.channel()
+    channel.confirm_delivery()
+    channel.exchange_declare(EVIL, "direct")
+    channel.exchange_bind("makegood.replies.inventory", EVIL, "scheduler.replies")
+    channel.basic_publish(EVIL, "scheduler.replies", json.dumps(body).encode(), mandatory=True,
+                          properties=pika.BasicProperties(delivery_mode=2, type=message_type))
+    connection.close()
+
+
+def dead_letters(s):
+    return int(next(line.split("\t")[1] for line in s.servers.rabbit.ctl("list_queues", "name", "messages").splitlines()
+                    if line.startswith("dead.letters\t")))
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
+def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
+    """Would catch: an agent that speaks for other services through an exchange of its own, where its rights still let it make one."""
+    s.servers.rabbit.ctl("set_permissions", "agent-inventory", *OLD_RIGHTS)
+    inventory, payment = s.cluster.agents_of("inventory")[0], s.cluster.agents_of("payment")[0]
+    inventory.terminate()
+    inventory.start().wait_ready()  # hears, and so makes its queue, with the rights of before
+    s.cluster.tool("service", "pause", "inventory", "--reason", "to see whether it hears", "--for", "1h")
+    s.wait(lambda: any(row["obeying"] == row["agents"] == "1" for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
+                       if row["service"] == "inventory"), "the agent obeys")
+    s.cluster.tool("service", "resume", "inventory", "--reason", "it hears")
+
+    s.load_workflow("pays", [step("charge", "payment", complete_within="2m")])
+    s.remote("payment").switch("silent")
+    shop = client_of(s, "shop")
+    order = shop.submit("pays")
+    s.wait_step(order, "charge", "running")
+    identity = {"v": 1, "order_id": order.order_id, "step": "charge", "attempt": 1, "kind": "do"}
+    forge(s, "reply", {**identity, "outcome": "done", "executed": "yes", "result": {"forged": True}})
+    forge(s, "service_report", {"v": 1, "service": "payment", "instance": "forged", "breaker": "open", "ready": False,
+                                "in_flight": 0, "concurrency": 1})
+    s.wait(lambda: dead_letters(s) == 2, "both are dead letters")
+    assert s.step_state(order, "charge") == "running", s.story(order)
+    assert not s.rows("SELECT 1 FROM service_state WHERE instance = 'forged'")
+    s.wait(lambda: len([row for row in s.alerts("dead_letter") if row["closed_at"] is None]) == 1, "one alert tells of them")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
+    s.remote("payment").switch("order")
+    payment.kill()
+    s.ends_badly.add(payment.name)
+    payment.start()
+    shop.wait_status(order, "processed")
+    assert "forged" not in json.dumps(s.rows("SELECT result FROM order_step WHERE order_id = %s", order.order_id))
