@@ -34,7 +34,8 @@ static void on_status(void *arg)
     for (char *at = reason; *at != '\0'; at++) {
         if (*at == '\n') *at = ' '; /* a line's end would begin another assignment */
     }
-    (void)snprintf(status, sizeof status, is_ready ? "ready" : "not ready: %s", reason);
+    (void)snprintf(status, sizeof status, "%sready%s%s", is_ready ? "" : "not ",
+                   reason[0] != '\0' ? ": " : "", reason);
     if (strcmp(status, notify->status) == 0) return;
     memcpy(notify->status, status, sizeof status);
     (void)sd_notifyf(0, "STATUS=%s", status);

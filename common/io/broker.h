@@ -33,7 +33,10 @@ struct mg_delivery {
      */
     bool is_redelivered;
     uint32_t delivery_count; /* x-delivery-count; 0: never given before */
-    bool is_oversized;       /* the body was above the limit and has been read past, not kept */
+    /* How often it was given out before, whatever came of it. From RabbitMQ 4.3 on the count above is of
+     * those deliveries alone that failed: giving back raises this one (x-acquired-count) and not that. */
+    uint32_t given_count;
+    bool is_oversized; /* the body was above the limit and has been read past, not kept */
     struct mg_slice body;
     struct mg_slice message_id, correlation_id, reply_to, type, app_id, user_id, traceparent;
     struct mg_slice exchange, routing_key;

@@ -96,6 +96,12 @@ static struct mg_slice acks_property(const amqp_basic_properties_t *properties, 
     return (properties->_flags & flag) == 0 ? (struct mg_slice){0} : mg_amqp_slice(bytes);
 }
 
+static uint32_t acks_count(const amqp_basic_properties_t *properties, const char *header)
+{
+    int64_t count = mg_amqp_header_number(properties, header);
+    return count <= 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+}
+
 struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
                                   const amqp_basic_properties_t *properties, size_t body_bytes)
 {
@@ -128,8 +134,9 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
         *targets[i] = acks_copy(&at, texts[i]);
     held->body = at;
     held->body[0] = '\0';
-    int64_t count = mg_amqp_header_number(properties, "x-delivery-count");
-    delivery->delivery_count = count <= 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+    uint32_t given_count = acks_count(properties, "x-acquired-count");
+    delivery->delivery_count = acks_count(properties, "x-delivery-count");
+    delivery->given_count = given_count > delivery->delivery_count ? given_count : delivery->delivery_count;
     delivery->is_redelivered =
         method->redelivered || (mg_topology_is_again_believed(mg_amqp_slice(method->exchange)) &&
                                 mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0);

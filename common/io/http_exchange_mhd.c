@@ -78,10 +78,11 @@ static enum MHD_Result probe_plain(struct MHD_Connection *connection, unsigned i
 static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MHD_Connection *connection)
 {
     char reason[REASON_SIZE] = "", line[REASON_SIZE + 16];
-    if (!server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof reason))
-        return probe_plain(connection, MHD_HTTP_OK, "ready\n");
-    (void)snprintf(line, sizeof line, "not ready: %s\n", reason);
-    return probe_plain(connection, MHD_HTTP_SERVICE_UNAVAILABLE, line);
+    bool is_ready =
+        !server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof reason);
+    (void)snprintf(line, sizeof line, "%sready%s%s\n", is_ready ? "" : "not ", reason[0] != '\0' ? ": " : "",
+                   reason);
+    return probe_plain(connection, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);
 }
 
 static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_Connection *connection)

@@ -25,7 +25,8 @@ struct mg_http_server_options {
     const char *cert_file, *key_file;
     bool is_plaintext_allowed;        /* on addresses that are not loopback; for private networks */
     const struct mg_metrics *metrics; /* borrowed for the server's life */
-    /* Asked at each /readyz: true is 200; false is 503 with the reason that it wrote into `ret_reason`. */
+    /* Asked at each /readyz: true is 200; false is 503 with the reason that it wrote into `ret_reason`. What
+     * it wrote beside true is told, too: a remark that does not keep it from its work. */
     bool (*is_ready)(void *arg, char *ret_reason, size_t size);
     /* Gets each other request once it is whole, and answers it, at once or later; NULL: there are none. */
     void (*handle)(void *arg, struct mg_http_exchange *request);

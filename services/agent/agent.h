@@ -104,6 +104,7 @@ struct mg_line {
     int consumer;
     struct mg_jobs waiting;
     int waiting_count;
+    int set_aside_count;   /* of its jobs that wait to be given back */
     int held;              /* deliveries of this queue that have not been given back */
     int prefetch;          /* as last asked for */
     int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while the broker gives no more */

@@ -37,8 +37,9 @@ struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_deliv
 static void job_unlink(struct mg_job *job)
 {
     struct mg_lane *lane = job->lane;
+    struct mg_line *line = &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+    line->set_aside_count -= job->phase == MG_JOB_SET_ASIDE && job->timer != NULL ? 1 : 0;
     if (job->phase == MG_JOB_WAITING) {
-        struct mg_line *line = &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
         TAILQ_REMOVE(&line->waiting, job, entry);
         line->waiting_count--;
     } else {

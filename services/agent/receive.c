@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "core/newer.h"
 
-/* A newer request is kept for so long before it goes back, so that it does not spin between instances that do
- * not know it; and after so many deliveries nobody seems to, and the operator hears of it as a dead letter.
- */
-#define SET_ASIDE_MS             1000
-#define SET_ASIDE_DELIVERIES_MAX 15
+/* A newer request waits so long before it goes back, so that it does not spin between instances that cannot
+ * read it. One that finds no room to wait goes back at once: agents have no rank, and so each of them gets it
+ * in its turn, within the same bound of deliveries. */
+#define SET_ASIDE_MS 1000
 
 static void refuse(struct mg_job *job, const char *why)
 {
@@ -39,17 +39,22 @@ static void on_set_aside_over(void *arg)
 
 static void set_aside(struct mg_job *job)
 {
-    if (job->delivery->delivery_count >= SET_ASIDE_DELIVERIES_MAX) {
+    struct mg_line *line = &job->lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+    enum mg_newer judged = mg_newer_judge(job->delivery->given_count, line->set_aside_count, line->prefetch,
+                                          MG_NEWER_DELIVERIES_MAX);
+    if (judged == MG_NEWER_SET_ASIDE) {
         refuse(job, "a newer version's request that no running instance knows");
         return;
     }
     mg_log(MG_LOG_INFO, "request of a newer version left for another instance",
            MG_LOG_TEXT("service", job->lane->service->name));
-    job->timer = mg_timer_create(job->lane->agent->loop, on_set_aside_over, job);
-    if (job->timer == NULL || job->lane->agent->is_draining) {
+    bool may_wait = judged == MG_NEWER_HOLD && !job->lane->agent->is_draining;
+    job->timer = may_wait ? mg_timer_create(job->lane->agent->loop, on_set_aside_over, job) : NULL;
+    if (job->timer == NULL) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }
+    line->set_aside_count++;
     mg_timer_start(job->timer, SET_ASIDE_MS, 0);
 }
 

@@ -233,7 +233,7 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
         /* An ask that is kept for others would come back until it is a dead letter, and its next one beside
          * it.
          */
-        item->end = mg_command_comes_again(item) ? MG_END_ACK : MG_END_LEAVE;
+        item->end = mg_command_comes_again(item) ? MG_END_ACK : MG_END_NEWER;
         return;
     }
     if (item->fold->is_guessed && record == NULL && item->workflow == NULL) {

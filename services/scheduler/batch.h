@@ -165,6 +165,9 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
 
 /* ---- intake.c, settle.c, command.c ---- */
 
+/* What becomes of a delivery that could not be read for a reason of this class. */
+enum mg_end mg_end_of_unread(enum mg_class class);
+
 /* Each `read` turns a delivery into an item; false: the work has been settled, it needs no order. Each
  * `decide` applies it to its fold. */
 bool mg_intake_read(struct mg_batch *batch, struct mg_item *item);

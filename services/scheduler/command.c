@@ -104,7 +104,7 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_outbox_add(batch->scheduler, &list);
     }
     if (class != MG_OK) {
-        mg_work_settle(batch->scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE);
+        mg_work_settle(batch->scheduler, work, mg_end_of_unread(class));
         return false;
     }
     if (!is_allowed(work->delivery, command)) {

@@ -6,12 +6,14 @@
  *
  * A delivery is acked here and nowhere else, when it is settled and nothing that follows from it is pending.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "core/newer.h"
 #include "scheduler.h"
 
 /* Of eight places given to intake, normal has one for certain. */
@@ -23,9 +25,14 @@
 /* An order has one submission and some replies. With less room for them, bursts go past the scheduler that
  * leads to another, which reads what the first one knows. */
 #define MG_REPLIES_SHARE 3
-/* How long a message of a newer version is kept before another instance may try. Longer than a rolling
- * restart's step would waste time; shorter would use up the queue's delivery limit. */
+/* How long what is left waits before it is given back. With the bound of deliveries a message of a newer
+ * version has 75 s until it is set aside: a rolling restart's step, and a little. */
 #define MG_LEAVE_MS 5000
+/* Those that find no room to wait are given back at once: the first schedulers of a roll-out have a higher
+ * rank by then. After so many times none of them is there. */
+#define MG_NEWER_AT_ONCE_MAX 5
+/* A log line, and the alert of a queue, at most so often: they come in floods. */
+#define MG_NEWER_TELL_MS 60000
 /* As often as anybody scrapes. */
 #define MG_WATCH_MS 1000
 
@@ -267,6 +274,81 @@ void mg_inbox_give_back(struct mg_scheduler *scheduler)
 
 /* ---- the end of a piece of work ---- */
 
+static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
+    scheduler->has_left = true;
+    mg_scheduler_rank(scheduler);
+    lane_append(&scheduler->left, work);
+    if (!mg_timer_is_active(scheduler->leave_timer)) {
+        mg_timer_start(scheduler->leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
+    }
+}
+
+/* Whether so long has passed since `at`, which then begins anew. */
+static bool is_time_to_tell(int64_t *at_boot_ms)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (*at_boot_ms != 0 && now_ms - *at_boot_ms < MG_NEWER_TELL_MS) {
+        return false;
+    }
+    *at_boot_ms = now_ms;
+    return true;
+}
+
+static void newer_left(struct mg_scheduler *scheduler, struct mg_lane_queue *queue, const char *name)
+{
+    mg_metric_add(scheduler->counters.left, 1);
+    scheduler->newer_left++;
+    scheduler->has_left = true;
+    mg_scheduler_rank(scheduler);
+    if (is_time_to_tell(&queue->newer_told_at_boot_ms)) {
+        mg_log(MG_LOG_WARN, "messages of a newer version are left to other schedulers; upgrade this one",
+               MG_LOG_TEXT("queue", name), MG_LOG_NUMBER("left", scheduler->newer_left));
+    }
+}
+
+static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_lane_queue *queue, const char *name)
+{
+    mg_metric_add(scheduler->counters.dead_lettered, 1);
+    scheduler->newer_set_aside++;
+    if (is_time_to_tell(&queue->newer_raised_at_boot_ms)) {
+        char text[256];
+        (void)snprintf(text, sizeof(text),
+                       "messages of %s have a version that no running scheduler can read, and lie in %s: "
+                       "upgrade the schedulers, then makegood dead requeue",
+                       name, MG_QUEUE_DEAD);
+        mg_log(MG_LOG_ERROR, "messages of a newer version are set aside", MG_LOG_TEXT("queue", name),
+               MG_LOG_NUMBER("set_aside", scheduler->newer_set_aside));
+        mg_alert_raise(scheduler, MG_ALERT_NEWER_VERSION, name, text, false);
+    }
+}
+
+/* False: it waits here, and is given back later. */
+static bool newer_end(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_lane_queue *queue = &scheduler->queues[work->lane];
+    const char *name = QUEUES[work->lane];
+    switch (mg_newer_judge(work->delivery->given_count, queue->newer_held,
+                           mg_inbox_prefetch(scheduler, work->lane), MG_NEWER_AT_ONCE_MAX)) {
+    case MG_NEWER_HOLD:
+        newer_left(scheduler, queue, name);
+        queue->newer_held++;
+        work->is_held_as_newer = true;
+        work_leave(scheduler, work);
+        return false;
+    case MG_NEWER_GIVE_BACK:
+        newer_left(scheduler, queue, name);
+        mg_broker_requeue(scheduler->broker, work->delivery);
+        return true;
+    case MG_NEWER_SET_ASIDE:
+        newer_set_aside(scheduler, queue, name);
+        mg_broker_reject(scheduler->broker, work->delivery);
+        return true;
+    }
+    return true;
+}
+
 static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     struct mg_work *origin = work->origin;
@@ -284,15 +366,13 @@ static void work_end(struct mg_scheduler *scheduler, struct mg_work *work)
             mg_broker_reject(scheduler->broker, work->delivery);
             break;
         case MG_END_LEAVE:
-            mg_metric_add(scheduler->counters.left, 1);
-            work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
-            scheduler->has_left = true;
-            mg_scheduler_rank(scheduler);
-            lane_append(&scheduler->left, work);
-            if (!mg_timer_is_active(scheduler->leave_timer)) {
-                mg_timer_start(scheduler->leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
-            }
+            work_leave(scheduler, work);
             return;
+        case MG_END_NEWER:
+            if (!newer_end(scheduler, work)) {
+                return;
+            }
+            break;
         }
     }
     work_free(scheduler, work);
@@ -341,6 +421,7 @@ void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all)
     int64_t now_ms = mg_clock_boot_ms();
     while (scheduler->left.first != NULL && (is_all || scheduler->left.first->leave_at_boot_ms <= now_ms)) {
         struct mg_work *work = lane_pop(&scheduler->left);
+        scheduler->queues[work->lane].newer_held -= work->is_held_as_newer ? 1 : 0;
         mg_broker_requeue(scheduler->broker, work->delivery);
         work_free(scheduler, work);
     }

@@ -189,9 +189,9 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
     return mg_arena_copy(batch->arena, mg_slice_of(text));
 }
 
-static bool leave_unread(struct mg_batch *batch, struct mg_work *work)
+static bool leave_unread(struct mg_batch *batch, struct mg_work *work, enum mg_class class)
 {
-    mg_work_settle(batch->scheduler, work, MG_END_LEAVE);
+    mg_work_settle(batch->scheduler, work, mg_end_of_unread(class));
     return false;
 }
 
@@ -221,7 +221,7 @@ static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
             "nothing identifies the order: give order_id, or message_id with user_id or app_id");
     }
     item->cause = cause_of(batch, delivery);
-    return class == MG_OK && item->cause.data != NULL ? true : leave_unread(batch, work);
+    return class == MG_OK && item->cause.data != NULL ? true : leave_unread(batch, work, MG_TRANSIENT);
 }
 
 bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
@@ -241,7 +241,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     }
     item->submission = mg_arena_alloc(batch->arena, sizeof(*item->submission));
     if (item->submission == NULL) {
-        return leave_unread(batch, work);
+        return leave_unread(batch, work, MG_TRANSIENT);
     }
     enum mg_class class =
         mg_submission_parse(delivery->body, &batch->scheduler->options->limits, item->submission, &err);
@@ -249,7 +249,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
         return refuse_unread(batch, work, "", err.text);
     }
     if (class != MG_OK) { /* a newer version's word, or no memory: another instance */
-        return leave_unread(batch, work);
+        return leave_unread(batch, work, class);
     }
     mg_submission_digest(delivery->body, item->digest);
     item->wants_event = work->is_again;
@@ -367,7 +367,7 @@ void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
     } else if (item->workflow != NULL) {
         order_create(batch, item);
     } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNREADABLE) {
-        item->end = MG_END_LEAVE;
+        item->end = MG_END_NEWER;
     } else {
         char reason[256];
         if (item->submission->workflow_version == 0) {

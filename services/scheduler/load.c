@@ -16,6 +16,14 @@
 
 /* ---- reading ---- */
 
+enum mg_end mg_end_of_unread(enum mg_class class)
+{
+    if (class == MG_STALE) {
+        return MG_END_NEWER;
+    }
+    return class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE;
+}
+
 static bool item_read(struct mg_batch *batch, struct mg_item *item)
 {
     switch (item->work->lane) {

@@ -45,7 +45,7 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
         mg_log(MG_LOG_WARN, "a service report cannot be taken", MG_LOG_TEXT("why", err.text));
         free(report);
         /* For want of memory it is dropped: the next one comes within seconds. */
-        enum mg_end end = class == MG_STALE ? MG_END_LEAVE : MG_END_ACK;
+        enum mg_end end = class == MG_STALE ? MG_END_NEWER : MG_END_ACK;
         mg_work_settle(scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
         return;
     }

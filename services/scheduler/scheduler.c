@@ -12,6 +12,7 @@
  */
 #include "scheduler.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 #define MG_MESSAGE_MAX (1024 * 1024)
 /* Behind all others: who may lead has the time of its start, negative. */
 #define MG_RANK_LAST INT64_MIN
+/* Who has left something to others stands behind all that have not, in the order that they would have else.
+ */
+#define MG_RANK_BEHIND (INT64_MIN / 2)
 /* Among those that started in one millisecond the lot decides: of equal rank they would take turns. */
 #define MG_RANK_LOTS 1000
 /* So many rounds in a row that the store did not take are more than a hitch: it may be up for others. */
@@ -155,6 +159,13 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
     } else if (!scheduler->is_loaded) {
         snprintf(ret_reason, size, "the workflows are not loaded yet");
     } else {
+        ret_reason[0] = '\0';
+        if (scheduler->newer_left + scheduler->newer_set_aside > 0) {
+            snprintf(ret_reason, size,
+                     "messages of a newer version: %" PRId64 " left to other schedulers, %" PRId64
+                     " set aside; upgrade this one",
+                     scheduler->newer_left, scheduler->newer_set_aside);
+        }
         return true;
     }
     return false;
@@ -170,9 +181,9 @@ int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
  * cache; and one that does not come up, or comes up again and again, gets nothing. */
 void mg_scheduler_rank(struct mg_scheduler *scheduler)
 {
-    bool may_lead =
-        scheduler->is_store_up && scheduler->failures < MG_LEAD_FAILURES_MAX && !scheduler->has_left;
-    mg_broker_set_rank(scheduler->broker, may_lead ? scheduler->rank : MG_RANK_LAST);
+    bool may_lead = scheduler->is_store_up && scheduler->failures < MG_LEAD_FAILURES_MAX;
+    int64_t rank = scheduler->has_left ? MG_RANK_BEHIND + scheduler->rank : scheduler->rank;
+    mg_broker_set_rank(scheduler->broker, may_lead ? rank : MG_RANK_LAST);
 }
 
 /* ---- what store and broker say ---- */

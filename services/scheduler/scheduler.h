@@ -57,7 +57,8 @@ enum mg_lane {
 enum mg_end {
     MG_END_ACK,
     MG_END_REJECT, /* to the dead-letter exchange */
-    MG_END_LEAVE,  /* a word of a newer version, or no memory: for another instance, or later */
+    MG_END_LEAVE,  /* no memory, or it cannot be stored now: for later */
+    MG_END_NEWER,  /* of a newer version: for another instance, so long as there may be one */
 };
 
 /* A delivery, or a request that could not be published, until it is acked. */
@@ -74,7 +75,8 @@ struct mg_work {
     int pending;              /* confirms, marks and follow-ups that must come before the ack */
     int conflicts;            /* rounds lost to other instances */
     int shortages;            /* rounds for which, alone, there was no memory */
-    int64_t leave_at_boot_ms; /* end LEAVE: when it goes back */
+    int64_t leave_at_boot_ms; /* end LEAVE or NEWER: when it goes back */
+    bool is_held_as_newer;    /* it takes a place among the few that wait so */
 
     /* of the internal lane */
     struct mg_work *origin; /* whose ack waits for this */
@@ -245,6 +247,9 @@ struct mg_counters {
 struct mg_lane_queue {
     int64_t taken; /* for the first time, since the start */
     struct mg_queue_metrics metrics;
+    int newer_held;                  /* messages of a newer version that wait here to be given back */
+    int64_t newer_told_at_boot_ms;   /* of those that are left; 0: never, as below */
+    int64_t newer_raised_at_boot_ms; /* the alert, of those that are set aside */
 };
 
 struct mg_scheduler {
@@ -266,7 +271,8 @@ struct mg_scheduler {
     struct mg_work *all;
     int work_count;
     unsigned int replies_turn, intake_turn;
-    struct mg_lane_list left; /* settled, end LEAVE */
+    struct mg_lane_list left;            /* settled, end LEAVE or NEWER */
+    int64_t newer_left, newer_set_aside; /* messages of a newer version, since the start */
     struct mg_timer *leave_timer;
 
     /* batch */
@@ -344,7 +350,7 @@ uint16_t mg_inbox_prefetch(const struct mg_scheduler *scheduler, enum mg_lane la
 int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
 void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work); /* to the front of its lane */
 void mg_inbox_give_back(struct mg_scheduler *scheduler);             /* all that waits, to the broker */
-void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all); /* END_LEAVE: back to the queue */
+void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all); /* LEAVE, NEWER: back to the queue */
 bool mg_inbox_is_empty(const struct mg_scheduler *scheduler);
 void mg_inbox_finish(struct mg_scheduler *scheduler);
 /* A follow-up of `origin`, whose ack waits for it. NULL: no memory. */

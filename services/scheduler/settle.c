@@ -28,7 +28,7 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
         if (class == MG_BAD_INPUT) {
             mg_log(MG_LOG_WARN, "a reply cannot be read", MG_LOG_TEXT("why", err.text));
         }
-        mg_work_settle(batch->scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE);
+        mg_work_settle(batch->scheduler, work, mg_end_of_unread(class));
         return false;
     }
     char correlation[MG_KEY_SIZE];

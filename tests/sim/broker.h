@@ -132,6 +132,13 @@ void sim_broker_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome
 bool sim_broker_is_down(void);
 int64_t sim_broker_blocked_until_us(void);
 
+/* ---- newer.c ---- */
+
+void sim_newer_start(void);
+/* So many deliveries of one consumer wait to be given back, because only a newer version could read them. */
+void sim_newer_check(const char *where, int held, int prefetch);
+bool sim_newer_may_die(const struct sim_message *message); /* it has had its rounds */
+
 /* ---- the world's ---- */
 
 void sim_broker_start(void);

@@ -98,6 +98,7 @@ void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *que
     unacked->delivery = (struct mg_delivery){.consumer = consumer,
                                              .is_redelivered = is_again,
                                              .delivery_count = message->delivery_count,
+                                             .given_count = message->delivery_count,
                                              .body = message->body,
                                              .message_id = message->message_id,
                                              .correlation_id = message->correlation_id,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "agent.h"
+#include "broker.h"
 #include "nodes.h"
 
 struct service {
@@ -40,4 +41,22 @@ static void finish(struct sim_process *process)
     mg_agent_finish(&((struct service *)process->service)->agent);
 }
 
-const struct sim_program sim_program_agent = {start, drain, finish};
+static void look(const struct sim_process *process)
+{
+    const struct mg_agent *agent = &((const struct service *)process->service)->agent;
+    for (int i = 0; i < agent->lane_count; i++) {
+        const struct mg_lane *lane = &agent->lanes[i];
+        int held[MG_LINE_COUNT] = {0};
+        const struct mg_job *job;
+        TAILQ_FOREACH(job, &lane->begun, entry)
+        {
+            held[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL] += job->phase == MG_JOB_SET_ASIDE ? 1 : 0;
+        }
+        for (int k = 0; k < MG_LINE_COUNT;
+             k++) { /* a breaker that opens takes the prefetch back, not those */
+            sim_newer_check(process->instance, held[k], mg_limiter_prefetch(&lane->limiter));
+        }
+    }
+}
+
+const struct sim_program sim_program_agent = {start, drain, finish, look};

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "broker.h"
 #include "nodes.h"
 #include "scheduler.h"
 
@@ -51,4 +52,16 @@ static void finish(struct sim_process *process)
     mg_scheduler_destroy(((struct service *)process->service)->scheduler);
 }
 
-const struct sim_program sim_program_scheduler = {start, drain, finish};
+static void look(const struct sim_process *process)
+{
+    const struct mg_scheduler *scheduler = ((const struct service *)process->service)->scheduler;
+    int held[MG_LANE_COUNT] = {0};
+    for (const struct mg_work *work = scheduler->left.first; work != NULL; work = work->next) {
+        held[work->lane] += work->end == MG_END_NEWER ? 1 : 0;
+    }
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        sim_newer_check(process->instance, held[i], mg_inbox_prefetch(scheduler, (enum mg_lane)i));
+    }
+}
+
+const struct sim_program sim_program_scheduler = {start, drain, finish, look};

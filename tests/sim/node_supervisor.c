@@ -85,4 +85,4 @@ static void finish(struct sim_process *process)
     mg_store_destroy(supervisor->store);
 }
 
-const struct sim_program sim_program_supervisor = {start, drain, finish};
+const struct sim_program sim_program_supervisor = {start, drain, finish, NULL};

@@ -194,6 +194,17 @@ void sim_nodes_end(void)
     }
 }
 
+void sim_nodes_look(void)
+{
+    for (int i = 0; i < sim_node_count(); i++) {
+        const struct sim_node *node = sim_node_at(i);
+        void (*look)(const struct sim_process *process) = PROGRAMS[node->role]->look;
+        if (node->is_alive && look != NULL) {
+            look(node->service);
+        }
+    }
+}
+
 bool sim_nodes_are_awake(void)
 {
     for (int i = 0; i < sim_node_count(); i++) {

@@ -20,6 +20,7 @@ struct sim_program {
     enum mg_class (*start)(struct sim_process *process, struct sim_node *node, struct mg_err *err);
     void (*drain)(struct sim_process *process); /* SIGTERM: leads to sim_node_ended */
     void (*finish)(struct sim_process *process);
+    void (*look)(const struct sim_process *process); /* what must be so of it at any time; NULL: nothing */
 };
 extern const struct sim_program sim_program_scheduler, sim_program_agent, sim_program_supervisor;
 
@@ -33,6 +34,7 @@ void sim_node_ended(struct sim_node *node);
 void sim_node_gave_up(int exit_code, const char *why);
 /* All is over: every node that runs ends in good order, and none comes again. */
 void sim_nodes_end(void);
+void sim_nodes_look(void);      /* at every process that runs */
 bool sim_nodes_are_awake(void); /* nobody is paused */
 bool sim_nodes_have_ended(void);
 

@@ -121,6 +121,7 @@ static void world_start(const struct sim_options *options)
     sim_remote_start();
     sim_clients_start(options->orders);
     sim_strangers_start();
+    sim_newer_start();
     sim_nodes_start();
 }
 

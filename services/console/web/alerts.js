@@ -12,6 +12,7 @@ const WHAT_TO_DO = {
   unpublishable: "The broker takes no message for this queue: see whether it is there and has room.",
   poisoned: "A message cannot be handled: see the logs of the schedulers.",
   batch_stopped: "Too many of its orders failed again: see them on its page, mend the cause, then start another batch.",
+  newer_version: "Upgrade the schedulers, then requeue what was set aside on the page of dead letters.",
   dead_letter: "See what was set aside on the page of dead letters.",
   mass_expiry: "Many steps expired at once: see whether agents and their services answer.",
   slow_sweep: "The database takes seconds for a sweep, so deadlines are judged late: see what else it does.",

@@ -188,7 +188,7 @@ static void deliver(int consumer, const char *type, const char *body, bool is_re
     delivery->is_oversized = is_oversized;
     delivery->consumer = consumer;
     delivery->is_redelivered = is_redelivered;
-    delivery->delivery_count = delivery_count;
+    delivery->delivery_count = delivery->given_count = delivery_count;
     delivery->type = mg_slice_of(type);
     char *copy = strdup(body);
     delivery->body = mg_slice_of(copy);

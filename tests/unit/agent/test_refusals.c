@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../suite.h"
+#include "core/newer.h"
 #include "flow.h"
 
 static void setup(void)
@@ -119,6 +120,32 @@ START_TEST(who_ends_gives_back_at_once_what_is_for_a_newer_version)
 }
 END_TEST
 
+/* Would catch: a flood of them that takes the whole prefetch, so that no request gets through. */
+START_TEST(many_of_a_newer_version_leave_most_of_the_prefetch_to_others)
+{
+    char story[64] = "qxc";
+    flow_finish();
+    flow_start(",\"concurrency\":8");
+    const struct mg_line *line = &flow_agent.lanes[0].lines[0];
+    int room = line->prefetch / MG_NEWER_SHARE;
+    ck_assert(room > 1 && room < 32);
+    for (int i = 0; i < room; i++) {
+        fakes_deliver_typed(line->consumer, "request_batch", "{}", 0);
+    }
+    ck_assert_str_eq(fakes.story, "");
+    fakes_deliver_typed(line->consumer, "request_batch", "{}", MG_NEWER_DELIVERIES_MAX - 1);
+    ck_assert_str_eq(fakes.story, "q");
+    fakes_deliver_typed(line->consumer, "request_batch", "{}", MG_NEWER_DELIVERIES_MAX);
+    ck_assert_str_eq(fakes.story, "qx");
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    memset(story + 3, 'q', (size_t)room);
+    flow_wait_story(story);
+    fakes_deliver_typed(line->consumer, "request_batch", "{}", 1);
+    ck_assert_str_eq(fakes.story, story); /* there is room again */
+}
+END_TEST
+
 /* Would catch: an end that waits for a service that never answers, or for a person who asks twice. */
 START_TEST(an_end_waits_no_longer_than_it_is_given)
 {
@@ -174,6 +201,7 @@ int main(void)
     tcase_add_test(test, who_ends_between_two_tries_answers_with_what_the_last_one_was);
     tcase_add_test(test, who_ends_makes_no_new_try);
     tcase_add_test(test, who_ends_gives_back_at_once_what_is_for_a_newer_version);
+    tcase_add_test(test, many_of_a_newer_version_leave_most_of_the_prefetch_to_others);
     tcase_add_test(test, an_end_waits_no_longer_than_it_is_given);
     tcase_add_test(test, what_is_above_the_rate_waits_for_its_time);
     tcase_add_test(test, what_the_service_file_says_of_the_content_is_not_said_otherwise);

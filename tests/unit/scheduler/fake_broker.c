@@ -55,7 +55,7 @@ void fake_broker_deliver(const struct fake_delivery *from)
     delivery->consumer = from->consumer;
     delivery->is_redelivered = from->is_redelivered;
     delivery->is_oversized = from->is_oversized;
-    delivery->delivery_count = from->delivery_count;
+    delivery->delivery_count = delivery->given_count = from->delivery_count;
     delivery->body = mg_slice_of(strdup(from->body));
     delivery->type = mg_slice_of(from->type);
     delivery->message_id = mg_slice_of(from->message_id);

@@ -386,8 +386,8 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
-    ck_assert_int_eq(stage_scheduler->left.count, 1);      /* goes back to the queue after a while */
-    ck_assert_int_eq(fake_broker.options.rank, INT64_MIN); /* and comes to others first */
+    ck_assert_int_eq(stage_scheduler->left.count, 1); /* goes back to the queue after a while */
+    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->rank); /* and comes to others first */
     stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
     stage_settle(); /* will be asked again: kept, asks would pile up and end as dead letters */
     ck_assert_int_eq(fake_broker.acked, 4);

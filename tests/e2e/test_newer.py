@@ -1,0 +1,48 @@
+"""Messages that only a newer version can read: a bounded number of rounds, and no order waits for them."""
+
+import json
+import time
+
+import pika
+
+from harness import scenario
+
+FLOOD = 3000
+ORDERS = 20
+ORDER_MAX_S = 5.0  # beside the flood, from its post to its last status
+NEWER = json.dumps({"v": 99, "order_id": "x"}).encode()
+
+
+@scenario(schedulers=2)
+def a_flood_of_a_newer_version_holds_no_order_up(s):
+    """Would catch: a prefetch full of replies that no scheduler can read, behind which every other reply waits."""
+    s.client.wait_status(s.client.submit(payload={"n": -1}), "processed")
+    flood = pika.BlockingConnection(pika.URLParameters(s.url)).channel()
+    for _ in range(FLOOD):
+        flood.basic_publish("makegood.replies", "scheduler.replies", NEWER, pika.BasicProperties(delivery_mode=2, type="reply"))
+    slowest = 0.0
+    for number in range(ORDERS):
+        began = time.monotonic()
+        s.client.wait_status(s.client.submit(payload={"n": number}), "processed", timeout_s=ORDER_MAX_S)
+        slowest = max(slowest, time.monotonic() - began)
+    print(f"the slowest of {ORDERS} orders beside {FLOOD} such messages took {slowest:.2f} s")
+    flood.connection.close()
+    s.wait(lambda: s.alerts("newer_version"), "an alert tells of them")
+    alert = s.alerts("newer_version")[0]
+    assert alert["subject"] == "scheduler.replies" and "dead requeue" in alert["text"], alert
+    told = [scheduler.get("/readyz") for scheduler in s.cluster.schedulers]
+    assert all(status == 200 for status, _ in told) and any("newer version" in text for _, text in told), told
+    s.wait(lambda: s.client.depth("dead.letters") > FLOOD // 2, "most of them are set aside")
+
+
+@scenario(schedulers=1)
+def what_was_set_aside_as_newer_comes_back_by_a_requeue(s):
+    """Would catch: a message of a roll-out in the wrong order that is lost, because it cannot be brought back."""
+    s.client.publish(NEWER, "scheduler.replies", exchange="makegood.replies", type="reply", headers={"x-acquired-count": 15})
+    s.wait(lambda: s.alerts("newer_version"), "an alert tells of it")
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "it is set aside")
+    s.cluster.tool("dead", "requeue", "1", "--reason", "the schedulers are new now")
+    s.wait(lambda: s.client.depth("dead.letters") == 0, "it has left the dead letters")
+    s.wait(lambda: "1 left to other" in s.cluster.schedulers[0].get("/readyz")[1], "a scheduler has it again")
+    s.cluster.tool("alert", "ack", s.alerts("newer_version")[0]["alert_id"], "--reason", "requeued")
+    assert s.alerts("newer_version")[0]["closed_at"] is not None
