@@ -67,6 +67,7 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
     if (result == MHD_YES) result = MHD_add_response_header(response, "Cache-Control", "no-store");
     if (result == MHD_YES) result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
+    mg_http_place_set(connection, MG_HTTP_ANSWERED);
     return result;
 }
 
@@ -171,8 +172,9 @@ void mg_http_exchanges_end(struct mg_http_daemon *daemon)
 void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **request_arg,
                           enum MHD_RequestTerminationCode why)
 {
-    (void)arg, (void)connection, (void)why;
+    (void)arg, (void)why;
     struct mg_http_exchange *request = *request_arg;
+    mg_http_place_set(connection, MG_HTTP_READING);
     if (!request) return;
     request_end(request);
     if (request->prev)
@@ -199,6 +201,10 @@ static enum MHD_Result request_handle(struct mg_http_exchange *request)
 {
     const struct mg_http_server_options *options = &request->daemon->server->options;
     if (!request->is_handled) {
+        if (!mg_http_is_handler_free(request->daemon->server))
+            return probe_plain(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "too many requests at once\n");
+        mg_http_place_set(request->connection, MG_HTTP_HANDLED);
         request->is_handled = true;
         options->handle(options->arg, request);
     }
@@ -344,6 +350,7 @@ static void request_answer(struct mg_http_exchange *request, struct MHD_Response
 
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
 {
+    mg_http_place_set(request->connection, MG_HTTP_ANSWERED);
     request_answer(request, response_copy(answer->body), answer);
 }
 

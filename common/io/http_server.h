@@ -1,8 +1,9 @@
 /*
  * HTTP of one process (libmicrohttpd, driven by our loop). /healthz, /readyz and /metrics are answered here,
  * GET and HEAD only; whatever else is asked goes to a handler, if there is one, and is 404 if not. Bounded:
- * connections, their silence, headers, bodies, and what a stream has not sent. With a certificate it speaks
- * TLS 1.2 and 1.3 and nothing else.
+ * connections, their silence, headers, bodies, and what a stream has not sent. The probes are answered
+ * whatever others do: where places or descriptors run out, the oldest connection without a whole request is
+ * closed. With a certificate it speaks TLS 1.2 and 1.3 and nothing else.
  */
 #ifndef MG_IO_HTTP_SERVER_H
 #define MG_IO_HTTP_SERVER_H
@@ -31,8 +32,7 @@ struct mg_http_server_options {
     /* Gets each other request once it is whole, and answers it, at once or later; NULL: there are none. */
     void (*handle)(void *arg, struct mg_http_exchange *request);
     void *arg;
-    unsigned int
-        connections_max; /* above it, clients wait to be accepted; 0: enough for probes and scrapers */
+    unsigned int handled_max; /* requests that `handle` has in hand, streams too; others get 503. 0: 32 */
 };
 
 /* What --check-config can know: MG_BAD_INPUT if the address cannot be read or would need a certificate, or a

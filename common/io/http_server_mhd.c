@@ -2,9 +2,9 @@
  * The HTTP server's daemon by libmicrohttpd, without a thread of its own: its epoll descriptor is watched by
  * our loop, so an answer is made on the loop's thread and may read the service's state without a lock.
  *
- * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. To change it a new daemon takes
- * over the listening socket, of which each daemon has a duplicate; the old one accepts no more, and is ended
- * when its connections have ended or their time is over. So there are at most two.
+ * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. To change it a new daemon gets
+ * the connections from then on (http_door_mhd.c gives them); the old one is ended when its connections have
+ * ended or their time is over. So there are at most two.
  *
  * A TLS handshake is a part of a connection: it waits in the same epoll set, and one that is not over within
  * CONNECTION_TIMEOUT_S is closed, however many bytes it dripped.
@@ -26,7 +26,7 @@
 #include "base/log.h"
 #include "io/tls_check.h"
 
-#define CONNECTIONS_MAX       32u          /* probes and scrapers; descriptors are for the service's work */
+#define HANDLED_MAX           32u          /* requests in the handler's hands, if it gives no number */
 #define CONNECTION_TIMEOUT_S  10u          /* a scraper that is silent for so long is gone */
 #define CONNECTION_MEMORY_MAX (16u * 1024) /* request line and headers of one connection */
 #define TURNS_MAX             64 /* of the library before the loop goes on, for records of one byte each */
@@ -62,7 +62,7 @@ static bool is_idle(struct MHD_Daemon *mhd)
 }
 
 /* TLS may have decrypted bytes at hand, of which epoll knows nothing; the time-out is 0 then. */
-static void daemon_run(struct mg_http_daemon *daemon)
+void mg_http_daemon_run(struct mg_http_daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = true;
@@ -81,12 +81,12 @@ static void daemon_run(struct mg_http_daemon *daemon)
 static void on_readable(void *arg, int events)
 {
     (void)events;
-    daemon_run(arg);
+    mg_http_daemon_run(arg);
 }
 
 static void on_timer(void *arg)
 {
-    daemon_run(arg);
+    mg_http_daemon_run(arg);
 }
 
 static void on_end_timer(void *arg)
@@ -201,7 +201,6 @@ enum mg_class mg_http_server_check(const struct mg_http_server_options *options,
     return class;
 }
 
-/* On a duplicate of the listening socket, which libmicrohttpd closes, also if it cannot start. */
 static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const struct mg_tls_pair *pair)
 {
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pair->cert},
@@ -209,21 +208,20 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
                                    {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
                                    {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-    unsigned int connections_max =
-        server->options.connections_max > 0 ? server->options.connections_max : CONNECTIONS_MAX;
     struct mg_http_daemon *daemon = calloc(1, sizeof *daemon);
     if (!daemon) return NULL;
     daemon->server = server;
     daemon->timer = mg_timer_create(server->loop, on_timer, daemon);
     daemon->idle = mg_idle_create(server->loop, on_timer, daemon);
-    int fd = daemon->timer && daemon->idle ? fcntl(server->fd, F_DUPFD_CLOEXEC, 0) : -1;
-    if (fd >= 0)
+    if (daemon->timer && daemon->idle)
         daemon->mhd = MHD_start_daemon(
-            MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (pair->cert ? MHD_USE_TLS : 0), 0, NULL, NULL,
-            mg_http_on_request, daemon, MHD_OPTION_NOTIFY_COMPLETED, mg_http_on_completed, daemon,
-            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, connections_max,
-            MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-            (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
+            MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                (pair->cert ? MHD_USE_TLS : 0),
+            0, NULL, NULL, mg_http_on_request, daemon, MHD_OPTION_NOTIFY_COMPLETED, mg_http_on_completed,
+            daemon, MHD_OPTION_NOTIFY_CONNECTION, mg_http_on_connection, daemon, MHD_OPTION_CONNECTION_LIMIT,
+            mg_http_connections_max(server), MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S,
+            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY,
+            pair->cert ? tls : none, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         daemon->mhd ? MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info) daemon->watch = mg_watch_create(server->loop, info->epoll_fd, on_readable, daemon);
@@ -261,7 +259,6 @@ enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err
     if (!has_certificate(&server->options)) return MG_OK;
     enum mg_class class = server_serve(server, err);
     if (class != MG_OK) return class;
-    (void)close(MHD_quiesce_daemon(server->ending->mhd)); /* gives its duplicate back */
     if (is_idle(server->ending->mhd))
         server_end_old(server);
     else
@@ -282,8 +279,9 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
     struct mg_http_server *server = calloc(1, sizeof *server);
     if (!server) return mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
     server->loop = loop;
-    server->fd = -1;
+    server->fd = server->spare_fd = -1;
     server->options = *options;
+    if (options->handle) server->handled_max = options->handled_max > 0 ? options->handled_max : HANDLED_MAX;
     server->options.address = server->address = text_keep(options->address);
     server->options.cert_file = server->cert_file = text_keep(options->cert_file);
     server->options.key_file = server->key_file = text_keep(options->key_file);
@@ -292,6 +290,7 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
         class = mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
     } else {
         class = listen_on(options->address, &server->fd, err);
+        if (class == MG_OK) class = mg_http_door_open(server, err);
         if (class == MG_OK) class = server_serve(server, err);
     }
     if (class != MG_OK) {
@@ -308,6 +307,7 @@ void mg_http_server_destroy(struct mg_http_server *server)
     if (!server) return;
     daemon_destroy(server->serving);
     daemon_destroy(server->ending);
+    mg_http_door_close(server);
     mg_timer_destroy(server->end_timer);
     if (server->fd >= 0) (void)close(server->fd);
     free(server->address);

@@ -13,7 +13,7 @@
 
 #define STATEMENT_TIMEOUT                                                                                    \
     "2s" /* pages take milliseconds; on a machine that is overloaded somebody must still see why */
-#define CONNECTIONS_MAX 256u /* 64 that look on, and each browser's few */
+#define HANDLED_MAX 256u /* 64 that look on, and each browser's few */
 
 bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
 {
@@ -33,7 +33,7 @@ static struct mg_http_server_options http_options(const struct mg_console_option
                                            .is_ready = mg_console_is_ready,
                                            .handle = route_request,
                                            .arg = console,
-                                           .connections_max = CONNECTIONS_MAX};
+                                           .handled_max = HANDLED_MAX};
 }
 
 static bool is_loopback(const char *listen)

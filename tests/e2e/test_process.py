@@ -1,5 +1,6 @@
 """Services as processes: what systemd hears of them, and what they can no longer do."""
 
+import contextlib
 import signal
 import socket
 
@@ -130,3 +131,28 @@ def services_give_up_what_they_never_need(s):
         assert proc_field(process.pid, "status", "NoNewPrivs:") == ["1"]
         with open(process.log_path, encoding="utf-8") as log:
             assert '"hardened","by":"no core files, ' in log.read()
+
+
+HALF = b"GET /healthz HTTP/1.1\r\nHost: "
+
+
+def crowd(port, count):
+    """Connections that ask nothing, every second one with a part of a request."""
+    held = [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
+    for one in held[::2]:
+        with contextlib.suppress(OSError):  # it may have had to leave already
+            one.sendall(HALF)
+    return held
+
+
+@scenario(schedulers=1, agents=1, supervisors=1, services=("payment",))
+def a_crowd_at_the_http_port_makes_no_process_deaf(s):
+    """Would catch: a port that 32 connections which end together silence until a restart, or that idle ones fill."""
+    for process in (*s.cluster.all, Console(s).process):
+        for count in (32, 33, 257, 600):
+            held = crowd(process.http_port, count)
+            assert process.get("/healthz")[0] == 200, f"{process.name}: {count} connections stay"
+            for one in held:
+                one.close()
+            for path in ("/healthz", "/readyz", "/metrics"):
+                assert process.get(path)[0] == 200, f"{process.name}: {count} connections ended together"

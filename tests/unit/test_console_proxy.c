@@ -96,7 +96,7 @@ static void set_up(void)
     options_default();
     sessions_begin();
     const struct mg_http_server_options http = {
-        .address = options.listen, .handle = route_request, .arg = &console, .connections_max = 4};
+        .address = options.listen, .handle = route_request, .arg = &console, .handled_max = 4};
     ck_assert_msg(mg_http_server_create(loop, &http, &server, &err) == MG_OK, "%s", err.text);
 }
 

@@ -11,12 +11,12 @@
 #include "io/http_server.h"
 #include "suite.h"
 
-#define ANSWER_MAX      (8 * 1024 * 1024) /* all that two sockets can hold, and more */
-#define GUARD_MS        20000             /* a test that takes so long has failed */
-#define KEPT_MAX        8
-#define CONNECTIONS_MAX 2u
-#define EVENT           "data: 1\n\n"
-#define LATE_EVENT      "data: late\n\n"
+#define ANSWER_MAX  (8 * 1024 * 1024) /* all that two sockets can hold, and more */
+#define GUARD_MS    20000             /* a test that takes so long has failed */
+#define KEPT_MAX    8
+#define HANDLED_MAX 2u
+#define EVENT       "data: 1\n\n"
+#define LATE_EVENT  "data: late\n\n"
 
 static struct mg_loop *loop;
 static struct mg_http_server *server;
@@ -99,7 +99,7 @@ static void set_up(void)
     timer = mg_timer_create(loop, on_timer, NULL);
     mg_timer_start(guard, GUARD_MS, 0);
     const struct mg_http_server_options options = {
-        .address = "127.0.0.1:0", .handle = handle, .arg = &kept_count, .connections_max = CONNECTIONS_MAX};
+        .address = "127.0.0.1:0", .handle = handle, .arg = &kept_count, .handled_max = HANDLED_MAX};
     ck_assert_msg(mg_http_server_create(loop, &options, &server, &err) == MG_OK, "%s", err.text);
 }
 
@@ -280,31 +280,34 @@ START_TEST(answer_may_come_later)
 }
 END_TEST
 
-static int crowd[3], crowd_answered;
-
-/* The oldest is answered when no more can come; then one that waited for a place comes. */
-static void tick_crowd(void)
+static void tick_nothing(void)
 {
-    if (kept_count == (int)CONNECTIONS_MAX || crowd_answered > 0) {
-        if (kept_count > 0) {
-            kept_answer_first();
-            crowd_answered++;
-        }
-    }
-    if (crowd_answered == 3) mg_loop_stop(loop);
 }
 
-START_TEST(clients_above_the_limit_wait_for_a_place)
+static void tick_stop_when_full(void)
 {
-    for (int i = 0; i < 3; i++) {
+    if (kept_count == (int)HANDLED_MAX) mg_loop_stop(loop);
+}
+
+START_TEST(requests_above_the_limit_are_refused_and_probes_are_not)
+{
+    int crowd[HANDLED_MAX];
+    for (unsigned int i = 0; i < HANDLED_MAX; i++) {
         crowd[i] = client_connect();
         ck_assert(http_send(crowd[i], "GET /later" CLOSE, strlen("GET /later" CLOSE)));
     }
-    on_tick = tick_crowd;
+    on_tick = tick_stop_when_full;
     mg_timer_start(timer, 1, 1);
     mg_loop_run(loop);
-    ck_assert_int_eq(kept_most, (int)CONNECTIONS_MAX);
-    for (int i = 0; i < 3; i++)
+    on_tick = tick_nothing;
+    assert_answer(ask("GET /later" CLOSE), "HTTP/1.1 503 ", "too many requests at once");
+    assert_answer(ask("GET /healthz" CLOSE), "HTTP/1.1 200 ", "ok\n");
+    while (kept_count > 0)
+        kept_answer_first();
+    on_tick = tick_answer;
+    assert_answer(ask("GET /later" CLOSE), "HTTP/1.1 202 ", "it took a while");
+    ck_assert_int_eq(kept_most, (int)HANDLED_MAX);
+    for (unsigned int i = 0; i < HANDLED_MAX; i++)
         close(crowd[i]);
 }
 END_TEST
@@ -458,7 +461,7 @@ int main(void)
     tcase_add_test(cases, request_in_pieces_is_handled_once_it_is_whole);
     tcase_add_test(cases, body_has_a_limit);
     tcase_add_test(cases, answer_may_come_later);
-    tcase_add_test(cases, clients_above_the_limit_wait_for_a_place);
+    tcase_add_test(cases, requests_above_the_limit_are_refused_and_probes_are_not);
     tcase_add_test(cases, server_ends_with_requests_under_way);
     tcase_add_test(cases, stream_is_heard_as_it_is_written_and_ends_with_its_client);
     tcase_add_test(cases, slow_reader_is_let_go);

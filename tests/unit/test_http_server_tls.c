@@ -208,6 +208,34 @@ START_TEST(dripping_handshake_is_closed_and_holds_up_nobody)
 }
 END_TEST
 
+#define CROWD 700
+
+static void crowd_blocking(void *arg)
+{
+    int *fds = arg;
+    static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01}; /* the first bytes of a ClientHello */
+    for (int i = 0; i < CROWD; i++) {
+        fds[i] = client_connect();
+        if (i % 2 == 1) (void)http_send(fds[i], hello, sizeof hello);
+    }
+}
+
+/* Catches: handshakes that never end, and clients that begin none, in all places. */
+START_TEST(a_crowd_without_handshakes_holds_up_nobody)
+{
+    static int fds[CROWD];
+    for (int round = 0; round < 2; round++) {
+        ck_assert(mg_loop_offload(loop, crowd_blocking, on_asked, fds));
+        mg_loop_run(loop);
+        for (int i = 0; i < 3; i++)
+            ck_assert_int_eq(get("/healthz", "ours", true).answer.status, 200);
+        for (int i = 0; i < CROWD; i++)
+            close(fds[i]);
+        ck_assert_int_eq(get("/healthz", "ours", true).answer.status, 200);
+    }
+}
+END_TEST
+
 /* ---- a certificate is changed ---- */
 
 START_TEST(reload_serves_the_new_certificate_and_open_connections_go_on)
@@ -336,6 +364,7 @@ int main(void)
     tcase_add_test(cases, request_in_many_records_is_answered);
     tcase_add_test(cases, plaintext_is_not_answered);
     tcase_add_test(cases, dripping_handshake_is_closed_and_holds_up_nobody);
+    tcase_add_test(cases, a_crowd_without_handshakes_holds_up_nobody);
     tcase_add_test(cases, reload_serves_the_new_certificate_and_open_connections_go_on);
     tcase_add_test(cases, old_connections_end_in_time);
     tcase_add_test(cases, reload_of_bad_files_keeps_what_was_served);
