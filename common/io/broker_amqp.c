@@ -20,6 +20,7 @@
 
 #include "base/host.h"
 #include "io/broker_tls.h"
+#include "io/topology.h"
 
 #define SEND_BUFFER_BYTES  (256 * 1024) /* fixed, so that what a silent broker can swallow is known */
 #define USER_TIMEOUT_MS    15000        /* unacknowledged bytes end the connection */
@@ -27,6 +28,7 @@
 #define KEEPALIVE_PERIOD_S 2
 #define KEEPALIVE_PROBES   3
 #define REPLY_TEXT_MAX     200 /* of the broker's own words in a message of ours */
+#define ABSENT_MAX         64  /* queues that a process looks for: two for each of its services, and a few */
 
 static enum mg_class amqp_login_as(amqp_connection_state_t connection,
                                    const struct amqp_connection_info *info, const char *name,
@@ -274,6 +276,8 @@ enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const cha
     struct mg_err problem;
     char missing[MG_ERR_TEXT_MAX / 2] = "";
     size_t used = 0;
+    const char *absent[ABSENT_MAX];
+    int absent_count = 0;
     for (int i = 0; i < count; i++) {
         if (amqp_queue_declare(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queues[i]), 1, 0, 0, 0,
                                amqp_empty_table) != NULL) {
@@ -289,17 +293,18 @@ enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const cha
         int n = snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used > 0 ? ", " : "", queues[i],
                          code == AMQP_NOT_FOUND ? "" : " (not permitted)");
         used = n < 0 || used + (size_t)n >= sizeof(missing) ? sizeof(missing) - 1 : used + (size_t)n;
+        if (code == AMQP_NOT_FOUND && absent_count < ABSENT_MAX) absent[absent_count++] = queues[i];
         class = mg_amqp_reopen_channel(connection, err);
         if (class != MG_OK) return class;
     }
     if (used == 0) return MG_OK;
-    return mg_err_set(err, MG_PERMANENT, "missing in the broker: %s; run: makegood broker apply", missing);
+    char command[MG_APPLY_COMMAND_SIZE];
+    mg_topology_apply_command(absent, absent_count, command);
+    return mg_err_set(err, MG_PERMANENT, "missing in the broker: %s; run: %s", missing, command);
 }
 
-const char *mg_amqp_advice(int code, amqp_method_number_t refused)
+static const char *amqp_right(amqp_method_number_t refused)
 {
-    if (code == AMQP_NOT_FOUND) return "; run: makegood broker apply";
-    if (code != AMQP_ACCESS_REFUSED) return "";
     switch (refused) {
     case 0:
         return "";
@@ -311,6 +316,17 @@ const char *mg_amqp_advice(int code, amqp_method_number_t refused)
         return "; give the user the right to read there (rabbitmqctl set_permissions)";
     default: /* what makes, binds and deletes */
         return "; give the user the right to configure it (rabbitmqctl set_permissions)";
+    }
+}
+
+void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t said,
+                    char ret_advice[MG_ADVICE_SIZE])
+{
+    char command[MG_APPLY_COMMAND_SIZE];
+    (void)snprintf(ret_advice, MG_ADVICE_SIZE, "%s", code == AMQP_ACCESS_REFUSED ? amqp_right(refused) : "");
+    if (code == AMQP_NOT_FOUND) {
+        mg_topology_apply_command_said(mg_amqp_slice(said), command);
+        (void)snprintf(ret_advice, MG_ADVICE_SIZE, "; run: %s", command);
     }
 }
 
@@ -335,9 +351,11 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
         if (ret_code != NULL) *ret_code = code;
         /* 320: closed by an operator or a shutdown; 541: internal error. Both pass. */
         bool is_passing = code == AMQP_CONNECTION_FORCED || code == AMQP_INTERNAL_ERROR;
+        char advice[MG_ADVICE_SIZE];
+        mg_amqp_advice(code, refused, text, advice);
         return mg_err_set(err, is_passing ? MG_TRANSIENT : MG_PERMANENT, "the broker says: %.*s%s",
                           (int)(text.len < REPLY_TEXT_MAX ? text.len : REPLY_TEXT_MAX),
-                          (const char *)text.bytes, mg_amqp_advice(code, refused));
+                          (const char *)text.bytes, advice);
     }
     if (reply.reply_type == AMQP_RESPONSE_NONE)
         return mg_err_set(err, MG_TRANSIENT, "the broker did not answer");

@@ -74,7 +74,9 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
 
 /* What to do about a refusal with this code of this method (0: of none), to be put behind the broker's words,
  * which name object and user, but not the right; or "". */
-const char *mg_amqp_advice(int code, amqp_method_number_t refused);
+#define MG_ADVICE_SIZE 320
+void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t said,
+                    char ret_advice[MG_ADVICE_SIZE]);
 
 amqp_bytes_t mg_amqp_bytes(struct mg_slice slice);
 struct mg_slice mg_amqp_slice(amqp_bytes_t bytes);

@@ -254,11 +254,12 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
     int64_t not_before_boot_ms = mg_clock_boot_ms() + REFUSED_PAUSE_MS;
     bool *is_refused = ear != NULL ? &ear->is_refused : &part->is_refused;
     if (!*is_refused) {
-        char why[MG_LINK_REASON_SIZE];
+        char why[MG_LINK_REASON_SIZE], advice[MG_ADVICE_SIZE];
         amqp_method_number_t refused = (amqp_method_number_t)close->class_id << 16 | close->method_id;
+        mg_amqp_advice(code, refused, close->reply_text, advice);
         (void)snprintf(why, sizeof(why), "%.*s%s",
                        (int)(close->reply_text.len < 255 ? close->reply_text.len : 255),
-                       (const char *)close->reply_text.bytes, mg_amqp_advice(code, refused));
+                       (const char *)close->reply_text.bytes, advice);
         mg_log(MG_LOG_WARN,
                ear != NULL ? "cannot hear what is said to all; goes on without, and tries again"
                            : "cannot say something to all; tries again",

@@ -364,12 +364,15 @@ enum mg_report {
     MG_REPORT_CONTROL,   /* what operators want of each service, as a row for each agent of it that reports:
                             service, version, is_paused, concurrency, rate_per_s, instance, breaker, is_ready;
                             ordered so. Without a wish version is 0, without an agent instance is '' */
-    MG_REPORT_CONTROLLED, /* each service with its agents as one row: what is wanted, how many obey, what
-                             calls they may make together (capacity), how many breakers are not closed */
-    MG_REPORT_LEADER,     /* supervisor_leader with age in ms */
-    MG_REPORT_COUNTS,     /* orders by state */
-    MG_REPORT_FIGURES,    /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: what is
-                             open, at most 100,000 of each are looked at */
+    /* Each service with its agents as one row: what is wanted, how many obey, what calls they may make
+     * together (capacity), how many breakers are not closed. A service that no agent reports and nobody
+     * controls is here if the newest version of a workflow names it (is_used). */
+    MG_REPORT_CONTROLLED,
+    MG_REPORT_KEPT_SERVICES, /* service: of the workflow versions that open orders keep (of 100,000 orders) */
+    MG_REPORT_LEADER,        /* supervisor_leader with age in ms */
+    MG_REPORT_COUNTS,        /* orders by state */
+    MG_REPORT_FIGURES,  /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: what is
+                           open, at most 100,000 of each are looked at */
     MG_REPORT_OLDEST,   /* $1 limit: of the open orders of figures those that came first: order_id, workflow,
                            state, reason, age_ms */
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server began to count, some seconds late */

@@ -50,6 +50,16 @@
 
 /* clang-format off */
 
+/* The services that new orders need: of each workflow's newest version, as rows `service`. */
+#define SERVICES_OF(workflows)                                                                               \
+    "(SELECT DISTINCT step->>'service' AS service"                                                           \
+    " FROM " workflows " v JOIN workflow w USING (name, version), json_array_elements(w.definition::json->'steps') AS step)"
+#define NEWEST_VERSIONS "(SELECT name, max(version) AS version FROM workflow GROUP BY name)"
+/* Of the versions that open orders keep, as far as figures go. */
+#define KEPT_VERSIONS                                                                                        \
+    "(SELECT DISTINCT workflow AS name, workflow_version AS version FROM (SELECT workflow, workflow_version" \
+    "  FROM order_process WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX ") o)"
+
 /* One that has left, as it was then: type json keeps bytes, so what is taken out of it is as it was put in. While there is
  * one of its id in the tables, the archive is not looked at. */
 #define ARCHIVED                                                                                             \
@@ -204,17 +214,21 @@ static const struct {
         "  sum(concurrency) AS capacity, count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open,"
         "  array_agg(control_version) AS versions"
         "  FROM service_state WHERE " IS_REPLICA_FRESH " GROUP BY service)"
-        " SELECT service, CASE WHEN c.is_paused THEN 'paused' WHEN s.agents IS NULL THEN 'no agent'"
+        " SELECT service, CASE WHEN c.is_paused THEN 'paused'"
+        "  WHEN s.agents IS NULL AND u.service IS NULL THEN 'not used' WHEN s.agents IS NULL THEN 'no agent'"
         "  WHEN s.is_open THEN 'breaker open' WHEN s.is_ready THEN 'serving' ELSE 'not ready' END AS state,"
         " coalesce(s.agents, 0) AS agents,"
         " (SELECT count(*) FROM unnest(s.versions) AS v WHERE v >= coalesce(c.version, 0)) AS obeying,"
         " coalesce(s.in_flight, 0) AS in_flight, coalesce(s.capacity, 0) AS capacity,"
         " coalesce(s.breakers_open, 0) AS breakers_open, c.concurrency, c.rate_per_s,"
         " " ISO("c.paused_until") " AS paused_until, coalesce(c.version, 0) AS version, c.by_whom, c.reason,"
-        " " ISO("c.set_at") " AS set_at"
+        " " ISO("c.set_at") " AS set_at, u.service IS NOT NULL AS is_used"
         " FROM (SELECT service, " IS_PAUSED " AS is_paused, concurrency, rate_per_s, paused_until, version,"
         "  by_whom, reason, set_at FROM service_control c) c FULL JOIN seen s USING (service)"
-        " ORDER BY service LIMIT " ROWS_MAX}, 0},
+        " FULL JOIN " SERVICES_OF(NEWEST_VERSIONS) " u USING (service) ORDER BY service LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_KEPT_SERVICES] = {{
+        "report_kept_services",
+        "SELECT service FROM " SERVICES_OF(KEPT_VERSIONS) " k ORDER BY service LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_LEADER] = {{
         "report_leader",
         "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"

@@ -80,6 +80,14 @@ static void run_problem(struct run *run, const char *kind, const char *name, con
         (void)snprintf(run->problem, sizeof(run->problem), "%s %s: %.*s", kind, name, WHAT_MAX, what);
 }
 
+static void run_missing(struct run *run, const char *kind, const char *name)
+{
+    char text[LINE_SIZE], command[MG_APPLY_COMMAND_SIZE];
+    mg_topology_apply_command(&name, 1, command);
+    (void)snprintf(text, sizeof(text), "missing; run: %s", command);
+    run_problem(run, kind, name, text);
+}
+
 static enum mg_class run_services(struct run *run, const char *const *services, int count, struct mg_err *err)
 {
     enum mg_class class = MG_OK;
@@ -216,7 +224,7 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, const c
     bool is_there = class == MG_OK;
     if (run_is_enough(run, "exchange", exchange, is_there)) return MG_OK;
     if (class == MG_STALE && !run->is_making) {
-        run_problem(run, "exchange", exchange, "missing; run: makegood broker apply");
+        run_missing(run, "exchange", exchange);
         return MG_OK;
     }
     if (class == MG_OK || class == MG_STALE)
@@ -275,7 +283,7 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     bool is_there = class == MG_OK;
     if (run_is_enough(run, "queue", plan->name, is_there)) return MG_OK;
     if (class == MG_STALE && !run->is_making) {
-        run_problem(run, "queue", plan->name, "missing; run: makegood broker apply");
+        run_missing(run, "queue", plan->name);
         return MG_OK;
     }
     /* Declaring what is there compares the arguments and changes nothing. */
@@ -288,8 +296,10 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
                                            amqp_cstring_bytes(plan->exchange), name, amqp_empty_table),
                            &why);
     if (class == MG_PERMANENT || class == MG_STALE) {
-        run_refused(run, "queue", plan->name, is_there, why.text,
-                    "; empty it, delete it, run: makegood broker apply");
+        char remedy[LINE_SIZE], command[MG_APPLY_COMMAND_SIZE];
+        mg_topology_apply_command(&plan->name, 1, command);
+        (void)snprintf(remedy, sizeof(remedy), "; empty it, delete it, run: %s", command);
+        run_refused(run, "queue", plan->name, is_there, why.text, remedy);
         return MG_OK;
     }
     if (class != MG_OK) {
@@ -336,4 +346,47 @@ static enum mg_class run_control_binding(struct run *run, const char *exchange, 
                                         amqp_cstring_bytes(MG_EXCHANGE_CONTROL), amqp_cstring_bytes(service),
                                         amqp_empty_table),
                      err);
+}
+
+/* ---- looking at services ---- */
+
+/* MG_STALE: there is no such queue. */
+static enum mg_class queue_ask(struct run *run, const char *queue, struct mg_service_queues *ret,
+                               struct mg_err *err)
+{
+    const amqp_queue_declare_ok_t *ok = amqp_queue_declare(
+        run->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 1, 0, 0, 0, amqp_empty_table);
+    if (ok != NULL) /* it goes with the answer's memory */
+        *ret = (struct mg_service_queues){.ready = ok->message_count, .consumers = ok->consumer_count};
+    return run_answer(run, ok, err);
+}
+
+static enum mg_class service_ask(struct run *run, const char *service, struct mg_service_queues *ret,
+                                 struct mg_err *err)
+{
+    *ret = (struct mg_service_queues){.consumers = INT64_MAX};
+    for (int high = 0; high < 2; high++) {
+        char queue[MG_QUEUE_NAME_SIZE];
+        struct mg_service_queues one = {.consumers = -1};
+        mg_topology_request_queue(service, high == 1, queue);
+        enum mg_class class = queue_ask(run, queue, &one, err);
+        if (class != MG_OK && class != MG_STALE)
+            return mg_err_prefix(err, "could not look at queue %s", queue);
+        ret->ready += one.ready;
+        if (one.consumers < ret->consumers) ret->consumers = one.consumers;
+    }
+    return MG_OK;
+}
+
+enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, const char *const *services,
+                                       int count, struct mg_service_queues *ret_queues, struct mg_err *err)
+{
+    struct run run = {.code = 0};
+    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, err);
+    if (class != MG_OK) return class;
+    for (int i = 0; i < count && class == MG_OK; i++)
+        class = service_ask(&run, services[i], &ret_queues[i], err);
+    if (class == MG_OK) (void)amqp_connection_close(run.connection, AMQP_REPLY_SUCCESS);
+    mg_amqp_destroy(run.connection);
+    return class;
 }

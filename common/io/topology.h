@@ -111,6 +111,23 @@ enum mg_class mg_topology_check(const struct mg_broker_address *address,
                                 void (*report)(void *arg, const char *line), void *arg, bool *ret_is_compared,
                                 struct mg_err *err) MG_MUSTCHECK;
 
+/* The request queues of a service, as its orders find them. */
+struct mg_service_queues {
+    int64_t ready;     /* requests that lie in both */
+    int64_t consumers; /* of the one that has fewer; -1: one of them is missing */
+};
+/* Asks about `count` services, in the order given; needs no right. Blocks (for the tool). */
+enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, const char *const *services,
+                                       int count, struct mg_service_queues *ret_queues,
+                                       struct mg_err *err) MG_MUSTCHECK;
+
+/* "makegood broker apply --service parcels --client shop": the whole command that makes these queues or
+ * exchanges. What does not fit is left out. */
+#define MG_APPLY_COMMAND_SIZE 256
+void mg_topology_apply_command(const char *const *names, int count, char ret_command[MG_APPLY_COMMAND_SIZE]);
+/* The same of what the broker has refused as not there, in its words. */
+void mg_topology_apply_command_said(struct mg_slice said, char ret_command[MG_APPLY_COMMAND_SIZE]);
+
 /* A message in a queue as the tool shows it. */
 struct mg_dead_letter {
     struct mg_slice body, message_id, type, queue, reason,

@@ -40,7 +40,7 @@ struct cli_options {
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, clients, hosts, proxy_operator_groups;
     int64_t version, limit, pause_ms, canary, stop_percent;
-    bool waits, is_all, is_mermaid, is_csv, is_dry_run;
+    bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict;
 };
 
 struct cli {
@@ -64,6 +64,9 @@ typedef enum exit_code cli_verb_fn(struct cli *cli);
 bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms);
 /* Connects and waits until the other end is ready to use; says on stderr what is wrong if it is not. */
 enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check);
+/* The same without a word: for verbs that can do without. */
+#define CLI_WHY_SIZE MG_ERR_TEXT_MAX
+enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_why[CLI_WHY_SIZE]);
 enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err) MG_MUSTCHECK;
 enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *options);
 /* The same, for who does not wait. */

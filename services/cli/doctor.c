@@ -7,16 +7,23 @@
 
 #include "base/clock.h"
 #include "io/topology.h"
+#include "operator/service_state.h"
+#include "service_list.h"
 #include "verbs.h"
 #include "wire/reply.h"
 
 /* Clocks that differ by more make agents report themselves unready. */
 #define CLOCK_SKEW_MAX_MS 2000
-#define SERVICES_MAX      MG_LIST_MAX
 
 struct doctor {
     struct cli *cli;
+    struct service_list services;
     int wrong, checked;
+};
+
+struct service_tables {
+    struct table agents; /* MG_REPORT_SERVICES */
+    struct service_needs needs;
 };
 
 static void finding(struct doctor *doctor, bool is_good, const char *what, const char *detail)
@@ -63,7 +70,8 @@ static void leader_check(struct doctor *doctor)
 {
     struct table leader = {0};
     char detail[256];
-    if (table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == EXIT_DONE && leader.row_count > 0) {
+    if (table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == EXIT_DONE &&
+        table_cell(&leader, 0, "seen_at")[0] != '\0') {
         long long age_ms = strtoll(table_cell(&leader, 0, "age_ms"), NULL, 10);
         (void)snprintf(detail, sizeof(detail), "%s leads in epoch %s, seen %lld ms ago",
                        table_cell(&leader, 0, "holder"), table_cell(&leader, 0, "epoch"), age_ms);
@@ -101,7 +109,7 @@ static void alerts_check(struct doctor *doctor)
     if (table_read(doctor->cli, MG_REPORT_ALERTS, params, 2, &alerts) == EXIT_DONE) {
         (void)snprintf(detail, sizeof(detail), "%d open%s", alerts.row_count,
                        alerts.row_count > 0 ? "; see makegood alert list" : "");
-        finding(doctor, true, "alerts", detail);
+        finding(doctor, alerts.row_count == 0, "alerts", detail);
     }
     table_free(&alerts);
 }
@@ -129,16 +137,9 @@ static bool is_served(const struct table *services, const char *name)
     return false;
 }
 
-/* Agents that report, each with its breaker; their services are the queues that must be there. */
-static int services_check(struct doctor *doctor, struct table *services, const char **names)
+/* Agents that report, each with its breaker. */
+static void agents_check(struct doctor *doctor, const struct table *services)
 {
-    int count = 0;
-    for (int i = 0; i < doctor->cli->options.services.count && count < SERVICES_MAX; i++) {
-        names[count++] = doctor->cli->options.services.items[i];
-    }
-    if (table_read(doctor->cli, MG_REPORT_SERVICES, NULL, 0, services) != EXIT_DONE) {
-        return count;
-    }
     for (int row = 0; row < services->row_count; row++) {
         const char *name = table_cell(services, row, "service");
         const char *breaker = table_cell(services, row, "breaker");
@@ -151,33 +152,74 @@ static int services_check(struct doctor *doctor, struct table *services, const c
                        table_cell(services, row, "instance"), breaker, table_cell(services, row, "in_flight"),
                        is_good ? "" : ": ", is_good ? "" : table_cell(services, row, "reason"));
         finding(doctor, is_served(services, name), "agent", detail);
-        bool is_known = false;
-        for (int i = 0; i < count; i++) {
-            is_known = is_known || strcmp(names[i], name) == 0;
-        }
-        if (!is_known && count < SERVICES_MAX) {
-            names[count++] = name;
-        }
     }
-    return count;
 }
 
-/* No fault, but somebody may have forgotten it. */
-static void pauses_check(struct doctor *doctor)
+static bool table_has(const struct table *table, const char *service)
 {
-    struct table controlled = {0};
-    char detail[400];
-    if (table_read(doctor->cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled) == EXIT_DONE) {
-        for (int row = 0; row < controlled.row_count; row++) {
-            if (strcmp(table_cell(&controlled, row, "state"), "paused") == 0) {
-                (void)snprintf(
-                    detail, sizeof(detail), "%s is paused by %s: %s", table_cell(&controlled, row, "service"),
-                    table_cell(&controlled, row, "by_whom"), table_cell(&controlled, row, "reason"));
-                finding(doctor, true, "service", detail);
-            }
+    for (int row = 0; row < table->row_count; row++) {
+        if (strcmp(table_cell(table, row, "service"), service) == 0) {
+            return true;
         }
     }
-    table_free(&controlled);
+    return false;
+}
+
+/* What no agent says: a service that a workflow uses has no queue, or nothing that reads it; and a pause,
+ * which is no fault, but may have been forgotten. */
+static void service_check(struct doctor *doctor, const struct table *controlled, int row, bool is_kept)
+{
+    const char *name = table_cell(controlled, row, "service");
+    const struct mg_service_queues *queues = service_list_find(&doctor->services, name);
+    const char *state = service_state(controlled, row, queues);
+    if (is_kept && (state[0] == '\0' || strcmp(state, SERVICE_NOT_USED) == 0)) {
+        state = service_state_of_queues(queues); /* of an older version: no report of its own */
+    }
+    char queue[MG_QUEUE_NAME_SIZE], remedy[SERVICE_REMEDY_SIZE], detail[768];
+    mg_topology_request_queue(name, false, queue);
+    service_remedy(name, state, remedy);
+    if (strcmp(state, SERVICE_NO_QUEUE) == 0) {
+        (void)snprintf(detail, sizeof(detail), "%s has no queue %s; run: %s", name, queue, remedy);
+        finding(doctor, false, "service", detail);
+    } else if (strcmp(state, SERVICE_NO_AGENT) == 0) {
+        (void)snprintf(detail, sizeof(detail), "%s has no agent at queue %s; start one: %s", name, queue,
+                       remedy);
+        finding(doctor, false, "service", detail);
+    } else if (strcmp(state, SERVICE_PAUSED) == 0) {
+        (void)snprintf(detail, sizeof(detail), "%s is paused by %s: %s", name,
+                       table_cell(controlled, row, "by_whom"), table_cell(controlled, row, "reason"));
+        finding(doctor, true, "service", detail);
+    } else if (queues != NULL && strtoll(table_cell(controlled, row, "agents"), NULL, 10) == 0 &&
+               strcmp(state, SERVICE_SERVING) == 0) {
+        (void)snprintf(detail, sizeof(detail), "%s has %lld consumers at queue %s, which report nothing",
+                       name, (long long)queues->consumers, queue);
+        finding(doctor, true, "service", detail);
+    }
+}
+
+static void services_check(struct doctor *doctor, struct service_tables *tables)
+{
+    struct mg_err err;
+    const struct table *controlled = &tables->needs.controlled, *kept = &tables->needs.kept;
+    if (table_read(doctor->cli, MG_REPORT_SERVICES, NULL, 0, &tables->agents) != EXIT_DONE ||
+        service_list_add_needs(doctor->cli, &doctor->services, &tables->needs) != EXIT_DONE) {
+        finding(doctor, false, "services", "they could not be read");
+        return;
+    }
+    service_list_add_rows(&doctor->services, controlled);
+    if (service_list_look(doctor->cli, &doctor->services, &err) != MG_OK) {
+        doctor->services.is_seen = false; /* broker_check says why */
+    }
+    agents_check(doctor, &tables->agents);
+    for (int row = 0; row < controlled->row_count; row++) {
+        const char *name = table_cell(controlled, row, "service");
+        service_check(doctor, controlled, row, table_has(kept, name));
+    }
+    for (int row = 0; row < kept->row_count; row++) {
+        if (!table_has(controlled, table_cell(kept, row, "service"))) {
+            service_check(doctor, kept, row, true);
+        }
+    }
 }
 
 /* Open batches stand as long as nobody drives them. */
@@ -203,13 +245,28 @@ static void line_drop(void *arg, const char *line)
     (void)line;
 }
 
-static void broker_check(struct doctor *doctor, const char *const *services, int service_count)
+/* A service whose queue is missing has been named already; what `--service` names is asked for. */
+static bool is_to_compare(struct doctor *doctor, int index)
+{
+    const struct mg_list *asked = &doctor->cli->options.services;
+    const struct mg_service_queues *queues =
+        service_list_find(&doctor->services, doctor->services.names[index]);
+    return index < asked->count || queues == NULL || queues->consumers >= 0;
+}
+
+static void broker_check(struct doctor *doctor)
 {
     struct mg_err err;
     bool is_compared;
-    const struct mg_topology_names names = {.services = services, .service_count = service_count};
+    const char *names[SERVICES_MAX];
+    struct mg_topology_names topology = {.services = names};
+    for (int i = 0; i < doctor->services.count; i++) {
+        if (is_to_compare(doctor, i)) {
+            names[topology.service_count++] = doctor->services.names[i];
+        }
+    }
     enum mg_class class =
-        mg_topology_check(&doctor->cli->options.broker, &names, line_drop, NULL, &is_compared, &err);
+        mg_topology_check(&doctor->cli->options.broker, &topology, line_drop, NULL, &is_compared, &err);
     finding(doctor, class == MG_OK, "broker",
             class != MG_OK ? err.text
             : is_compared  ? "exchanges, queues and bindings are as they should be"
@@ -219,22 +276,23 @@ static void broker_check(struct doctor *doctor, const char *const *services, int
 static enum exit_code verb_doctor(struct cli *cli)
 {
     struct doctor doctor = {.cli = cli};
-    struct table services = {0};
-    const char *names[SERVICES_MAX];
-    int service_count = 0;
+    struct service_tables tables = {0};
+    for (int i = 0; i < cli->options.services.count; i++) {
+        service_list_add(&doctor.services, cli->options.services.items[i]);
+    }
     if (cli_open_store(cli, false) == EXIT_DONE) {
         settings_check(&doctor);
         leader_check(&doctor);
         orders_check(&doctor);
         alerts_check(&doctor);
-        service_count = services_check(&doctor, &services, names);
-        pauses_check(&doctor);
+        services_check(&doctor, &tables);
         batches_check(&doctor);
     } else {
         finding(&doctor, false, "database", "it cannot be used; see the line above");
     }
-    broker_check(&doctor, names, service_count);
-    table_free(&services);
+    broker_check(&doctor);
+    table_free(&tables.agents);
+    service_needs_free(&tables.needs);
     if (!cli->is_json) {
         (void)printf("%d of %d checks good\n", doctor.checked - doctor.wrong, doctor.checked);
     }

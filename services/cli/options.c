@@ -105,6 +105,7 @@ static const struct {
     LIST(EXTRA_CONSOLE, proxy_operator_groups, "proxy-operator-group", "GROUP",
          "who is in this group may act; others whom the proxy names may read"),
     LIST(EXTRA_CONSOLE, hosts, "host", "NAME", "a host name by which browsers may call it, beside localhost"),
+    FLAG(EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
     FLAG(EXTRA_STATES, is_mermaid, "mermaid", "as Mermaid state diagrams"),
     FLAG(EXTRA_STATES, is_csv, "csv", "as CSV, a line for each cell"),
 };

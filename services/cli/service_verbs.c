@@ -8,9 +8,24 @@
 
 #include "core/key.h"
 #include "operator/limit.h"
+#include "operator/service_state.h"
+#include "service_list.h"
 #include "verbs.h"
 #include "wire/command.h"
 #include "wire/service.h"
+
+/* Without the broker, or memory, a state is what agents have reported. */
+static void queues_put(struct cli *cli, struct table *controlled)
+{
+    struct service_list list = {.count = 0};
+    struct mg_err err;
+    service_list_add_rows(&list, controlled);
+    if (service_list_look(cli, &list, &err) == MG_OK) {
+        (void)service_states_put(controlled, service_list_find, &list);
+    } else {
+        cli_note("the queues were not looked at: %s", err.text);
+    }
+}
 
 static enum exit_code verb_service_list(struct cli *cli)
 {
@@ -23,6 +38,7 @@ static enum exit_code verb_service_list(struct cli *cli)
         code = table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
     }
     if (code == EXIT_DONE) {
+        queues_put(cli, &table);
         table_print(cli, &table, columns);
     }
     table_free(&table);

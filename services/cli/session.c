@@ -93,21 +93,26 @@ void cli_by(const struct cli *cli, char *ret_text, size_t size)
     mg_utf8_mend(ret_text); /* the database takes nothing else */
 }
 
-enum exit_code cli_fail_err(const struct mg_err *err)
+static enum exit_code code_of(enum mg_class class)
 {
-    switch (err->class) {
+    switch (class) {
     case MG_BAD_INPUT:
-        return cli_fail(EXIT_USAGE, "%s", err->text);
+        return EXIT_USAGE;
     case MG_TRANSIENT:
-        return cli_fail(EXIT_UNAVAILABLE, "%s", err->text);
+        return EXIT_UNAVAILABLE;
     case MG_STALE:
-        return cli_fail(EXIT_CONFLICT, "%s", err->text);
+        return EXIT_CONFLICT;
     case MG_OK:
     case MG_PERMANENT:
     case MG_BUG:
         break;
     }
-    return cli_fail(EXIT_ERROR, "%s", err->text);
+    return EXIT_ERROR;
+}
+
+enum exit_code cli_fail_err(const struct mg_err *err)
+{
+    return cli_fail(code_of(err->class), "%s", err->text);
 }
 
 struct opening {
@@ -138,7 +143,17 @@ static int64_t open_timeout_ms(const struct cli *cli)
     return cli->options.timeout_ms < OPEN_MAX_MS ? cli->options.timeout_ms : OPEN_MAX_MS;
 }
 
-enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
+static enum exit_code MG_PRINTF(3, 4)
+    why_write(char ret_why[CLI_WHY_SIZE], enum exit_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(ret_why, CLI_WHY_SIZE, format, args);
+    va_end(args);
+    return code;
+}
+
+enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_why[CLI_WHY_SIZE])
 {
     static struct opening opening; /* outlives this call: the store says later, too, when it goes down */
     struct mg_err err;
@@ -155,16 +170,23 @@ enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
                                        .on_refused = store_refused,
                                        .arg = &opening};
     if (mg_store_create(cli->loop, &options, &cli->store, &err) != MG_OK) {
-        return cli_fail_err(&err);
+        return why_write(ret_why, code_of(err.class), "%s", err.text);
     }
     (void)cli_wait(cli, &opening.is_over, open_timeout_ms(cli));
     if (cli->refusal[0] != '\0') {
-        return cli_fail(EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+        return why_write(ret_why, EXIT_ERROR, "cannot use this database: %s", cli->refusal);
     }
     if (!mg_store_is_up(cli->store, reason, sizeof(reason))) {
-        return cli_fail(EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
+        return why_write(ret_why, EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
     }
     return EXIT_DONE;
+}
+
+enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
+{
+    char why[CLI_WHY_SIZE];
+    enum exit_code code = cli_try_store(cli, skips_schema_check, why);
+    return code == EXIT_DONE ? code : cli_fail(code, "%s", why);
 }
 
 enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err)

@@ -6,6 +6,7 @@
 
 #include "core/key.h"
 #include "io/topology.h"
+#include "service_list.h"
 #include "verbs.h"
 
 /* A name that is none would become a queue that nobody serves, and that a person has to delete. */
@@ -30,15 +31,36 @@ static enum mg_class names_read(const struct cli *cli, struct mg_topology_names 
     return class == MG_OK ? list_check(clients, "--client", err) : class;
 }
 
+/* Where nothing is named, the services of the loaded workflows are meant. A broker is set up before a
+ * database now and then: without one what is always there is made, and that is said. */
+static void names_find(struct cli *cli, struct service_list *list, struct service_needs *needs,
+                       struct mg_topology_names *names)
+{
+    char why[CLI_WHY_SIZE];
+    if (names->service_count + names->client_count > 0) {
+        return;
+    }
+    if (cli_try_store(cli, false, why) != EXIT_DONE) {
+        cli_note("the services of the loaded workflows are not known, name them with --service: %s", why);
+    } else if (service_list_add_needs(cli, list, needs) == EXIT_DONE) {
+        names->services = list->names;
+        names->service_count = list->count;
+    }
+}
+
 static enum exit_code verb_broker_apply(struct cli *cli)
 {
     struct mg_err err;
     struct mg_topology_names names;
-    if (names_read(cli, &names, &err) != MG_OK ||
-        mg_topology_apply(&cli->options.broker, &names, cli_tell, cli, &err) != MG_OK) {
-        return cli_fail_err(&err);
+    struct service_list list = {.count = 0};
+    struct service_needs needs = {.kept = {0}};
+    enum mg_class class = names_read(cli, &names, &err);
+    if (class == MG_OK) {
+        names_find(cli, &list, &needs, &names);
+        class = mg_topology_apply(&cli->options.broker, &names, cli_tell, cli, &err);
     }
-    return EXIT_DONE;
+    service_needs_free(&needs);
+    return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);
 }
 
 static enum exit_code verb_broker_check(struct cli *cli)
@@ -46,8 +68,15 @@ static enum exit_code verb_broker_check(struct cli *cli)
     struct mg_err err;
     bool is_compared;
     struct mg_topology_names names;
-    if (names_read(cli, &names, &err) != MG_OK ||
-        mg_topology_check(&cli->options.broker, &names, cli_tell, cli, &is_compared, &err) != MG_OK) {
+    struct service_list list = {.count = 0};
+    struct service_needs needs = {.kept = {0}};
+    enum mg_class class = names_read(cli, &names, &err);
+    if (class == MG_OK) {
+        names_find(cli, &list, &needs, &names);
+        class = mg_topology_check(&cli->options.broker, &names, cli_tell, cli, &is_compared, &err);
+    }
+    service_needs_free(&needs);
+    if (class != MG_OK) {
         return cli_fail_err(&err);
     }
     if (!is_compared) {
@@ -110,11 +139,12 @@ static enum exit_code verb_db_status(struct cli *cli)
     return code;
 }
 
-const struct verb BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
-                                     verb_broker_apply, "makes exchanges, queues and bindings"},
-                                    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
-                                     verb_broker_check, "says what of them is missing or different"},
-                                    {0}};
+const struct verb BROKER_VERBS[] = {
+    {"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT, verb_broker_apply,
+     "makes exchanges, queues and bindings; without names those of the loaded workflows"},
+    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT, verb_broker_check,
+     "says what of them is missing or different"},
+    {0}};
 
 const struct verb DB_VERBS[] = {
     {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "brings the schema to this version"},

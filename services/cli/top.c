@@ -344,10 +344,13 @@ static void list_print_json(const char *name, const struct table *table)
     (void)fputs("]", stdout);
 }
 
-static void print_json(const struct top_view *view)
+static void print_json(struct top_view *view)
 {
     char reasons[TOP_WIDTH_MAX];
     int wrong = top_judge(view, reasons, sizeof(reasons));
+    for (int row = 0; row < view->services.row_count; row++) { /* without memory it stays as it was read */
+        (void)table_put(&view->services, row, "state", top_service_state(view, row));
+    }
     (void)printf("{\"is_well\": %s, \"why\": ", wrong == 0 ? "true" : "false");
     json_print_text(stdout, reasons);
     list_print_json("leader", &view->leader);

@@ -49,6 +49,8 @@ enum top_tone { TOP_PLAIN, TOP_TITLE, TOP_GOOD, TOP_BAD, TOP_NOTE };
 
 /* Why it is not well, parted by "; ", the worst first; returns how many reasons there are. */
 int top_judge(const struct top_view *view, char *ret_text, size_t size);
+/* How a service is, by its row of `services` and by its queues. */
+const char *top_service_state(const struct top_view *view, int row);
 /* Open orders: all, those in one state, and how old the oldest of them is. */
 int64_t top_open(const struct top_view *view);
 int64_t top_open_in(const struct top_view *view, const char *state, int64_t *ret_oldest_ms);

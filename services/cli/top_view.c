@@ -5,6 +5,7 @@
 
 #include "core/words.h"
 #include "io/topology.h"
+#include "operator/service_state.h"
 #include "top.h"
 
 static int64_t number_at(const struct table *table, int row, const char *column)
@@ -117,11 +118,41 @@ static void leader_judge(const struct top_view *view, struct reasons *reasons)
     }
 }
 
-/* What somebody paused is as somebody wants it. */
+/* Both request queues, if both have answered. */
+static bool queues_find(const struct top_view *view, const char *service, struct mg_service_queues *ret)
+{
+    int seen = 0;
+    *ret = (struct mg_service_queues){.consumers = INT64_MAX};
+    for (int high = 0; high < 2; high++) {
+        char name[MG_QUEUE_NAME_SIZE];
+        mg_topology_request_queue(service, high == 1, name);
+        for (int i = 0; i < view->queue_count; i++) {
+            const struct top_queue *queue = &view->queues[i];
+            if (strcmp(queue->name, name) == 0) {
+                ret->ready += queue->messages;
+                ret->consumers = queue->consumers < ret->consumers ? queue->consumers : ret->consumers;
+                seen++;
+            }
+        }
+    }
+    return seen == 2;
+}
+
+const char *top_service_state(const struct top_view *view, int row)
+{
+    struct mg_service_queues queues;
+    bool is_seen = queues_find(view, table_cell(&view->services, row, "service"), &queues);
+    return service_state(&view->services, row, is_seen ? &queues : NULL);
+}
+
 static bool is_service_well(const struct top_view *view, int row)
 {
-    return cell_is(&view->services, row, "state", "serving") ||
-           cell_is(&view->services, row, "state", "paused");
+    return service_state_is_well(top_service_state(view, row));
+}
+
+static bool is_of_service(const struct top_queue *queue)
+{
+    return strncmp(queue->name, "agent.", strlen("agent.")) == 0;
 }
 
 static void queues_judge(const struct top_view *view, struct reasons *reasons)
@@ -130,6 +161,9 @@ static void queues_judge(const struct top_view *view, struct reasons *reasons)
         const struct top_queue *queue = &view->queues[i];
         bool is_of_people =
             strcmp(queue->name, MG_QUEUE_DEAD) == 0 || strcmp(queue->name, MG_QUEUE_REJECTED) == 0;
+        if (queue->consumers < 0 && is_of_service(queue)) {
+            continue; /* its service says it, if anything uses that */
+        }
         if (queue->consumers < 0) {
             reason_add(reasons, "there is no queue %s", queue->name);
         } else if (strcmp(queue->name, MG_QUEUE_INTAKE) == 0 && queue->consumers == 0) {
@@ -168,7 +202,7 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
     for (int row = 0; row < view->services.row_count; row++) {
         if (!is_service_well(view, row)) {
             reason_add(&reasons, "%s: %s", table_cell(&view->services, row, "service"),
-                       table_cell(&view->services, row, "state"));
+                       top_service_state(view, row));
         }
     }
     int64_t alerts = figure_sum(view, "alerts", "", &oldest_ms);
@@ -256,14 +290,16 @@ static void moment_write(const char *iso, char *ret_text, size_t size)
     }
 }
 
-static void service_cell(const struct table *services, int row, int column, char *ret_text, size_t size)
+static void service_cell(const struct top_view *view, int row, int column, char *ret_text, size_t size)
 {
-    static const char *const plain[] = {"service", "state"};
+    const struct table *services = &view->services;
     const char *by = table_cell(services, row, "by_whom");
     switch (column) {
     case 0:
+        (void)snprintf(ret_text, size, "%s", table_cell(services, row, "service"));
+        break;
     case 1:
-        (void)snprintf(ret_text, size, "%s", table_cell(services, row, plain[column]));
+        (void)snprintf(ret_text, size, "%s", top_service_state(view, row));
         break;
     case 2:
         agents_write(services, row, ret_text, size);
@@ -346,7 +382,7 @@ void top_cell(const struct top_view *view, enum top_list list, int row, int colu
     }
     switch (list) {
     case TOP_SERVICES:
-        service_cell(&view->services, row, column, ret_text, size);
+        service_cell(view, row, column, ret_text, size);
         break;
     case TOP_FAILURES:
         failure_cell(&view->failures, row, column, ret_text, size);
@@ -369,7 +405,7 @@ void top_cell(const struct top_view *view, enum top_list list, int row, int colu
 enum top_tone top_row_tone(const struct top_view *view, enum top_list list, int row)
 {
     if (list == TOP_SERVICES && row < view->services.row_count) {
-        bool is_paused = cell_is(&view->services, row, "state", "paused");
+        bool is_paused = strcmp(top_service_state(view, row), SERVICE_PAUSED) == 0;
         return !is_service_well(view, row) ? TOP_BAD : is_paused ? TOP_NOTE : TOP_PLAIN;
     }
     if (list == TOP_QUEUES && row < view->queue_count && view->queues[row].consumers < 0) {
@@ -381,14 +417,13 @@ enum top_tone top_row_tone(const struct top_view *view, enum top_list list, int 
 void top_hint(const struct top_view *view, enum top_list list, int row, char *ret_text, size_t size)
 {
     bool is_row = row < top_row_count(view, list);
+    char remedy[SERVICE_REMEDY_SIZE] = "";
     switch (list) {
     case TOP_SERVICES:
-        if (is_row && cell_is(&view->services, row, "state", "paused")) {
-            (void)snprintf(ret_text, size, "makegood service resume %s --reason TEXT",
-                           table_cell(&view->services, row, "service"));
-        } else {
-            (void)snprintf(ret_text, size, "makegood service list");
+        if (is_row) {
+            service_remedy(table_cell(&view->services, row, "service"), top_service_state(view, row), remedy);
         }
+        (void)snprintf(ret_text, size, "%s", remedy[0] != '\0' ? remedy : "makegood service list");
         break;
     case TOP_FAILURES:
         (void)snprintf(ret_text, size, "makegood order %s %s", is_row ? "explain" : "list",

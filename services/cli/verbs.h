@@ -36,6 +36,7 @@ enum extra {
     EXTRA_POLICY = 1 << 23,
     EXTRA_EXPORT = 1 << 24,
     EXTRA_CONSOLE = 1 << 25,
+    EXTRA_STRICT = 1 << 27,
     EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
     EXTRA_ALONE = 1 << 26, /* nor anybody else, and prints in one form: it has no common option at all */
 };

@@ -4,7 +4,7 @@
 
 #include "core/describe.h"
 #include "verbs.h"
-#include "wire/workflow.h"
+#include "workflow_services.h"
 
 /* A definition of 64 steps with large templates stays far below. */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
@@ -38,8 +38,9 @@ static enum exit_code definition_read(const char *path, struct mg_workflow **ret
 }
 
 static void definition_print(const struct cli *cli, const char *path, const struct mg_workflow *workflow,
-                             const char *text, const char *word)
+                             struct workflow_services *services, const char *text, const char *word)
 {
+    char doubt[DOUBT_SIZE];
     if (!cli->is_json) {
         (void)printf("%s: workflow %s, version %lld: %s\n", path, workflow->name,
                      (long long)workflow->version, text);
@@ -47,24 +48,84 @@ static void definition_print(const struct cli *cli, const char *path, const stru
     }
     (void)fputs("{\"file\": ", stdout);
     json_print_text(stdout, path);
-    (void)printf(", \"workflow\": \"%s\", \"version\": %lld, \"verdict\": \"%s\"}\n", workflow->name,
-                 (long long)workflow->version, word);
+    (void)printf(", \"workflow\": \"%s\", \"version\": %lld, \"verdict\": \"%s\", \"warnings\": [",
+                 workflow->name, (long long)workflow->version, word);
+    for (int step = workflow_services_next(services, workflow, -1), n = 0; step >= 0;
+         step = workflow_services_next(services, workflow, step), n++) {
+        workflow_services_doubt(services, workflow->steps[step].service, doubt);
+        (void)fputs(n > 0 ? ", " : "", stdout);
+        json_print_text(stdout, doubt);
+    }
+    (void)fputs("]}\n", stdout);
+}
+
+/* Orders wait for such a service until somebody makes its queue. */
+static int doubts_print(const char *path, const struct mg_workflow *workflow,
+                        struct workflow_services *services)
+{
+    char doubt[DOUBT_SIZE];
+    int count = 0;
+    for (int step = workflow_services_next(services, workflow, -1); step >= 0;
+         step = workflow_services_next(services, workflow, step)) {
+        workflow_services_doubt(services, workflow->steps[step].service, doubt);
+        (void)fprintf(stderr, "%s: /steps/%d/service: %s\n", path, step, doubt);
+        count++;
+    }
+    return count;
+}
+
+/* Their services, of all files; with --strict a doubt is a mistake, and so is a broker that cannot be asked.
+ */
+static enum exit_code services_check(struct cli *cli, struct mg_workflow *const *workflows,
+                                     struct workflow_services *ret_services)
+{
+    int count = 0;
+    workflow_services_find(cli, workflows, cli->words.count, ret_services);
+    for (int i = 0; i < cli->words.count; i++) {
+        count += workflows[i] != NULL ? doubts_print(cli->words.items[i], workflows[i], ret_services) : 0;
+    }
+    if (ret_services->why[0] != '\0' && cli->options.is_strict) {
+        return cli_fail(EXIT_UNAVAILABLE, "whether each service has a queue is not known: %s",
+                        ret_services->why);
+    }
+    if (ret_services->why[0] != '\0') {
+        cli_note("whether each service has a queue was not looked at: %s", ret_services->why);
+    }
+    return count > 0 && cli->options.is_strict ? EXIT_USAGE : EXIT_DONE;
+}
+
+static void workflows_free(const struct cli *cli, struct mg_workflow **workflows)
+{
+    for (int i = 0; i < cli->words.count; i++) {
+        mg_workflow_destroy(workflows[i]);
+    }
+}
+
+/* All of them; NULL for one with mistakes, which are said. */
+static enum exit_code definitions_read(struct cli *cli, struct mg_workflow **ret_workflows)
+{
+    enum exit_code worst = EXIT_DONE;
+    for (int i = 0; i < cli->words.count; i++) {
+        enum exit_code code = definition_read(cli->words.items[i], &ret_workflows[i]);
+        worst = code != EXIT_DONE ? code : worst;
+    }
+    return worst;
 }
 
 static enum exit_code verb_workflow_check(struct cli *cli)
 {
-    enum exit_code worst = EXIT_DONE;
+    struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
+    struct workflow_services services;
+    enum exit_code worst = definitions_read(cli, workflows);
+    enum exit_code code = services_check(cli, workflows, &services);
     for (int i = 0; i < cli->words.count; i++) {
-        struct mg_workflow *workflow = NULL;
-        enum exit_code code = definition_read(cli->words.items[i], &workflow);
-        if (code == EXIT_DONE) {
-            definition_print(cli, cli->words.items[i], workflow, "good", "good");
-        } else {
-            worst = code;
+        if (workflows[i] != NULL) {
+            definition_print(cli, cli->words.items[i], workflows[i], &services, "good", "good");
         }
-        mg_workflow_destroy(workflow);
     }
-    return worst;
+    workflow_services_free(&services);
+    workflows_free(cli, workflows);
+    return worst != EXIT_DONE ? worst : code;
 }
 
 struct storing {
@@ -83,7 +144,8 @@ static void definition_stored(void *arg, const struct mg_err *err)
     }
 }
 
-static enum exit_code definition_store(struct cli *cli, const char *path, const struct mg_workflow *workflow)
+static enum exit_code definition_store(struct cli *cli, const char *path, const struct mg_workflow *workflow,
+                                       struct workflow_services *services)
 {
     struct storing storing = {.is_over = false};
     mg_store_put_workflow(cli->store, workflow->name, workflow->version, workflow->text, definition_stored,
@@ -95,7 +157,7 @@ static enum exit_code definition_store(struct cli *cli, const char *path, const 
         return cli_fail(storing.err.class == MG_TRANSIENT ? EXIT_UNAVAILABLE : EXIT_CONFLICT, "%s: %s", path,
                         storing.err.text);
     }
-    definition_print(cli, path, workflow, "is stored", "stored");
+    definition_print(cli, path, workflow, services, "is stored", "stored");
     return EXIT_DONE;
 }
 
@@ -103,20 +165,19 @@ static enum exit_code definition_store(struct cli *cli, const char *path, const 
 static enum exit_code verb_workflow_load(struct cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
-    enum exit_code code = EXIT_DONE;
-    for (int i = 0; i < cli->words.count; i++) {
-        enum exit_code found = definition_read(cli->words.items[i], &workflows[i]);
-        code = found != EXIT_DONE ? found : code;
-    }
+    struct workflow_services services = {.why = ""};
+    enum exit_code code = definitions_read(cli, workflows);
     if (code == EXIT_DONE) {
         code = cli_open_store(cli, false);
     }
+    if (code == EXIT_DONE) {
+        code = services_check(cli, workflows, &services);
+    }
     for (int i = 0; i < cli->words.count && code == EXIT_DONE; i++) {
-        code = definition_store(cli, cli->words.items[i], workflows[i]);
+        code = definition_store(cli, cli->words.items[i], workflows[i], &services);
     }
-    for (int i = 0; i < cli->words.count; i++) {
-        mg_workflow_destroy(workflows[i]);
-    }
+    workflow_services_free(&services);
+    workflows_free(cli, workflows);
     return code;
 }
 
@@ -156,9 +217,10 @@ static enum exit_code verb_workflow_states(struct cli *cli)
 }
 
 const struct verb WORKFLOW_VERBS[] = {
-    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, 0, verb_workflow_check,
-     "finds every mistake, stores nothing"},
-    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, 0, verb_workflow_load, "checks and stores definitions"},
+    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, EXTRA_STRICT, verb_workflow_check,
+     "finds every mistake, warns of services without a queue, stores nothing"},
+    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, EXTRA_STRICT, verb_workflow_load,
+     "checks and stores definitions"},
     {"workflow", "list", "", 0, 0, 0, verb_workflow_list, "stored definitions and their open orders"},
     {"workflow", "states", "", 0, 0, EXTRA_STATES, verb_workflow_states,
      "the tables of states, as diagram or CSV"},

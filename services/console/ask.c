@@ -162,6 +162,13 @@ static void question_end(struct question *question)
     }
 }
 
+static bool rows_keep(struct question *question, int index, const struct mg_rows *rows)
+{
+    struct table *table = &question->tables[index];
+    return table_keep(table, rows, false) && (question->plan.asks[index].report != MG_REPORT_CONTROLLED ||
+                                              queues_put(question->asker->console->queues, table));
+}
+
 static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct ask *ask = arg;
@@ -169,7 +176,7 @@ static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *
     if (err != NULL) {
         question->is_failed = true;
         (void)snprintf(question->trouble, sizeof question->trouble, "%s", err->text);
-    } else if (!table_keep(&question->tables[ask->index], rows, false)) {
+    } else if (!rows_keep(question, ask->index, rows)) {
         question->is_failed = true;
         (void)snprintf(question->trouble, sizeof question->trouble, "there is no memory for this answer");
     }

@@ -97,6 +97,11 @@ enum mg_class commander_set_url(struct commander *commander, const char *url, st
     return mg_broker_set_url(mg_command_client_broker(commander->client), url, err);
 }
 
+struct mg_broker *commander_broker(struct commander *commander)
+{
+    return mg_command_client_broker(commander->client);
+}
+
 bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size)
 {
     return mg_command_client_is_up(commander->client, ret_reason, size);

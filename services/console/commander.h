@@ -19,6 +19,8 @@ void commander_destroy(struct commander *commander);             /* who waits is
 /* Later connections use it. */
 enum mg_class commander_set_url(struct commander *commander, const char *url,
                                 struct mg_err *err) MG_MUSTCHECK;
+/* Its broker, for whoever has something to ask by the way. */
+struct mg_broker *commander_broker(struct commander *commander);
 bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size);
 /* `done` is called once, never from within. What the command borrows lives until then. False: too many are
  * under way. */

@@ -122,7 +122,9 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
     console->asker = asker_create(console);
     console->live = live_create(console);
     console->dead = dead_create(console);
-    if (console->url == NULL || console->asker == NULL || console->live == NULL || console->dead == NULL)
+    console->queues = queues_create(console);
+    if (console->queues == NULL || console->url == NULL || console->asker == NULL || console->live == NULL ||
+        console->dead == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
     enum mg_class class = stores_create(console, err);
     if (class == MG_OK) class = runner_start(console, err);
@@ -166,6 +168,7 @@ void mg_console_destroy(struct mg_console *console)
     mg_store_destroy(console->store);
     changes_free(console);
     asker_destroy(console->asker);
+    queues_destroy(console->queues);
     sessions_destroy(console->sessions);
     mg_metrics_destroy(console->metrics);
     free(console->url);

@@ -30,6 +30,7 @@ struct mg_console {
     struct live *live;
     struct dead *dead;
     struct commander *commander;
+    struct queues *queues;
     struct change *changes; /* under way */
 };
 
@@ -125,6 +126,14 @@ void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_htt
 bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *done, void *arg);
 /* Something has changed: what was asked before is not told again. */
 void asker_forget(struct asker *asker);
+
+/* ---- queues.c: the request queues of services, as the broker has them ---- */
+
+struct queues *queues_create(struct mg_console *console);
+void queues_destroy(struct queues *queues); /* after the commander, whose broker it asks; accepts NULL */
+/* Puts what is known of them into the states of MG_REPORT_CONTROLLED; who is asked for once is watched.
+ * False: no memory. */
+bool queues_put(struct queues *queues, struct table *controlled);
 
 /* ---- pages.c: what is asked for each page ---- */
 

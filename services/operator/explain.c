@@ -51,11 +51,19 @@ static void queue_write(struct mg_buf *out, const struct explain_queue *queue, c
         return;
     }
     if (queue->consumers < 0) {
-        mg_buf_printf(out, "; there is no queue %s; run: makegood broker apply", name);
+        char command[MG_APPLY_COMMAND_SIZE];
+        mg_topology_apply_command(&name, 1, command);
+        mg_buf_printf(out, "; there is no queue %s; run: %s", name, command);
     } else if (queue->consumers == 0) {
         mg_buf_printf(out, "; no agent consumes queue %s, in which %lld requests lie", name,
                       (long long)queue->ready);
     }
+}
+
+/* Waits that end when somebody makes the queue or serves it. */
+static bool is_queue_asked(const char *reason)
+{
+    return is_word(reason, "no_consumer") || is_word(reason, "unpublishable");
 }
 
 static bool is_running(const char *state)
@@ -77,9 +85,12 @@ static void step_write(struct mg_buf *out, const struct explain_facts *facts, in
                       table_cell(steps, row, "attempt"), table_cell(steps, row, "kind"), service,
                       table_cell(steps, row, "complete_by"), queue);
         queue_write(out, facts->queue, queue);
-    } else if (is_word(reason, "no_consumer")) {
-        mg_buf_printf(out, "waits: no agent consumes queue %s; start an agent for service %s", queue,
-                      service);
+    } else if (is_word(reason, "no_consumer") && (facts->queue == NULL || facts->queue->consumers == 0)) {
+        mg_buf_printf(out, "waits: no agent consumes queue %s; start one: makegood-agent --service FILE",
+                      queue);
+    } else if (is_queue_asked(reason) && facts->queue != NULL && facts->queue->consumers < 0) {
+        mg_buf_printf(out, "for service %s waits", service);
+        queue_write(out, facts->queue, queue);
     } else if (table_cell(steps, row, "due_at")[0] != '\0') {
         mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
                       table_cell(steps, row, "due_at"), reason_text(reason),
@@ -126,7 +137,7 @@ bool explain_asks_queue(const struct table *order, const struct table *steps,
     const char *state = table_cell(order, 0, "state");
     int row = step_choose(steps);
     if (row < 0 || is_word(state, "error") || has_ended(state) ||
-        !is_running(table_cell(steps, row, "state"))) {
+        (!is_running(table_cell(steps, row, "state")) && !is_queue_asked(table_cell(steps, row, "reason")))) {
         return false;
     }
     queue_of(order, table_cell(steps, row, "service"), ret_queue);

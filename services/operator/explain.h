@@ -22,7 +22,7 @@ struct explain_facts {
 /* Whether a service is paused, by somebody who is to be named. */
 bool explain_asks_controlled(const struct table *steps);
 
-/* Whether a request is out, which may lie in a queue that nobody reads: its name. */
+/* Whether a request is out, which may lie in a queue that nobody reads, or waits for one: its name. */
 bool explain_asks_queue(const struct table *order, const struct table *steps,
                         char ret_queue[MG_QUEUE_NAME_SIZE]);
 void explain_write(struct mg_buf *out, const struct explain_facts *facts); /* without a line end */

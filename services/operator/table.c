@@ -102,6 +102,21 @@ const char *table_cell(const struct table *table, int row, const char *column)
     return cell != NULL ? cell : "";
 }
 
+bool table_put(struct table *table, int row, const char *column, const char *text)
+{
+    int found = column_find(table, column);
+    if (found < 0 || row >= table->row_count) {
+        return true;
+    }
+    char *copy = strdup(text), **cell = &table->cells[row * table->column_count + found];
+    if (copy == NULL) {
+        return false;
+    }
+    free(*cell);
+    *cell = copy;
+    return true;
+}
+
 bool text_is_listed(const char *const *names, const char *name)
 {
     for (int i = 0; names != NULL && names[i] != NULL; i++) {

@@ -21,6 +21,8 @@ bool table_keep(struct table *ret_table, const struct mg_rows *rows, bool is_for
 void table_free(struct table *table);
 /* "" if NULL or no such column or row */
 const char *table_cell(const struct table *table, int row, const char *column);
+/* Another text in a cell; nothing happens where there is no such column. False: no memory. */
+bool table_put(struct table *table, int row, const char *column, const char *text);
 /* One row as a JSON object of texts and null; cells of the columns named in `raw` (NULL-ended; NULL: none)
  * are JSON already. */
 void table_append_object(struct mg_buf *buf, const struct table *table, int row, const char *const *raw);

@@ -154,6 +154,25 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
 
 
 @scenario(services=("payment",))
+def the_overview_has_each_service_of_a_loaded_workflow(s):
+    """Would catch: a page that says "all is well" while every order of a workflow waits for a queue that nobody made."""
+    s.load_workflow("trip", [{**step("flight", "payment"), "service": "travle"}])
+    console = Console(s)
+    console.login("reader")
+
+    def state(page, service="travle"):
+        return [row["state"] for row in console.get(page)["services"] if row["service"] == service]
+    for page in ("overview", "services"):
+        s.wait(lambda: state(page) == ["no queue"], f"{page} says that there is no queue")
+    s.cluster.tool("broker", "apply")  # which knows the service from the workflow
+    s.wait(lambda: state("overview") == ["no agent"], "the overview says that nothing serves it")
+    s.client.channel.basic_consume("agent.travle.requests", lambda *_: None)
+    s.client.channel.basic_consume("agent.travle.requests.high", lambda *_: None)
+    s.wait(lambda: state("overview") == ["serving"], "the overview counts a consumer that reports nothing")
+    assert state("overview", "payment") == ["serving"]
+
+
+@scenario(services=("payment",))
 def the_console_lets_only_its_own_page_and_who_may_act(s):
     """Would catch: a reader who changes something; a page of another site that does it with an operator's cookie; a name
     that an attacker lets resolve to this machine."""

@@ -400,6 +400,18 @@ class Answers(Case):
         self.order_id = "cli-" + uuid.uuid4().hex[:8]
         insert_order(self.order_id)
 
+    def has_no_queues(self, service):
+        with World.channel() as channel:
+            for queue in (f"agent.{service}.requests", f"agent.{service}.requests.high"):
+                channel.queue_delete(queue)
+            for exchange in (f"makegood.replies.{service}", f"makegood.control.{service}"):
+                channel.exchange_delete(exchange)
+
+    def has_queues(self, service):
+        """From now until the end of the test."""
+        self.addCleanup(self.has_no_queues, service)
+        run("broker", "apply", "--service", service, code=DONE)
+
     def test_what_is_not_there(self):
         for words in (["show"], ["watch"], ["explain"], ["export"], ["cancel", *REASON]):
             self.assertIn("there is no order", one_line(run("order", words[0], "cli-none", *words[1:], code=NOT_FOUND)))
@@ -506,10 +518,14 @@ class Answers(Case):
         self.assertIn("is paused by tester", run("doctor").stdout)
         self.assertIn("version 1", one_line(run("service", "resume", service, "--if-version", "1", *REASON, code=CONFLICT)))
         self.assertIn("no longer paused", run("service", "resume", service, "--if-version", "2", *REASON, code=DONE).stdout)
+        self.assertEqual((row()["state"], row()["concurrency"]), ("no queue", "6"))
+        self.has_queues(service)
         self.assertEqual((row()["state"], row()["concurrency"]), ("no agent", "6"))
         World.sql("INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency, control_version)"
                   " VALUES (%s, 'a', 'closed', true, 2, 3, 3), (%s, 'b', 'closed', true, 1, 3, 2)", (service, service))
         self.assertEqual((row()["state"], row()["agents"], row()["obeying"], row()["in_flight"]), ("serving", "2", "1", "3"))
+        self.has_no_queues(service)
+        self.assertEqual(row()["state"], "no queue")  # whatever agents report
         done = run("service", "limit", service, "--concurrency", "1", *REASON, code=DONE)
         self.assertIn("2 agents of it report", done.stderr)
         run("service", "limit", service, "--concurrency", "none", *REASON, code=DONE)
@@ -517,6 +533,87 @@ class Answers(Case):
         self.assertEqual(World.sql("SELECT verb, by_whom FROM operator_action WHERE subject = %s ORDER BY action_id", (service,)), [
             ("service pause", "ann"), ("service limit", "tester"), ("service resume", "tester"), ("service limit", "tester"),
             ("service limit", "tester")])
+
+    def test_doctor_sees_each_service_of_a_loaded_workflow(self):
+        service = "cli-" + uuid.uuid4().hex[:8]
+
+        def says(check, name):
+            lines = json_lines(run("doctor", "-o", "json", code=ERROR))  # no supervisor leads here
+            return [(line["ok"], line["detail"]) for line in lines if line["check"] == check and line["detail"].startswith(name)]
+
+        self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", (service,))
+        World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 1, %s)",
+                  (service, json.dumps({"steps": [{"service": service}]})))
+        apply = f"makegood broker apply --service {service}"
+        no_queue = [(False, f"{service} has no queue agent.{service}.requests; run: {apply}")]
+        self.assertEqual(says("service", service), no_queue)
+        World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 2, '{\"steps\": []}')", (service,))
+        self.assertEqual(says("service", service), [])
+        World.sql("UPDATE order_process SET workflow = %s WHERE order_id = %s", (service, self.order_id))
+        self.assertEqual(says("service", service), no_queue)  # which an open order keeps
+        World.sql("DELETE FROM workflow WHERE name = %s AND version = 2", (service,))
+        self.has_queues(service)
+        self.assertEqual(says("service", service), [
+            (False, f"{service} has no agent at queue agent.{service}.requests; start one: makegood-agent --service FILE")])
+        with FakeScheduler(f"agent.{service}.requests", None), FakeScheduler(f"agent.{service}.requests.high", None):
+            [(is_good, text)] = says("service", service)
+            self.assertTrue(is_good and "report nothing" in text, text)
+            rows = json.loads(run("service", "list", "-o", "json", code=DONE).stdout)
+            self.assertEqual([row["state"] for row in rows if row["service"] == service], ["serving"])
+            why = json.loads(run("top", "-o", "json").stdout)["why"]
+            self.assertNotIn(service, why)
+        self.assertIn(f"{service}: no agent", json.loads(run("top", "-o", "json").stdout)["why"])
+
+    def test_doctor_says_that_no_supervisor_has_led(self):
+        self.assertIn("WRONG supervisor   none has ever led; start makegood-supervisor", run("doctor", code=ERROR).stdout)
+
+    def test_doctor_says_that_an_alert_is_open(self):
+        subject = "cli-" + uuid.uuid4().hex[:8]
+        self.addCleanup(World.sql, "DELETE FROM operator_alert WHERE subject = %s", (subject,))
+        World.sql("INSERT INTO operator_alert (code, subject, text) VALUES ('dead_letter', %s, 'words')", (subject,))
+        self.assertRegex(run("doctor", code=ERROR).stdout, r"(?m)^WRONG alerts +\d+ open; see makegood alert list$")
+
+    def definition(self, name, *services):
+        good = json.loads((SOURCE / "deploy/sample/workflows/fulfilment.json").read_text(encoding="utf-8"))
+        steps = [{**good["steps"][0], "step": f"s{n}", "service": service} for n, service in enumerate(services)]
+        return self.file(json.dumps({**good, "workflow": name, "steps": steps}), f"{name}.json")
+
+    def test_a_service_without_a_queue_is_warned_of(self):
+        mark = uuid.uuid4().hex[:8]
+        there, wrong = f"travel-{mark}", f"travle-{mark}"
+        self.has_queues(there)
+        path = self.definition("trip-" + mark, there, wrong, wrong)
+        self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", ("trip-" + mark,))
+        apply = f"run: makegood broker apply --service {wrong}"
+        done = run("workflow", "check", path, code=DONE)
+        self.assertEqual(done.stderr, f'{path}: /steps/1/service: service "{wrong}" has no queue; did you mean "{there}"? If not, {apply}\n')
+        self.assertIn(": good", done.stdout)
+        self.assertEqual(run("workflow", "check", path, "--strict", code=USAGE).stderr, done.stderr)
+        self.assertEqual(run("workflow", "load", path, "--strict", code=USAGE).stderr, done.stderr)
+        self.assertNotIn("trip-" + mark, run("workflow", "list", code=DONE).stdout)
+        loaded = run("workflow", "load", path, "-o", "json", code=DONE)
+        self.assertEqual(loaded.stderr, done.stderr)
+        [warning] = json.loads(loaded.stdout)["warnings"]
+        self.assertIn(apply, warning)
+        far = self.definition("far-" + mark, "x" + uuid.uuid4().hex)
+        self.assertRegex(run("workflow", "check", far, code=DONE).stderr, r'has no queue; run: makegood broker apply --service x\w+\n$')
+        away = {"MAKEGOOD_AMQP_URL": NOBODY_AMQP}
+        self.assertIn("was not looked at", one_line(run("workflow", "check", path, code=DONE, env=away)))
+        self.assertIn("is not known", one_line(run("workflow", "check", path, "--strict", code=UNAVAILABLE, env=away)))
+
+    def test_broker_apply_knows_the_services_of_loaded_workflows(self):
+        service = "cli-" + uuid.uuid4().hex[:8]
+        World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 1, %s)",
+                  (service, json.dumps({"steps": [{"service": service}]})))
+        self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", (service,))
+        self.addCleanup(self.has_no_queues, service)
+        missing = run("broker", "check", code=ERROR)
+        self.assertIn(f"queue agent.{service}.requests: missing; run: makegood broker apply --service {service}", missing.stdout)
+        self.assertNotIn(service, run("broker", "apply", "--service", SERVICE, code=DONE).stdout)
+        self.assertIn(f"queue agent.{service}.requests: made", run("broker", "apply", code=DONE).stdout)
+        done = run("broker", "apply", code=DONE, env={"MAKEGOOD_PG_DSN": NOBODY_PG})
+        self.assertIn("name them with --service", one_line(done))
+        self.assertIn("queue orders.intake: found", done.stdout)
 
     def test_orders_are_submitted_with_ids_of_their_own(self):
         path = self.file('{"workflow": "w", "payload": {"n": 14.00}}\n{"order_id": "cli-b", "workflow": "w", "payload": {}}\n')
@@ -708,7 +805,8 @@ class Json(Case):
         run("workflow", "load", self.file(text, "a.json"), code=DONE)
         document = json.loads(text)
         document["complete_within"] = "59m"
-        one_line(run("workflow", "load", self.file(json.dumps(document), "b.json"), code=CONFLICT))
+        done = run("workflow", "load", self.file(json.dumps(document), "b.json"), code=CONFLICT)
+        self.assertIn("makegood: ", done.stderr.splitlines()[-1])
 
     def test_dead_letters(self):
         mark = "cli-" + uuid.uuid4().hex

@@ -221,6 +221,69 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 }
 END_TEST
 
+static void assert_command(const char *name, const char *right)
+{
+    char command[MG_APPLY_COMMAND_SIZE];
+    mg_topology_apply_command(&name, 1, command);
+    ck_assert_str_eq(command, right);
+}
+
+/* Catches: advice that was followed, and the queue is still missing. */
+START_TEST(advice_is_a_whole_command)
+{
+    assert_command("orders.intake", "makegood broker apply");
+    assert_command("agent.parcels.requests", "makegood broker apply --service parcels");
+    assert_command("agent.a-b.requests.high", "makegood broker apply --service a-b");
+    assert_command("makegood.replies.parcels", "makegood broker apply --service parcels");
+    assert_command("makegood.control.parcels", "makegood broker apply --service parcels");
+    assert_command("makegood.intake.shop", "makegood broker apply --client shop");
+    assert_command("client.shop.statuses", "makegood broker apply --client shop");
+    assert_command("makegood.intake.", "makegood broker apply");
+    assert_command("agent..requests", "makegood broker apply");
+    char command[MG_APPLY_COMMAND_SIZE];
+    const char *const names[] = {"agent.payment.requests", "agent.payment.requests.high",
+                                 "agent.pay.requests", "client.shop.statuses"};
+    mg_topology_apply_command(names, 4, command);
+    ck_assert_str_eq(command, "makegood broker apply --service payment --service pay --client shop");
+    mg_topology_apply_command_said(mg_slice_of("NOT_FOUND - no queue 'agent.parcels.requests' in vhost '/'"),
+                                   command);
+    ck_assert_str_eq(command, "makegood broker apply --service parcels");
+    mg_topology_apply_command_said(mg_slice_of("NOT_FOUND - no 'quote"), command);
+    ck_assert_str_eq(command, "makegood broker apply");
+    char longest[MG_QUEUE_NAME_SIZE], many_names[8][MG_QUEUE_NAME_SIZE];
+    const char *many[8];
+    memset(longest, 'x', sizeof(longest));
+    for (int i = 0; i < 8; i++) {
+        (void)snprintf(many_names[i], sizeof(many_names[i]), "agent.%c%.62s.requests", 'a' + i, longest);
+        many[i] = many_names[i];
+    }
+    mg_topology_apply_command(many, 8, command); /* only whole names */
+    ck_assert_int_eq(strlen(command), strlen("makegood broker apply") + 3 * strlen(" --service a") + 3 * 62);
+    struct mg_err err;
+    const char *services[] = {"test-nobody-serves-this"};
+    struct mg_topology_names missing = {.services = services, .service_count = 1};
+    ck_assert_int_eq(check(&missing, &err), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "makegood broker apply --service test-nobody-serves-this"));
+}
+END_TEST
+
+/* Catches: a service whose queue is missing, or that nothing consumes, and that is taken for served. */
+START_TEST(services_are_looked_at)
+{
+    struct mg_err err;
+    struct mg_service_queues queues[3];
+    const char *services[] = {"test-nobody-serves-this", service, "test-nor-this"};
+    ck_assert_int_eq(mg_topology_ask_services(test_address(), services, 3, queues, &err), MG_OK);
+    ck_assert_int_eq(queues[0].consumers, -1);
+    ck_assert_int_eq(queues[1].consumers, 0);
+    ck_assert_int_eq(queues[2].consumers, -1);
+    test_queue_delete(requests_high);
+    ck_assert_int_eq(mg_topology_ask_services(test_address(), services, 3, queues, &err), MG_OK);
+    ck_assert_int_eq(queues[1].consumers, -1);
+    ck_assert_int_eq(queues[1].ready, 0);
+}
+END_TEST
+
 /* Catches: a password that goes over a network in plain text. It is not even tried: nobody has this address.
  */
 START_TEST(plaintext_stays_on_this_machine)
@@ -500,6 +563,8 @@ int main(void)
     tcase_add_test(tests, client_names_its_own_queues_only);
     tcase_add_test(tests, mark_of_coming_again_counts_only_where_it_is_believed);
     tcase_add_test(tests, apply_is_idempotent_and_check_names_what_is_missing);
+    tcase_add_test(tests, advice_is_a_whole_command);
+    tcase_add_test(tests, services_are_looked_at);
     tcase_add_test(tests, plaintext_stays_on_this_machine);
     tcase_add_test(tests, queue_with_other_arguments_is_named);
     tcase_add_test(tests, queues_are_bounded);

@@ -366,6 +366,43 @@ START_TEST(each_report_answers)
 }
 END_TEST
 
+static void workflow_store(const char *name, int64_t version, const char *service)
+{
+    char definition[128];
+    snprintf(definition, sizeof definition, "{\"steps\": [{\"step\": \"a\", \"service\": \"%s\"}]}", service);
+    mg_store_put_workflow(rig.store, name, version, mg_slice_of(definition), rig_done, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+}
+
+/* Catches a service that no operator sees because no agent of it has ever reported; one that only an open
+ * order's older version names; and one that is missed though nothing uses it any more. */
+START_TEST(a_service_that_orders_need_is_known_without_an_agent)
+{
+    static struct mg_order_record record;
+    workflow_store("fulfilment", 1, "travle");
+    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "service=travle state=no agent agents=0");
+    assert_has(rig.text, "is_used=t");
+    workflow_store("fulfilment", 2, "travel");
+    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "service=travel state=no agent");
+    ck_assert_ptr_null(strstr(rig.text, "travle"));
+    order_make(&record, "o-1");
+    record.order.state = MG_ORDER_PROCESSING;
+    record.order.wake_at_ms = 1700000000007;
+    struct mg_step step = {.state = MG_STEP_WAITING, .due_at_ms = 1700000000007};
+    order_store(&rig, &record, &step);
+    assert_has(report(MG_REPORT_KEPT_SERVICES, NULL, NULL, NULL), "service=travle");
+    ck_assert_int_eq(rig.row_count, 1);
+    rig_admin(&rig, "UPDATE order_process SET wake_at = NULL, process_state = 'cancelled';"
+                    "INSERT INTO service_control (service, is_paused, version, reason, by_whom)"
+                    " VALUES ('greeting', false, 2, 'it was down', 'ann')");
+    assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "service=greeting state=not used");
+    assert_has(rig.text, "is_used=f");
+    report(MG_REPORT_KEPT_SERVICES, NULL, NULL, NULL);
+    ck_assert_int_eq(rig.row_count, 0);
+}
+END_TEST
+
 static void woken_and_seen(const char *seconds_ago)
 {
     char sql[256];
@@ -432,6 +469,7 @@ int main(void)
     tcase_add_test(test, an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged);
     tcase_add_test(test, a_workflow_version_keeps_its_content);
     tcase_add_test(test, each_report_answers);
+    tcase_add_test(test, a_service_that_orders_need_is_known_without_an_agent);
     tcase_add_test(test, a_woken_order_is_stuck_only_if_no_sweep_comes);
     suite_add_tcase(suite, test);
     return store_main(suite, "services");

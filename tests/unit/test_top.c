@@ -255,6 +255,19 @@ static void assert_reason(const char *wanted)
     view_be_well();
 }
 
+#define USED                                                                                                 \
+    "service|state|agents|obeying|in_flight|capacity|breakers_open|concurrency|rate_per_s|paused_until|"     \
+    "by_whom|reason|is_used\n"
+
+static void queues_are(const char *service, int64_t consumers, int64_t consumers_high)
+{
+    view.queues[2] = (struct top_queue){.consumers = consumers};
+    view.queues[3] = (struct top_queue){.consumers = consumers_high};
+    (void)snprintf(view.queues[2].name, sizeof(view.queues[2].name), "agent.%s.requests", service);
+    (void)snprintf(view.queues[3].name, sizeof(view.queues[3].name), "agent.%s.requests.high", service);
+    view.queue_count = 4;
+}
+
 /* Catches a screen that says "well" while an order stands still. */
 START_TEST(each_trouble_is_named)
 {
@@ -283,6 +296,17 @@ START_TEST(each_trouble_is_named)
     assert_reason("nobody reads agent.payment.requests");
     set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||");
     assert_reason("payment: breaker open");
+    set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");
+    assert_reason("travle: no agent");
+    set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");
+    queues_are("travle", 0, -1);
+    assert_reason("travle: no queue");
+    set(&view.services, USED "greeting|no agent|0|0|0|0|0||||||t");
+    queues_are("greeting", 1, 1);
+    assert_reason("");
+    set(&view.services, USED "greeting|not used|0|0|0|0|0||||||f");
+    queues_are("greeting", -1, -1);
+    assert_reason("");
     set(&view.figures, FIGURES "alerts|order_error||1|5\nalerts|dead_letter||2|7");
     assert_reason("3 alerts open");
     set(&view.figures, FIGURES "owed|||2|61000");

@@ -23,7 +23,8 @@ function needs(data) {
   }
   for (const service of data.services) {
     const href = "/services";
-    if (service.state === "no agent") found.push({isBad: true, href, text: `No agent of service ${service.service} reports.`, what: "Start makegood-agent for it."});
+    if (service.state === "no agent") found.push({isBad: true, href, text: `Service ${service.service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."});
+    else if (service.state === "no queue") found.push({isBad: true, href, text: `Service ${service.service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service.service}`});
     else if (service.state === "breaker open") found.push({isBad: true, href, text: `Service ${service.service} fails: its agents have stopped calling it for now.`, what: "See what it says, and mend it; its orders wait and go on by themselves."});
     else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See why on the page of services."});
     else if (service.state === "paused") found.push({isBad: false, href, text: `Service ${service.service} is paused by ${service.by_whom}: ${service.reason}.`, what: "Its orders wait until it is resumed."});
@@ -110,7 +111,7 @@ function services(data) {
     {name: "state", cell: (row) => badge(row.state)},
     {name: "agents", number: true, cell: (row) => number(row.agents)},
     {name: "calls under way", number: true, cell: (row) => number(row.in_flight)},
-  ], data.services, {empty: "No service is known: no agent has ever reported."}));
+  ], data.services, {empty: "No service is known: no workflow is loaded, and no agent has reported."}));
 }
 
 function draw(main, data) {

@@ -44,6 +44,6 @@ function serviceShow(service, agents) {
 
 export async function show({main}) {
   const {services, agents} = await get("services");
-  main.append(h("h1", {}, "Services"), services.length === 0 ? panel("None", h("p", {class: "soft"}, "No agent has ever reported. Start makegood-agent with a service file."))
+  main.append(h("h1", {}, "Services"), services.length === 0 ? panel("None", h("p", {class: "soft"}, "No workflow is loaded, and no agent has reported."))
     : h("div", {}, services.map((service) => serviceShow(service, agents.filter((agent) => agent.service === service.service)))));
 }

@@ -1,0 +1,103 @@
+/*
+ * The request queues of services, watched from when a page first shows the service: whether they are there,
+ * and whether anything consumes them. Two questions a service in five seconds, which cost the broker nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "console/server.h"
+#include "operator/service_state.h"
+
+#define SERVICES_MAX 100 /* two queues each; the broker's object watches 256 */
+#define PERIOD_MS    5000
+/* What was seen holds for so long: three questions in a row without an answer mean that it is not known. */
+#define SEEN_MS (3 * (int64_t)PERIOD_MS)
+
+struct watched {
+    char service[MG_NAME_MAX + 1];
+    char names[2][MG_QUEUE_NAME_SIZE];
+    int64_t ready[2], consumers[2], seen_at_ms[2]; /* by the clock since boot; 0: not yet */
+    struct mg_service_queues both;
+};
+
+struct queues {
+    struct mg_console *console;
+    struct watched watched[SERVICES_MAX];
+    int count;
+};
+
+struct queues *queues_create(struct mg_console *console)
+{
+    struct queues *queues = calloc(1, sizeof *queues);
+    if (queues != NULL) {
+        queues->console = console;
+    }
+    return queues;
+}
+
+void queues_destroy(struct queues *queues)
+{
+    free(queues);
+}
+
+static void on_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
+{
+    struct watched *watched = arg;
+    int which = strcmp(queue, watched->names[1]) == 0 ? 1 : 0;
+    watched->ready[which] = ready_messages;
+    watched->consumers[which] = consumers;
+    watched->seen_at_ms[which] = mg_clock_boot_ms();
+}
+
+static struct watched *watched_find(struct queues *queues, const char *service)
+{
+    for (int i = 0; i < queues->count; i++) {
+        if (strcmp(queues->watched[i].service, service) == 0) {
+            return &queues->watched[i];
+        }
+    }
+    return NULL;
+}
+
+static void watch(struct queues *queues, const char *service)
+{
+    struct mg_broker *broker = commander_broker(queues->console->commander);
+    struct mg_err err;
+    if (queues->count == SERVICES_MAX || watched_find(queues, service) != NULL) {
+        return;
+    }
+    struct watched *watched = &queues->watched[queues->count++];
+    (void)snprintf(watched->service, sizeof watched->service, "%s", service);
+    for (int high = 0; high < 2; high++) {
+        mg_topology_request_queue(service, high == 1, watched->names[high]);
+        /* one that cannot be watched is never seen: its service is shown as its agents report */
+        (void)!mg_broker_watch_queue(broker, watched->names[high], PERIOD_MS, on_seen, watched, &err);
+    }
+}
+
+static const struct mg_service_queues *queues_find(void *arg, const char *service)
+{
+    struct watched *watched = watched_find(arg, service);
+    int64_t since_ms = mg_clock_boot_ms() - SEEN_MS;
+    for (int i = 0; watched != NULL && i < 2; i++) {
+        if (watched->seen_at_ms[i] == 0 || watched->seen_at_ms[i] < since_ms) {
+            return NULL;
+        }
+    }
+    if (watched != NULL) {
+        int fewer = watched->consumers[1] < watched->consumers[0] ? 1 : 0;
+        watched->both = (struct mg_service_queues){.ready = watched->ready[0] + watched->ready[1],
+                                                   .consumers = watched->consumers[fewer]};
+    }
+    return watched != NULL ? &watched->both : NULL;
+}
+
+bool queues_put(struct queues *queues, struct table *controlled)
+{
+    for (int row = 0; row < controlled->row_count; row++) {
+        watch(queues, table_cell(controlled, row, "service"));
+    }
+    return service_states_put(controlled, queues_find, queues);
+}
