@@ -20,6 +20,9 @@
 #define MG_NAME_MAX 63
 /* [A-Za-z0-9._:-]+; with step, attempt and kind it makes a correlation id, an AMQP short string. */
 #define MG_ORDER_ID_MAX 64
+/* Of a step, in all its generations: no order comes near it. A higher number in a message is refused, and a
+ * step that has reached it sends no more: the fence must never begin anew (law 5). */
+#define MG_ATTEMPT_MAX UINT32_C(0x80000000)
 
 struct mg_retry_plan {
     uint32_t attempts;   /* failures that are answered by another attempt, the first included */

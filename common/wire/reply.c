@@ -68,7 +68,7 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     mg_json_version_check(&object);
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, reply.order_id);
     mg_json_get_name(&object, "step", MG_REQUIRED, reply.step);
-    reply.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, UINT32_MAX, 0);
+    reply.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, MG_ATTEMPT_MAX, 0);
     int kind = mg_json_get_word(&object, "kind", MG_REQUIRED, MG_WORDS_KIND, MG_STALE, -1);
     int outcome = mg_json_get_word(&object, "outcome", MG_REQUIRED, MG_WORDS_OUTCOME, MG_STALE, -1);
     int executed = mg_json_get_word(&object, "executed", MG_REQUIRED, MG_WORDS_EXECUTED, MG_STALE, -1);

@@ -45,7 +45,7 @@ START_TEST(a_request_comes_back)
     struct mg_request request = {.order_id = "o-1",
                                  .step = "charge",
                                  .service = "payment",
-                                 .attempt = UINT32_MAX,
+                                 .attempt = MG_ATTEMPT_MAX,
                                  .kind = MG_KIND_UNDO,
                                  .idempotency_key = "o-1.charge.undo.1",
                                  .do_key = "o-1.charge.do",
