@@ -65,6 +65,14 @@ static enum mg_reason down_reason(const struct mg_decider *decider)
     return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
 }
 
+/* Law 11: the running attempt is over for its step, and perhaps not for the service. What would overtake it
+ * waits until its time is over. */
+static void attempt_stays_open(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+}
+
 enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
 
 /* Counts one failure against the attempts and cool-downs of the step's direction. */
@@ -145,13 +153,13 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
 {
     const struct mg_cause *cause = decider->cause;
     struct mg_step *step = &decider->order.steps[index];
-    step->is_maybe = step->is_maybe || cause->executed != MG_EXECUTED_NO;
-    step->is_refused = cause->executed == MG_EXECUTED_NO;
+    bool is_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
+    step->is_maybe = step->is_maybe || !is_certain;
+    step->is_refused = is_certain;
     if (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT) {
         decider->order.failure_count++;
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
     }
-    bool is_certain = cause->executed == MG_EXECUTED_NO;
     if (cause->is_service_down) {
         return do_wait(decider, index, down_reason(decider), !is_certain);
     }
@@ -167,10 +175,13 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
     return do_retry(decider, index, reason);
 }
 
+/* Accepted work can be asked about, but not undone: the attempt has its whole time to begin it. */
 static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
+    int64_t poll_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms + plan->poll_ms);
+    attempt_stays_open(decider, index);
     if (plan->finish_within_ms == 0 || !plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
     }
@@ -178,12 +189,14 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
     step->is_accepted = true;
     step->failure_count = 0; /* from here on it counts failures of the polling */
     step->finish_by_ms = decider->context->now_ms + plan->finish_within_ms;
-    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
-                           mg_later(step->quiet_at_ms, decider->context->now_ms + plan->poll_ms));
+    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING, poll_at_ms);
 }
 
 static enum mg_verdict do_replied(struct mg_decider *decider, int index)
 {
+    if (decider->cause->may_still_act) {
+        attempt_stays_open(decider, index);
+    }
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
@@ -391,7 +404,7 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     if (step->complete_by_ms > decider->context->now_ms) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the attempt's complete-by has not passed");
     }
-    step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+    attempt_stays_open(decider, index);
     switch (step->kind) {
     case MG_KIND_DO:
         return do_overdue(decider, index);
@@ -431,7 +444,7 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
     }
     bool may_be_out = decider->cause->executed != MG_EXECUTED_NO || may_have_copies(decider, index);
     if (may_be_out) {
-        step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+        attempt_stays_open(decider, index);
     }
     if (step->kind == MG_KIND_VERIFY) {
         return verify_again(decider, index, MG_REASON_UNPUBLISHABLE, park_until_ms(decider));
@@ -464,16 +477,22 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     return verdict;
 }
 
-/* Law 3 sends a running attempt's request once more. From here on the word of one copy that nothing happened
- * says nothing of the other. */
+/* Law 3 sends a running attempt's request once more. From here on the word of one copy, whatever it is, says
+ * nothing of the other. */
 enum mg_verdict mg_judge_republished(struct mg_decider *decider)
 {
-    struct mg_step *step = &decider->order.steps[decider->cause->step];
+    int index = decider->cause->step;
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t quiet_at_ms = step->quiet_at_ms;
     if (step->state != MG_STEP_RUNNING || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    if (step->kind != MG_KIND_DO || step->is_maybe) {
+    if (step->kind != MG_KIND_DO) {
         return mg_decider_end(decider, MG_DUPLICATE, "another copy of the request changes nothing");
+    }
+    attempt_stays_open(decider, index);
+    if (step->is_maybe && step->quiet_at_ms == quiet_at_ms) {
+        return mg_decider_end(decider, MG_DUPLICATE, "it is known that there is more than one copy");
     }
     step->is_maybe = true;
     decider->is_changed = true;

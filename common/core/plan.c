@@ -194,7 +194,9 @@ static void plan_undos(struct mg_decider *decider)
         if (needs_undo(decider->plan, order, i)) {
             step->failure_count = 0;
             step->cool_down_count = 0;
-            (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO, MG_REASON_ORDER_TURNED_BACK,
+            bool is_quiet = step->quiet_at_ms <= decider->context->now_ms;
+            (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
+                                  is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
                                   mg_later(step->quiet_at_ms, decider->context->now_ms));
         } else if (step->state == MG_STEP_WAITING) {
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_ABANDON, MG_REASON_ORDER_TURNED_BACK, 0);

@@ -76,7 +76,7 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         witness->is_maybe[i] = witness->is_maybe[i] || cause->executed != MG_EXECUTED_NO;
     } else if (kind == MG_KIND_DO) {
         bool is_working = cause->outcome == MG_OUTCOME_ACCEPTED && plan->finish_within_ms > 0;
-        bool is_doubt = !is_good && cause->executed != MG_EXECUTED_NO;
+        bool is_doubt = !is_good && (cause->executed != MG_EXECUTED_NO || cause->may_still_act);
         witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
     } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
                cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final) {
@@ -106,12 +106,23 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
     }
 }
 
-/* Law 11: no do of this step may still act, unless it has answered. */
+/* Law 11: no do of this step may still act, unless the service has answered it. What it has accepted it can be
+ * asked about. And by what the world knows: no service is at work on one that was given up. */
 static inline void witness_quiet(struct witness *witness, int i)
 {
+    bool is_undo = witness->order.steps[i].kind == MG_KIND_UNDO;
+    for (int m = 0; m < WORLD_MESSAGES; m++) {
+        const struct message *message = &witness->world.messages[m];
+        WITNESS(witness,
+                !message->is_used || message->kind != MESSAGE_LATE_DO || message->step != i ||
+                    message->is_of_late_copy,
+                "step %d: %s overtakes attempt %u", i, mg_kind_name(witness->order.steps[i].kind),
+                message->attempt);
+    }
     for (uint32_t a = 1; a < witness->order.steps[i].attempt && a < WORLD_ATTEMPTS; a++) {
         const struct remote_attempt *at = &witness->world.attempts[i][a];
-        bool is_quiet = at->kind != MG_KIND_DO || !at->is_out || at->is_answered ||
+        bool is_ended = at->is_answered && !at->is_open && !(at->is_accepted && is_undo);
+        bool is_quiet = at->kind != MG_KIND_DO || !at->is_out || is_ended ||
                         at->complete_by_ms + witness->context.quiesce_ms <= witness->context.now_ms;
         WITNESS(witness, is_quiet, "step %d: attempt %u may still act, and %s goes out", i, a,
                 mg_kind_name(witness->order.steps[i].kind));
@@ -361,7 +372,10 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
         }
     }
     if (cause->kind == MG_CAUSE_REPLY && cause->attempt < WORLD_ATTEMPTS) {
-        witness->world.attempts[cause->step][cause->attempt].is_answered = true;
+        struct remote_attempt *at = &witness->world.attempts[cause->step][cause->attempt];
+        at->is_answered = true;
+        at->is_accepted = cause->outcome == MG_OUTCOME_ACCEPTED;
+        at->is_open = at->is_open || cause->may_still_act;
     }
     if (cause->step >= 0 && cause->step < witness->order.step_count) {
         witness_maybe(witness, cause);
