@@ -33,8 +33,8 @@ static const struct {
          RETRY("4") DO("") "," UNDO() "}," STEP(
              "left", "bank") "\"after\":[\"begin\"],\"on_unknown\":\"verify\"," RETRY("4")
              DO(",\"of\":\"${/results/begin/number}\"") "," VERIFY "," UNDO() "}," STEP(
-                 "right", "stock") "\"after\":[\"begin\"]," RETRY("4")
-                 DO("") "," UNDO() "}," STEP(
+                 "right", "stock") "\"after\":[\"begin\"],\"on_unknown\":\"verify\",\"absent_is_final\":true," RETRY("4")
+                 DO("") "," VERIFY "," UNDO() "}," STEP(
                      "join", "bank") "\"after\":[\"left\",\"right\"],\"on_unknown\":\"verify\"," RETRY("3")
                      DO("") "," VERIFY "," UNDO() "}]}"},
     {"pivot",
