@@ -23,6 +23,9 @@
 /* Of a step, in all its generations: no order comes near it. A higher number in a message is refused, and a
  * step that has reached it sends no more: the fence must never begin anew (law 5). */
 #define MG_ATTEMPT_MAX UINT32_C(0x80000000)
+/* So many polls of accepted work that fail in a row are told: with the usual 5 s between them that is half a
+ * minute, longer than a service needs to start again. */
+#define MG_POLL_FAILURES_ALERT 5
 
 struct mg_retry_plan {
     uint32_t attempts;   /* failures that are answered by another attempt, the first included */
@@ -60,7 +63,8 @@ struct mg_step {
     bool is_refused;          /* the last do provably did not execute: a resume may take a new key */
     bool is_accepted;         /* the remote works on it (202) until finish_by_ms */
     uint32_t attempt;         /* law 5: the fencing token; never reset */
-    uint32_t failure_count;   /* failures that count, in this direction, since the last cool-down */
+    uint32_t failure_count;   /* failures that count, in this direction, since the last cool-down; while the
+                                 remote works, of polls, since the last good one */
     uint32_t cool_down_count; /* cool-downs taken in this direction */
     uint32_t generation;      /* of the idempotency key */
     int64_t complete_by_ms;   /* of the running attempt */

@@ -16,6 +16,7 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
+    uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
     uint32_t revived_at[WORLD_STEPS]; /* attempts up to here were before a word that lets it be sent again */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
@@ -270,6 +271,40 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
     }
 }
 
+/* While the remote works a poll that fails counts in a row of its own, and ends nothing before the work's time is
+ * over. */
+static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
+{
+    const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
+    bool is_of_poll = cause->step == i && before->state == MG_STEP_RUNNING && before->is_accepted;
+    bool is_silent = cause->kind == MG_CAUSE_OVERDUE && !is_away(witness->context.gate[i]);
+    bool is_bad = cause->kind == MG_CAUSE_REPLY && (cause->outcome == MG_OUTCOME_PERMANENT ||
+                                                    (!cause->is_service_down &&
+                                                     (cause->outcome == MG_OUTCOME_TRANSIENT ||
+                                                      cause->outcome == MG_OUTCOME_UNKNOWN)));
+    if (is_of_poll && (is_silent || is_bad)) {
+        witness->poll_failures[i]++;
+        for (int t = 0; t < witness->decision.transition_count; t++) {
+            const struct mg_transition *transition = &witness->decision.transitions[t];
+            WITNESS(witness,
+                    transition->step != i || transition->to != MG_STEP_FAILED ||
+                        before->finish_by_ms <= witness->context.now_ms,
+                    "step %d: a poll that failed ends accepted work", i);
+        }
+        WITNESS(witness, after->state != MG_STEP_WAITING || after->due_at_ms > witness->context.now_ms,
+                "step %d: a poll that failed is repeated at once", i);
+    }
+    if (!after->is_accepted || (is_of_poll && cause->kind == MG_CAUSE_REPLY &&
+                                cause->outcome == MG_OUTCOME_ACCEPTED)) {
+        witness->poll_failures[i] = 0;
+    }
+    bool is_polled = after->is_accepted && (after->state == MG_STEP_WAITING || after->state == MG_STEP_RUNNING);
+    WITNESS(witness,
+            witness->open_alerts[i + 1][MG_ALERT_POLLS_FAILING] ==
+                (is_polled && witness->poll_failures[i] >= MG_POLL_FAILURES_ALERT),
+            "step %d: alert polls_failing", i);
+}
+
 static inline void witness_steps(struct witness *witness, const struct mg_cause *cause)
 {
     for (int i = 0; i < witness->order.step_count; i++) {
@@ -281,6 +316,7 @@ static inline void witness_steps(struct witness *witness, const struct mg_cause 
                 after->is_maybe, witness->is_maybe[i]);
         WITNESS(witness, (after->complete_by_ms != 0) == is_running(after), "step %d: complete-by", i);
         witness_generation(witness, cause, i);
+        witness_polls(witness, cause, i);
         bool is_asking = after->state == MG_STEP_UNKNOWN && after->due_at_ms == 0;
         WITNESS(witness, witness->open_alerts[i + 1][MG_ALERT_OUTCOME_UNKNOWN] == is_asking,
                 "step %d: alert outcome_unknown", i);
@@ -307,7 +343,7 @@ static inline void witness_order(struct witness *witness)
             has_alert = has_alert || witness->open_alerts[i][alert];
             WITNESS(witness,
                     i == 0 || alert == MG_ALERT_OUTCOME_UNKNOWN || alert == MG_ALERT_UNDO_FAILED ||
-                        !witness->open_alerts[i][alert],
+                        alert == MG_ALERT_POLLS_FAILING || !witness->open_alerts[i][alert],
                     "alert %s is about step %d and not about the order", mg_alert_name((enum mg_alert)alert),
                     i - 1);
         }
