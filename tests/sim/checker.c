@@ -223,6 +223,24 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
     }
 }
 
+/* A poll that fails ends no accepted work before its time is over. */
+static void accepted_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
+    const struct mg_event_record *event = &write->events[0];
+    int step = write->event_count == 1 && event->step.data != NULL ? mg_workflow_step_index(workflow, event->step) : -1;
+    if (step < 0 || !before->order.steps[step].is_accepted || !is_running(&before->order.steps[step])) {
+        return;
+    }
+    const char *failed = mg_reason_name(MG_REASON_ATTEMPTS_EXHAUSTED);
+    bool is_given_up = memmem(event->transitions.data, event->transitions.len, failed, strlen(failed)) != NULL;
+    bool has_time = sim_store_now_ms() < before->order.steps[step].finish_by_ms;
+    if (is_given_up && has_time && sim_is_time_true()) {
+        sim_violated("accepted_goes_on", "order %s: %s is at work, and a poll that failed has ended it",
+                     before->order_id, workflow->steps[step].name);
+    }
+}
+
 /* The event says so itself: the order may have gone on in the same write, and lost this reason again. */
 static bool tells_of_lost_state(const struct mg_event_record *event)
 {
@@ -312,6 +330,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         ends_check(before, write);
         replies_check(before, write);
         waiting_check(before, write);
+        accepted_check(before, write);
     }
     steps_check(before, write);
     sim_check_speakers(write);

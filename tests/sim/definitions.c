@@ -52,6 +52,11 @@ static const struct {
                   "lay", "yard") "\"finish_within\":\"20s\",\"on_unknown\":\"verify\"," RETRY("4")
                   DO("") "," VERIFY "," UNDO() "}," STEP("paint", "bank") RETRY("3")
                       DO(",\"of\":\"${/results/lay/number}\"") "," UNDO() "}]}"},
+    {"haul", "{\"workflow\":\"haul\",\"version\":1,\"complete_within\":\"120s\",\"steps\":[" STEP(
+                 "carry", "yard") "\"at_most_once\":true,\"on_unknown\":\"operator\",\"complete_within\":\"4s\","
+                                  "\"finish_within\":\"60s\",\"poll\":\"1s\","
+                                  "\"retry\":{\"attempts\":1,\"backoff\":\"200ms\",\"max_backoff\":\"4s\"}," DO("") "," VERIFY
+                                  "," UNDO() "}]}"},
     {"strict",
      "{\"workflow\":\"strict\",\"version\":1,\"complete_within\":\"30s\",\"on_failure\":\"error\","
      "\"on_expiry\":\"error\",\"steps\":[" STEP("one", "bank") "\"on_unknown\":\"verify\"," RETRY("3")

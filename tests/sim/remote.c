@@ -42,7 +42,7 @@ struct mg_http_call {
     struct sim_work *work;
     char key[KEY_SIZE];
     int64_t timeout_ms;
-    int64_t began_us;
+    uint32_t attempt;
     int64_t act_before_ms; /* complete-by and quiesce, by the database's clock */
     bool is_unknown_copy;  /* of a do whose answer was on its way before it began */
     /* what the caller will be told */
@@ -55,7 +55,7 @@ struct mg_http_call {
 
 static struct {
     struct sim_table ledger;
-    int64_t away_until_us[SIM_REMOTE_COUNT];
+    int64_t away_until_us[SIM_REMOTE_COUNT], ails_until_us[SIM_REMOTE_COUNT];
 } remote;
 
 static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard"};
@@ -95,7 +95,7 @@ static void overtaken_check(const struct mg_http_call *call)
         sim_violated("undo_after_do", "%s acts on %s, which has been undone: the undo was too early",
                      NAMES[call->service], call->key);
     }
-    if (work->absent_at_us > call->began_us) {
+    if (work->absent_by > call->attempt) {
         sim_violated("verify_after_do", "%s acts on %s, which was found absent: the verify was too early",
                      NAMES[call->service], call->key);
     }
@@ -174,7 +174,7 @@ static void act_verify(struct mg_http_call *call)
     struct sim_work *work = call->work;
     bool is_there = work->is_effective || work->is_queued;
     call->status = !is_there ? 404 : is_yard_working(work) ? 202 : 200;
-    work->absent_at_us = is_there ? 0 : call->began_us;
+    work->absent_by = is_there ? 0 : call->attempt;
     (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
 }
 
@@ -281,7 +281,8 @@ static void on_arrival(void *arg)
 {
     struct mg_http_call *call = arg;
     struct sim_work *work = call->work;
-    int status = is_refused(call) ? 422 : sim_happens(SIM_REMOTE_BUSY) ? 503 : 0;
+    bool is_ailing = sim_now_us() < remote.ails_until_us[call->service];
+    int status = is_ailing ? 503 : is_refused(call) ? 422 : sim_happens(SIM_REMOTE_BUSY) ? 503 : 0;
     if (status != 0) {
         call->status = status;
         answer_send(call, MG_SENT_YES, NULL);
@@ -418,11 +419,10 @@ static void check_in_time(const struct mg_http_call *call, const struct mg_http_
     }
 }
 
-static bool is_answered_before(const struct mg_http_call *call, const struct mg_http_request *request)
+static bool is_answered_before(const struct mg_http_call *call)
 {
     char id[MG_KEY_SIZE];
-    unsigned long attempt = strtoul(header_of(request, "X-Makegood-Attempt: "), NULL, 10);
-    mg_correlation_write(call->work->order_id, call->work->step, (uint32_t)attempt, MG_KIND_DO, id);
+    mg_correlation_write(call->work->order_id, call->work->step, call->attempt, MG_KIND_DO, id);
     return sim_check_is_settled(id);
 }
 
@@ -445,9 +445,9 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     sim_trace("call %s %s %s, %lld ms", NAMES[call->service], VERBS[call->verb], call->key,
               (long long)request->timeout_ms);
     check_in_time(call, request);
-    call->began_us = sim_now_us();
+    call->attempt = (uint32_t)strtoul(header_of(request, "X-Makegood-Attempt: "), NULL, 10);
     call->act_before_ms = time_read_ms(header_of(request, "X-Makegood-Complete-By: ")) + SIM_QUIESCE_MS;
-    call->is_unknown_copy = call->verb == VERB_DO && is_answered_before(call, request);
+    call->is_unknown_copy = call->verb == VERB_DO && is_answered_before(call);
     *ret_call = call;
     if (sim_now_us() < remote.away_until_us[call->service] || sim_happens(SIM_REMOTE_UNREACHABLE)) {
         answer_send(call, MG_SENT_NO, "connection refused");
@@ -478,12 +478,23 @@ static void on_away(void *arg)
     sim_trace("%s is away", NAMES[service]);
 }
 
+static void on_ailing(void *arg)
+{
+    (void)arg;
+    sim_happened(SIM_REMOTE_AILING);
+    uint64_t service = sim_draw(SIM_REMOTE_COUNT);
+    remote.ails_until_us[service] = sim_now_us() + sim_draw_between(500000, AWAY_MAX_US);
+    sim_trace("%s ails", NAMES[service]);
+}
+
 void sim_remote_heal(void)
 {
+    memset(remote.ails_until_us, 0, sizeof(remote.ails_until_us));
     memset(remote.away_until_us, 0, sizeof(remote.away_until_us));
 }
 
 void sim_remote_start(void)
 {
     sim_every(SIM_REMOTE_DOWN, on_away);
+    sim_every(SIM_REMOTE_AILING, on_ailing);
 }

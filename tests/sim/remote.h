@@ -35,7 +35,7 @@ struct sim_work {
     bool is_undo_asked;   /* an undo has come, before the do or after */
     bool is_queued;       /* yard: accepted, and not begun */
     int pending;          /* dos that have been sent and have not come to an end */
-    int64_t absent_at_us; /* when a verify that found nothing was sent; 0: none did */
+    uint32_t absent_by;   /* the attempt of the last verify that found nothing; 0: none did */
     int64_t done_at_us;   /* yard: when the work is done; 0: not begun */
 };
 
