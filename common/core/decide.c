@@ -108,7 +108,8 @@ static bool are_polls_failing(const struct mg_step *step)
            (step->state == MG_STEP_WAITING || step->state == MG_STEP_RUNNING);
 }
 
-/* By what the rows say before and after: a good poll closes the alert, and so does whatever else ends the polling.
+/* By what the rows say before and after: a good poll closes the alert, and so does whatever else ends the
+ * polling.
  */
 static void poll_alerts(struct mg_decider *decider, const struct mg_order *before)
 {

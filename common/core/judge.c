@@ -230,8 +230,8 @@ static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum 
     return mg_decider_step(decider, index, event, reason, due_at_ms);
 }
 
-/* The remote works, and only the asking failed: that ends nothing before the work's time is over, counts against
- * no attempt, and is repeated ever more seldom. */
+/* The remote works, and only the asking failed: that ends nothing before the work's time is over, counts
+ * against no attempt, and is repeated ever more seldom. */
 static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -242,9 +242,9 @@ static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum m
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
     }
     step->failure_count++;
-    int64_t wait_ms = mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms),
-                                    step->failure_count, retry_after_ms(decider),
-                                    mg_decider_random(decider, index));
+    int64_t wait_ms =
+        mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms), step->failure_count,
+                      retry_after_ms(decider), mg_decider_random(decider, index));
     return verify_again(decider, index, reason,
                         mg_earlier(now_ms + mg_later(plan->poll_ms, wait_ms), step->finish_by_ms));
 }

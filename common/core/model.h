@@ -98,8 +98,8 @@ struct mg_cause {
     /* reply: the agent made no call, since its breaker is open or, if paused, an operator wants none; counts
      * nothing if nothing was executed */
     bool is_service_down, is_service_paused;
-    /* reply: a call of this attempt that was given up, or another copy of its request, may still be at work at
-     * the service, or reach it yet; of accepted work that goes without saying */
+    /* reply: a call of this attempt that was given up, or another copy of its request, may still be at work
+     * at the service, or reach it yet; of accepted work that goes without saying */
     bool may_still_act;
     int64_t retry_after_ms;  /* reply: what the service asked for; -1: nothing */
     bool is_request_changed; /* resume: the payload was repaired */

@@ -7,15 +7,16 @@
 #include "wire/json_reader.h"
 #include "wire/json_write.h"
 
-static const char *const NAMES[] = {"v",         "order_id", "step",           "attempt",
-                                    "kind",      "outcome",  "executed",       "result",
-                                    "truncated", "error",    "retry_after_ms", "may_still_act", NULL};
+static const char *const NAMES[] = {
+    "v",      "order_id",  "step",  "attempt",        "kind",          "outcome", "executed",
+    "result", "truncated", "error", "retry_after_ms", "may_still_act", NULL};
 static const char *const ERROR_NAMES[] = {"code", "text", NULL};
 
 #define RETRY_AFTER_READ_MAX_MS                                                                              \
     (365LL * 24 * 3600 * 1000) /* the core clamps to minutes; this only rules out nonsense */
 
-/* What it means to say nothing of it, as agents do that do not know the member. Accepted work is asked about. */
+/* What it means to say nothing of it, as agents do that do not know the member. Accepted work is asked about.
+ */
 static bool may_still_act_unless_said(enum mg_outcome outcome, enum mg_executed executed)
 {
     return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;

@@ -81,8 +81,8 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
     return mg_json_check(answer->body, &limits, &err) != MG_OK;
 }
 
-/* Said by what stands before a service about one that it gave up: 502, 504, and the numbers from 520 on, which no
- * standard gives to services and which proxies use for this. */
+/* Said by what stands before a service about one that it gave up: 502, 504, and the numbers from 520 on,
+ * which no standard gives to services and which proxies use for this. */
 static bool is_gateways_word(int status)
 {
     return status == 502 || status == 504 || status >= 520;

@@ -30,8 +30,8 @@
 #define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify */
 #endif
 #ifndef ANSWERED_MAY_ACT
-/* Whether a request that was answered, by the service and with another word than done, may be delivered again:
- * its agent died between the confirm of the reply and its ack. */
+/* Whether a request that was answered, by the service and with another word than done, may be delivered
+ * again: its agent died between the confirm of the reply and its ack. */
 #define ANSWERED_MAY_ACT 0
 #endif
 
@@ -56,8 +56,8 @@
 #define BROKEN_ERROR       256 /* a person is called without need */
 #define BROKEN_BOUND       512 /* nothing of Makegood: a queue of the model is too short */
 
-/* What replies say; a request's word is its kind. An open one is of a call that was given up, or beside another
- * delivery of its request: something of the attempt may still act. */
+/* What replies say; a request's word is its kind. An open one is of a call that was given up, or beside
+ * another delivery of its request: something of the attempt may still act. */
 #define DO_DONE         0
 #define DO_DONE_OPEN    1
 #define DO_REFUSED_NO   2 /* permanent, executed: no */

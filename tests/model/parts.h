@@ -38,12 +38,13 @@ static bool is_settled(int word)
     return word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO || word == DO_FAILED_MAYBE;
 }
 
-/* Another delivery of the same request may have acted, or act yet: then nobody says no, and nothing is over. */
+/* Another delivery of the same request may have acted, or act yet: then nobody says no, and nothing is over.
+ */
 static int word_beside_others(int word)
 {
     return word == DO_DONE || word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO ? word + 1
-           : word == DO_FAILED_MAYBE                                                            ? DO_FAILED_OPEN
-                                                                                                : word;
+           : word == DO_FAILED_MAYBE ? DO_FAILED_OPEN
+                                     : word;
 }
 
 static void reply_put(int m, int word)

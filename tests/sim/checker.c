@@ -24,8 +24,8 @@
 #define SKEW_MS 2000
 
 static struct {
-    struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
-    struct sim_table copied;    /* "<order_id>.<step>" of dos that are out more than once; no values */
+    struct sim_table published;  /* "<type> <message_id>" of all that a queue ever had; no values */
+    struct sim_table copied;     /* "<order_id>.<step>" of dos that are out more than once; no values */
     struct sim_table sent_twice; /* their correlation ids, where Makegood itself did it; no values */
     struct sim_table settled;    /* and of those with an answer that leaves nothing open; no values */
     struct mg_definition *definitions;
@@ -228,12 +228,15 @@ static void accepted_check(const struct mg_order_record *before, const struct mg
 {
     const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
     const struct mg_event_record *event = &write->events[0];
-    int step = write->event_count == 1 && event->step.data != NULL ? mg_workflow_step_index(workflow, event->step) : -1;
+    int step = write->event_count == 1 && event->step.data != NULL
+                   ? mg_workflow_step_index(workflow, event->step)
+                   : -1;
     if (step < 0 || !before->order.steps[step].is_accepted || !is_running(&before->order.steps[step])) {
         return;
     }
     const char *failed = mg_reason_name(MG_REASON_ATTEMPTS_EXHAUSTED);
-    bool is_given_up = memmem(event->transitions.data, event->transitions.len, failed, strlen(failed)) != NULL;
+    bool is_given_up =
+        memmem(event->transitions.data, event->transitions.len, failed, strlen(failed)) != NULL;
     bool has_time = sim_store_now_ms() < before->order.steps[step].finish_by_ms;
     if (is_given_up && has_time && sim_is_time_true()) {
         sim_violated("accepted_goes_on", "order %s: %s is at work, and a poll that failed has ended it",

@@ -68,14 +68,13 @@ const struct sim_table *sim_ledger(void)
 
 /* ---- what it does ---- */
 
-/* Law 11 has an undo wait until the attempt has been answered, and a copy of its request that comes later, since
- * the broker has lost an ack, is nobody's to know of. Against that a service remembers what it has undone, as
- * deploy/sample does. */
+/* Law 11 has an undo wait until the attempt has been answered, and a copy of its request that comes later,
+ * since the broker has lost an ack, is nobody's to know of. Against that a service remembers what it has
+ * undone, as deploy/sample does. */
 static bool is_forbidden(const struct mg_http_call *call)
 {
     const struct sim_work *work = call->work;
-    return work->is_undo_asked && !work->is_effective &&
-           (call->service == SIM_BANK || call->is_unknown_copy);
+    return work->is_undo_asked && !work->is_effective && (call->service == SIM_BANK || call->is_unknown_copy);
 }
 
 static bool is_in_time(const struct mg_http_call *call)

@@ -107,8 +107,8 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
     }
 }
 
-/* Law 11: no do of this step may still act, unless the service has answered it. What it has accepted it can be
- * asked about. And by what the world knows: no service is at work on one that was given up. */
+/* Law 11: no do of this step may still act, unless the service has answered it. What it has accepted it can
+ * be asked about. And by what the world knows: no service is at work on one that was given up. */
 static inline void witness_quiet(struct witness *witness, int i)
 {
     bool is_undo = witness->order.steps[i].kind == MG_KIND_UNDO;
@@ -271,17 +271,17 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
     }
 }
 
-/* While the remote works a poll that fails counts in a row of its own, and ends nothing before the work's time is
- * over. */
+/* While the remote works a poll that fails counts in a row of its own, and ends nothing before the work's
+ * time is over. */
 static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
 {
     const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
     bool is_of_poll = cause->step == i && before->state == MG_STEP_RUNNING && before->is_accepted;
     bool is_silent = cause->kind == MG_CAUSE_OVERDUE && !is_away(witness->context.gate[i]);
-    bool is_bad = cause->kind == MG_CAUSE_REPLY && (cause->outcome == MG_OUTCOME_PERMANENT ||
-                                                    (!cause->is_service_down &&
-                                                     (cause->outcome == MG_OUTCOME_TRANSIENT ||
-                                                      cause->outcome == MG_OUTCOME_UNKNOWN)));
+    bool is_bad = cause->kind == MG_CAUSE_REPLY &&
+                  (cause->outcome == MG_OUTCOME_PERMANENT ||
+                   (!cause->is_service_down &&
+                    (cause->outcome == MG_OUTCOME_TRANSIENT || cause->outcome == MG_OUTCOME_UNKNOWN)));
     if (is_of_poll && (is_silent || is_bad)) {
         witness->poll_failures[i]++;
         for (int t = 0; t < witness->decision.transition_count; t++) {
@@ -294,11 +294,12 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
         WITNESS(witness, after->state != MG_STEP_WAITING || after->due_at_ms > witness->context.now_ms,
                 "step %d: a poll that failed is repeated at once", i);
     }
-    if (!after->is_accepted || (is_of_poll && cause->kind == MG_CAUSE_REPLY &&
-                                cause->outcome == MG_OUTCOME_ACCEPTED)) {
+    if (!after->is_accepted ||
+        (is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ACCEPTED)) {
         witness->poll_failures[i] = 0;
     }
-    bool is_polled = after->is_accepted && (after->state == MG_STEP_WAITING || after->state == MG_STEP_RUNNING);
+    bool is_polled =
+        after->is_accepted && (after->state == MG_STEP_WAITING || after->state == MG_STEP_RUNNING);
     WITNESS(witness,
             witness->open_alerts[i + 1][MG_ALERT_POLLS_FAILING] ==
                 (is_polled && witness->poll_failures[i] >= MG_POLL_FAILURES_ALERT),

@@ -174,10 +174,8 @@ static inline void remote_do_later(struct world *world, int step, uint32_t attem
     struct remote_attempt *at = &world->attempts[step][attempt];
     int64_t room_ms = at->complete_by_ms + world->quiesce_ms - 1 - world->now_ms;
     if (room_ms > 0) {
-        struct message late = {.kind = MESSAGE_LATE_DO,
-                               .step = step,
-                               .attempt = attempt,
-                               .is_of_late_copy = at->was_replied_to};
+        struct message late = {
+            .kind = MESSAGE_LATE_DO, .step = step, .attempt = attempt, .is_of_late_copy = at->was_replied_to};
         at->may_have_acted = at->is_late = true;
         world_post(world, &late, world->now_ms + 1 + (int64_t)(world_random(world) % (uint64_t)room_ms));
     }

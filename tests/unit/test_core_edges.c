@@ -327,7 +327,8 @@ START_TEST(quiet_is_kept_however_far_it_lies)
 END_TEST
 
 /* Catches: a fence that begins anew at 0, so that replies of attempts long over count again. Such a number
- * comes from a wrong agent only; a person must look at the order, and what is ready beside it stays where it is. */
+ * comes from a wrong agent only; a person must look at the order, and what is ready beside it stays where it
+ * is. */
 START_TEST(attempts_number_never_wraps)
 {
     plan.steps[1].after = plan.steps[2].after = 0;

@@ -199,8 +199,8 @@ static enum mg_verdict reply_open(int step, enum mg_outcome outcome, enum mg_exe
                                     .retry_after_ms = -1});
 }
 
-/* Guard: undo does not overtake do. A reply whose call was given up, or beside which another copy of the request
- * is out, ends the attempt for its step, and not at the service. */
+/* Guard: undo does not overtake do. A reply whose call was given up, or beside which another copy of the
+ * request is out, ends the attempt for its step, and not at the service. */
 static const struct {
     enum mg_outcome outcome;
     enum mg_executed executed;
@@ -248,8 +248,8 @@ START_TEST(verify_waits_until_no_call_that_was_given_up_can_act)
 }
 END_TEST
 
-/* Catches: a wait for nothing. What the service has answered, whatever it said, it is no longer at; and a do that
- * overlaps another one under the same key is the same do. */
+/* Catches: a wait for nothing. What the service has answered, whatever it said, it is no longer at; and a do
+ * that overlaps another one under the same key is the same do. */
 START_TEST(what_the_service_has_answered_is_undone_and_tried_again_at_once)
 {
     submit();
@@ -409,14 +409,15 @@ END_TEST
 /* What may come of a poll instead of an answer: the service fails, is unclear, refuses, or nobody replies. */
 static enum mg_verdict poll_fails(int way)
 {
-    static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_UNKNOWN, MG_OUTCOME_PERMANENT};
+    static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_UNKNOWN,
+                                               MG_OUTCOME_PERMANENT};
     (void)due(0);
     ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
     return way == 3 ? overdue(0) : reply_executed(0, OUTCOMES[way], MG_EXECUTED_MAYBE);
 }
 
-/* Guard: accepted work is not ended by a poll. Catches: an order turned back, and its work undone, because the
- * service was away for some seconds now and then. */
+/* Guard: accepted work is not ended by a poll. Catches: an order turned back, and its work undone, because
+ * the service was away for some seconds now and then. */
 START_TEST(accepted_work_is_asked_about_however_often_that_fails)
 {
     plan.steps[0].finish_within_ms = 24 * 3600000;

@@ -164,8 +164,8 @@ START_TEST(a_reply_comes_back)
 }
 END_TEST
 
-/* Catches: an undo that overtakes a do, because its agent, of an older version or in another language, does not
- * say that it has given it up. */
+/* Catches: an undo that overtakes a do, because its agent, of an older version or in another language, does
+ * not say that it has given it up. */
 START_TEST(a_reply_that_may_be_and_says_no_more_may_still_act)
 {
     static const struct {

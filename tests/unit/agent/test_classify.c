@@ -70,8 +70,8 @@ START_TEST(statuses_mean_what_the_contract_says)
 }
 END_TEST
 
-/* Catches: an undo that overtakes a do on a proxy's or our own word, and one that waits although the service has
- * answered. */
+/* Catches: an undo that overtakes a do on a proxy's or our own word, and one that waits although the service
+ * has answered. */
 START_TEST(only_the_services_own_answer_ends_a_call)
 {
     static const int answers[] = {200, 201, 302, 400, 408, 409, 422, 425, 429, 500, 501, 503, 505, 511};
