@@ -102,6 +102,27 @@ static void step_effects(struct mg_decider *decider, int index, enum mg_step_sta
     }
 }
 
+static bool are_polls_failing(const struct mg_step *step)
+{
+    return step->is_accepted && step->failure_count >= MG_POLL_FAILURES_ALERT &&
+           (step->state == MG_STEP_WAITING || step->state == MG_STEP_RUNNING);
+}
+
+/* By what the rows say before and after: a good poll closes the alert, and so does whatever else ends the
+ * polling.
+ */
+static void poll_alerts(struct mg_decider *decider, const struct mg_order *before)
+{
+    for (int i = 0; i < before->step_count; i++) {
+        const struct mg_step *step = &decider->order.steps[i];
+        bool is_failing = are_polls_failing(step);
+        if (is_failing != are_polls_failing(&before->steps[i])) {
+            alert_add(decider, is_failing ? MG_EFFECT_ALERT : MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING,
+                      step->reason, i);
+        }
+    }
+}
+
 enum mg_verdict mg_decider_step(struct mg_decider *decider, int index, enum mg_step_event event,
                                 enum mg_reason reason, int64_t due_at_ms)
 {
@@ -337,6 +358,7 @@ void mg_order_decide(const struct mg_plan *plan, const struct mg_context *contex
         ret_decision->transition_count = 0;
         return;
     }
+    poll_alerts(&decider, order);
     decider.order.version++;
     decider.order.wake_at_ms = mg_order_wake_at_ms(&decider.order);
     memcpy(order, &decider.order, mg_order_size(&decider.order));

@@ -38,6 +38,11 @@ static inline int64_t mg_later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static inline int64_t mg_earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline bool mg_step_is_running(const struct mg_step *step)
 {
     return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;

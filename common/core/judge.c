@@ -11,13 +11,17 @@ static const struct mg_retry_plan *retry_of(const struct mg_decider *decider, in
     return decider->order.steps[index].kind == MG_KIND_UNDO ? &plan->undo_retry : &plan->retry;
 }
 
+static int64_t retry_after_ms(const struct mg_decider *decider)
+{
+    return decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
+}
+
 static int64_t backoff_at_ms(const struct mg_decider *decider, int index)
 {
     const struct mg_retry_plan *retry = retry_of(decider, index);
     uint32_t failures = decider->order.steps[index].failure_count;
-    int64_t retry_after_ms = decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
     return decider->context->now_ms + mg_backoff_ms(retry->backoff_ms, retry->max_backoff_ms,
-                                                    failures > 0 ? failures - 1 : 0, retry_after_ms,
+                                                    failures > 0 ? failures - 1 : 0, retry_after_ms(decider),
                                                     mg_decider_random(decider, index));
 }
 
@@ -34,12 +38,15 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     if (reason == MG_REASON_COOLING_DOWN) {
         return retry->cool_down_ms;
     }
+    const struct mg_step *step = &decider->order.steps[index];
+    int64_t poll_ms = decider->plan->steps[index].poll_ms;
     if (reason == MG_REASON_REMOTE_WORKING) {
-        return decider->plan->steps[index].poll_ms;
+        return poll_ms;
     }
     bool is_answered = reason == MG_REASON_REPLY_TRANSIENT || reason == MG_REASON_REPLY_PERMANENT ||
                        reason == MG_REASON_REPLY_UNKNOWN || reason == MG_REASON_VERIFIED_ABSENT;
-    return mg_later(retry->max_backoff_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
+    int64_t longest_ms = step->is_accepted ? mg_later(retry->max_backoff_ms, poll_ms) : retry->max_backoff_ms;
+    return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
 }
 
 /* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. */
@@ -63,6 +70,14 @@ static bool is_service_away(const struct mg_decider *decider, int index)
 static enum mg_reason down_reason(const struct mg_decider *decider)
 {
     return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
+}
+
+/* Law 11: the running attempt is over for its step, and perhaps not for the service. What would overtake it
+ * waits until its time is over. */
+static void attempt_stays_open(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
 }
 
 enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
@@ -145,13 +160,13 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
 {
     const struct mg_cause *cause = decider->cause;
     struct mg_step *step = &decider->order.steps[index];
-    step->is_maybe = step->is_maybe || cause->executed != MG_EXECUTED_NO;
-    step->is_refused = cause->executed == MG_EXECUTED_NO;
+    bool is_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
+    step->is_maybe = step->is_maybe || !is_certain;
+    step->is_refused = is_certain;
     if (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT) {
         decider->order.failure_count++;
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
     }
-    bool is_certain = cause->executed == MG_EXECUTED_NO;
     if (cause->is_service_down) {
         return do_wait(decider, index, down_reason(decider), !is_certain);
     }
@@ -167,23 +182,28 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
     return do_retry(decider, index, reason);
 }
 
+/* Accepted work can be asked about, but not undone: the attempt has its whole time to begin it. */
 static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
+    int64_t poll_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms + plan->poll_ms);
+    attempt_stays_open(decider, index);
     if (plan->finish_within_ms == 0 || !plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
     }
     step->is_maybe = true;
     step->is_accepted = true;
-    step->failure_count = 0; /* from here on it counts failures of the polling */
+    step->failure_count = 0; /* from here on it counts polls that fail in a row */
     step->finish_by_ms = decider->context->now_ms + plan->finish_within_ms;
-    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
-                           mg_later(step->quiet_at_ms, decider->context->now_ms + plan->poll_ms));
+    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING, poll_at_ms);
 }
 
 static enum mg_verdict do_replied(struct mg_decider *decider, int index)
 {
+    if (decider->cause->may_still_act) {
+        attempt_stays_open(decider, index);
+    }
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
@@ -210,8 +230,30 @@ static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum 
     return mg_decider_step(decider, index, event, reason, due_at_ms);
 }
 
+/* The remote works, and only the asking failed: that ends nothing before the work's time is over, counts
+ * against no attempt, and is repeated ever more seldom. */
+static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t now_ms = decider->context->now_ms;
+    if (now_ms >= step->finish_by_ms) {
+        decider->order.failure_count++;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
+    }
+    step->failure_count++;
+    int64_t wait_ms =
+        mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms), step->failure_count,
+                      retry_after_ms(decider), mg_decider_random(decider, index));
+    return verify_again(decider, index, reason,
+                        mg_earlier(now_ms + mg_later(plan->poll_ms, wait_ms), step->finish_by_ms));
+}
+
 static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
+    if (decider->order.steps[index].is_accepted) {
+        return poll_failed(decider, index, reason);
+    }
     switch (failure_count(decider, index)) {
     case BUDGET_ATTEMPT:
         return verify_again(decider, index, reason, backoff_at_ms(decider, index));
@@ -231,6 +273,9 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     if (plan->is_absent_final) {
         step->is_maybe = false;
         step->is_refused = true;
+    }
+    if (step->is_accepted) {
+        step->failure_count = 0; /* it counted polls */
     }
     step->is_accepted = false;
     step->finish_by_ms = 0; /* the next attempt's work has its own time */
@@ -260,9 +305,9 @@ static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
     }
     step->is_accepted = true;
-    int64_t poll_at_ms = now_ms + plan->poll_ms;
+    step->failure_count = 0; /* from here on it counts polls that fail in a row */
     return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
-                           poll_at_ms < step->finish_by_ms ? poll_at_ms : step->finish_by_ms);
+                           mg_earlier(now_ms + plan->poll_ms, step->finish_by_ms));
 }
 
 static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
@@ -391,7 +436,7 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     if (step->complete_by_ms > decider->context->now_ms) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the attempt's complete-by has not passed");
     }
-    step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+    attempt_stays_open(decider, index);
     switch (step->kind) {
     case MG_KIND_DO:
         return do_overdue(decider, index);
@@ -431,7 +476,7 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
     }
     bool may_be_out = decider->cause->executed != MG_EXECUTED_NO || may_have_copies(decider, index);
     if (may_be_out) {
-        step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+        attempt_stays_open(decider, index);
     }
     if (step->kind == MG_KIND_VERIFY) {
         return verify_again(decider, index, MG_REASON_UNPUBLISHABLE, park_until_ms(decider));
@@ -464,16 +509,22 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     return verdict;
 }
 
-/* Law 3 sends a running attempt's request once more. From here on the word of one copy that nothing happened
- * says nothing of the other. */
+/* Law 3 sends a running attempt's request once more. From here on the word of one copy, whatever it is, says
+ * nothing of the other. */
 enum mg_verdict mg_judge_republished(struct mg_decider *decider)
 {
-    struct mg_step *step = &decider->order.steps[decider->cause->step];
+    int index = decider->cause->step;
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t quiet_at_ms = step->quiet_at_ms;
     if (step->state != MG_STEP_RUNNING || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    if (step->kind != MG_KIND_DO || step->is_maybe) {
+    if (step->kind != MG_KIND_DO) {
         return mg_decider_end(decider, MG_DUPLICATE, "another copy of the request changes nothing");
+    }
+    attempt_stays_open(decider, index);
+    if (step->is_maybe && step->quiet_at_ms == quiet_at_ms) {
+        return mg_decider_end(decider, MG_DUPLICATE, "it is known that there is more than one copy");
     }
     step->is_maybe = true;
     decider->is_changed = true;

@@ -20,6 +20,12 @@
 #define MG_NAME_MAX 63
 /* [A-Za-z0-9._:-]+; with step, attempt and kind it makes a correlation id, an AMQP short string. */
 #define MG_ORDER_ID_MAX 64
+/* Of a step, in all its generations: no order comes near it. A higher number in a message is refused, and a
+ * step that has reached it sends no more: the fence must never begin anew (law 5). */
+#define MG_ATTEMPT_MAX UINT32_C(0x80000000)
+/* So many polls of accepted work that fail in a row are told: with the usual 5 s between them that is half a
+ * minute, longer than a service needs to start again. */
+#define MG_POLL_FAILURES_ALERT 5
 
 struct mg_retry_plan {
     uint32_t attempts;   /* failures that are answered by another attempt, the first included */
@@ -57,7 +63,8 @@ struct mg_step {
     bool is_refused;          /* the last do provably did not execute: a resume may take a new key */
     bool is_accepted;         /* the remote works on it (202) until finish_by_ms */
     uint32_t attempt;         /* law 5: the fencing token; never reset */
-    uint32_t failure_count;   /* failures that count, in this direction, since the last cool-down */
+    uint32_t failure_count;   /* failures that count, in this direction, since the last cool-down; while the
+                                 remote works, of polls, since the last good one */
     uint32_t cool_down_count; /* cool-downs taken in this direction */
     uint32_t generation;      /* of the idempotency key */
     int64_t complete_by_ms;   /* of the running attempt */
@@ -91,6 +98,9 @@ struct mg_cause {
     /* reply: the agent made no call, since its breaker is open or, if paused, an operator wants none; counts
      * nothing if nothing was executed */
     bool is_service_down, is_service_paused;
+    /* reply: a call of this attempt that was given up, or another copy of its request, may still be at work
+     * at the service, or reach it yet; of accepted work that goes without saying */
+    bool may_still_act;
     int64_t retry_after_ms;  /* reply: what the service asked for; -1: nothing */
     bool is_request_changed; /* resume: the payload was repaired */
 };

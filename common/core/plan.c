@@ -50,7 +50,7 @@ static bool needs_undo(const struct mg_plan *plan, const struct mg_order *order,
 }
 
 /* Sends the next request of a step, or parks it if its gate is closed. A request takes the next attempt (law
- * 5). */
+ * 5); where there is none, a person must look at the order, which is in error then. */
 static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -63,6 +63,10 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
                                   now_ms + decider->context->park_ms);
         }
         return; /* what is parked stays so, unwritten: the supervisor asks again */
+    }
+    if (step->attempt >= MG_ATTEMPT_MAX) { /* only a wrong agent's replies bring it there */
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_ATTEMPTS_EXHAUSTED, index);
+        return;
     }
     if (kind == MG_KIND_DO && step->is_undo_dispatched) {
         mg_step_renew_key(step);
@@ -136,7 +140,7 @@ static void plan_forward(struct mg_decider *decider)
     if (is_expired(decider)) {
         return; /* no new work; the supervisor's word that it expired is on its way */
     }
-    for (int i = 0; i < order->step_count; i++) {
+    for (int i = 0; i < order->step_count && order->state != MG_ORDER_ERROR; i++) {
         step_advance(decider, i, finished);
         if (order->state == MG_ORDER_PENDING && order->steps[i].state == MG_STEP_RUNNING) {
             (void)mg_decider_order(decider, MG_ORDER_EVENT_BEGIN, MG_REASON_NONE, -1);
@@ -190,7 +194,9 @@ static void plan_undos(struct mg_decider *decider)
         if (needs_undo(decider->plan, order, i)) {
             step->failure_count = 0;
             step->cool_down_count = 0;
-            (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO, MG_REASON_ORDER_TURNED_BACK,
+            bool is_quiet = step->quiet_at_ms <= decider->context->now_ms;
+            (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
+                                  is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
                                   mg_later(step->quiet_at_ms, decider->context->now_ms));
         } else if (step->state == MG_STEP_WAITING) {
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_ABANDON, MG_REASON_ORDER_TURNED_BACK, 0);
@@ -264,7 +270,7 @@ static void plan_backward(struct mg_decider *decider)
     uint64_t followers[MG_STEPS_MAX];
     find_followers(decider->plan, followers);
     uint64_t unresolved = unresolved_steps(order);
-    for (int i = order->step_count - 1; i >= 0; i--) {
+    for (int i = order->step_count - 1; i >= 0 && order->state != MG_ORDER_ERROR; i--) {
         struct mg_step *step = &order->steps[i];
         bool is_waiting = step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING;
         if (!is_waiting) {

@@ -149,7 +149,7 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     if (COMMANDS[index].has_step) mg_json_get_name(object, "step", MG_REQUIRED, command->step);
     if (COMMANDS[index].has_attempt) {
         command->attempt = (uint32_t)mg_json_get_integer(object, "attempt", MG_REQUIRED,
-                                                         COMMANDS[index].attempt_min, UINT32_MAX, 0);
+                                                         COMMANDS[index].attempt_min, MG_ATTEMPT_MAX, 0);
     }
     if (COMMANDS[index].has_seq) {
         command->seq = (uint64_t)mg_json_get_integer(object, "seq", MG_REQUIRED, 1, INT64_MAX, 0);

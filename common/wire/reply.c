@@ -7,13 +7,20 @@
 #include "wire/json_reader.h"
 #include "wire/json_write.h"
 
-static const char *const NAMES[] = {"v",         "order_id", "step",           "attempt",
-                                    "kind",      "outcome",  "executed",       "result",
-                                    "truncated", "error",    "retry_after_ms", NULL};
+static const char *const NAMES[] = {
+    "v",      "order_id",  "step",  "attempt",        "kind",          "outcome", "executed",
+    "result", "truncated", "error", "retry_after_ms", "may_still_act", NULL};
 static const char *const ERROR_NAMES[] = {"code", "text", NULL};
 
 #define RETRY_AFTER_READ_MAX_MS                                                                              \
     (365LL * 24 * 3600 * 1000) /* the core clamps to minutes; this only rules out nonsense */
+
+/* What it means to say nothing of it, as agents do that do not know the member. Accepted work is asked about.
+ */
+static bool may_still_act_unless_said(enum mg_outcome outcome, enum mg_executed executed)
+{
+    return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;
+}
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
 {
@@ -40,6 +47,8 @@ void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
         mg_json_put_text_if(&error, "text", reply->error_text);
         mg_json_end(&error);
     }
+    if (reply->may_still_act != may_still_act_unless_said(reply->outcome, reply->executed))
+        mg_json_put_bool(&out, "may_still_act", reply->may_still_act);
     if (reply->retry_after_ms >= 0) mg_json_put_integer(&out, "retry_after_ms", reply->retry_after_ms);
     mg_json_end(&out);
 }
@@ -68,7 +77,7 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     mg_json_version_check(&object);
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, reply.order_id);
     mg_json_get_name(&object, "step", MG_REQUIRED, reply.step);
-    reply.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, UINT32_MAX, 0);
+    reply.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, MG_ATTEMPT_MAX, 0);
     int kind = mg_json_get_word(&object, "kind", MG_REQUIRED, MG_WORDS_KIND, MG_STALE, -1);
     int outcome = mg_json_get_word(&object, "outcome", MG_REQUIRED, MG_WORDS_OUTCOME, MG_STALE, -1);
     int executed = mg_json_get_word(&object, "executed", MG_REQUIRED, MG_WORDS_EXECUTED, MG_STALE, -1);
@@ -78,10 +87,12 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     read_error(&object, &reply);
     reply.retry_after_ms =
         mg_json_get_integer(&object, "retry_after_ms", MG_OPTIONAL, 0, RETRY_AFTER_READ_MAX_MS, -1);
-    if (faults.class != MG_OK) return faults.class;
-    reply.kind = (enum mg_kind)kind;
     reply.outcome = (enum mg_outcome)outcome;
     reply.executed = (enum mg_executed)executed;
+    reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,
+                                           may_still_act_unless_said(reply.outcome, reply.executed));
+    if (faults.class != MG_OK) return faults.class;
+    reply.kind = (enum mg_kind)kind;
     *ret_reply = reply;
     return MG_OK;
 }

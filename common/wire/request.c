@@ -120,7 +120,7 @@ enum mg_class mg_request_parse(struct mg_slice body, struct mg_arena *arena, str
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, request.order_id);
     mg_json_get_name(&object, "step", MG_REQUIRED, request.step);
     mg_json_get_name(&object, "service", MG_REQUIRED, request.service);
-    request.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, UINT32_MAX, 0);
+    request.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, MG_ATTEMPT_MAX, 0);
     int kind = mg_json_get_word(&object, "kind", MG_REQUIRED, MG_WORDS_KIND, MG_STALE, -1);
     mg_json_get_checked(&object, "idempotency_key", MG_REQUIRED, is_key, KEY_RIGHT, request.idempotency_key,
                         sizeof request.idempotency_key);

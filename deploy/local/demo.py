@@ -22,6 +22,7 @@ from local import cluster, orders, processes, servers, verdict  # noqa: E402
 
 VICTIMS = ("agent", "scheduler", "supervisor", "broker", "database")
 KILL_COMPLETE_WITHIN = "10m"  # an order that waited for a step's complete-by would miss AFTER_KILL_S by far
+BACK = "fulfilment-back"      # of orders that turn back: an undo waits for that of a request that came again
 AFTER_KILL_S = 60.0
 SILENCE_S = 60.0              # no order ended for so long: something is wrong
 DEAD_FOR_S = 2.0              # how long a killed service stays dead, so that others must take over
@@ -75,14 +76,18 @@ class Demo:
             processes.wait_until(self.leader, "a supervisor leads")
 
     def workflows(self):
-        """The sample workflow; with --kill, its steps get so much time that nothing can end by waiting for it."""
+        """The sample workflow; with --kill, its steps get so much time that nothing can end by waiting for it. For orders that
+        are to turn back it has its own times: their undo waits for the attempts that the kill sends out once more."""
         folder = self.scratch / "workflows"
         folder.mkdir()
         for path in sorted((cluster.SAMPLE / "workflows").glob("*.json")):
             definition = json.loads(path.read_text(encoding="utf-8"))
             if self.options.kill:
+                back = {**definition, "workflow": BACK}
+                (folder / f"back-{path.name}").write_text(json.dumps(back, indent=2, ensure_ascii=False), encoding="utf-8")
                 for step in definition["steps"]:
                     step["complete_within"] = KILL_COMPLETE_WITHIN
+                    step["on_unknown"] = "retry"  # a verify would wait for it
             if definition["workflow"] == "fulfilment":
                 self.workflow = definition
             (folder / path.name).write_text(json.dumps(definition, indent=2, ensure_ascii=False), encoding="utf-8")
@@ -93,6 +98,9 @@ class Demo:
     def submit(self, lines):
         """Submits through the operator's tool, which waits for all; returns when all have ended or nothing moves."""
         path = self.scratch / "orders.jsonl"
+        for line in lines if self.options.kill else ():
+            if line.kind.meant == "compensated":
+                line.text = line.text.replace('"workflow": "fulfilment"', f'"workflow": "{BACK}"')
         path.write_text("".join(line.text + "\n" for line in lines), encoding="utf-8")
         environment = processes.plain_environment()
         environment.update(self.cluster.tool_env)

@@ -79,6 +79,9 @@ struct mg_job {
     bool is_high;
     bool is_redelivered;
     bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
+    /* One that was given up, or of another delivery, may still be at work there (law 11); and what the reply
+     * says of it. */
+    bool may_still_act, says_may_still_act;
     struct mg_delivery *delivery;
     struct mg_arena *arena; /* holds what the request borrows beside the delivery's body */
     struct mg_request request;

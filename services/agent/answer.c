@@ -78,11 +78,13 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
     const struct mg_request *request = &job->request;
     struct mg_verdict_of_try *last = &job->last;
     last->executed = mg_classify_fold(request->kind, last->executed, job->may_have_run);
+    job->says_may_still_act = job->may_still_act;
     struct mg_reply reply = {
         .attempt = request->attempt,
         .kind = request->kind,
         .outcome = last->outcome,
         .executed = last->executed,
+        .may_still_act = job->may_still_act,
         .retry_after_ms = last->retry_after_ms,
         .result = result,
         .is_truncated = is_truncated,
@@ -101,11 +103,26 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
     return !job->reply.failed;
 }
 
-/* A "no" that was not offered in time: meanwhile another agent may have had the request. */
+/* What was not offered in time: meanwhile another agent may have had the request. Then a "no" is none, and
+ * whatever the answer was, a call of the other one may be at work. */
 static bool is_outdated(const struct mg_job *job)
 {
-    return !has_result(job->last.outcome) &&
-           mg_classify_fold(job->request.kind, job->last.executed, job->may_have_run) != job->last.executed;
+    bool is_doubtful =
+        !has_result(job->last.outcome) &&
+        mg_classify_fold(job->request.kind, job->last.executed, job->may_have_run) != job->last.executed;
+    return is_doubtful || job->may_still_act != job->says_may_still_act;
+}
+
+/* The result is in the old one only. */
+static bool rewrite_reply(struct mg_job *job)
+{
+    struct mg_buf old = job->reply;
+    struct mg_slice result = mg_json_find(mg_buf_slice(&old), "/result");
+    bool is_truncated = mg_json_find(mg_buf_slice(&old), "/truncated").data != NULL;
+    mg_buf_init(&job->reply, 0);
+    bool is_written = write_reply(job, is_truncated ? (struct mg_slice){NULL, 0} : result, is_truncated);
+    mg_buf_finish(&old);
+    return is_written;
 }
 
 static void offer(struct mg_job *job)
@@ -115,7 +132,7 @@ static void offer(struct mg_job *job)
         mg_job_drop_late(job);
         return;
     }
-    if (is_outdated(job) && !write_reply(job, (struct mg_slice){NULL, 0}, false)) {
+    if (is_outdated(job) && !rewrite_reply(job)) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }

@@ -68,6 +68,7 @@ static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, stru
     bool may_have_run = verdict->executed != MG_EXECUTED_NO;
     verdict->executed = mg_classify_fold(job->request.kind, verdict->executed, job->may_have_run);
     job->may_have_run = job->may_have_run || may_have_run;
+    job->may_still_act = job->may_still_act || verdict->may_still_act;
     job->last = *verdict;
     release(job, verdict->health);
     int64_t wait_ms = next_try_in_ms(job, verdict);

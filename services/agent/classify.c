@@ -16,6 +16,7 @@ static void fill(struct mg_verdict_of_try *verdict, enum mg_outcome outcome, enu
 {
     verdict->outcome = outcome;
     verdict->executed = executed;
+    verdict->may_still_act = false;
     verdict->health = health;
     verdict->retry_after_ms = -1;
     snprintf(verdict->code, sizeof verdict->code, "%s", code);
@@ -45,12 +46,10 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
                              ? "the answer may be cut off: it gave no length, and its "
                                "body is no whole JSON; send Content-Length"
                              : "no whole answer came";
-    if (answer->is_timed_out) {
-        fill(verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "timeout", reason);
-        return;
-    }
-    enum mg_outcome outcome = kind == MG_KIND_DO ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT;
-    fill(verdict, outcome, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer", reason);
+    bool is_unknown = kind == MG_KIND_DO && !answer->is_timed_out;
+    fill(verdict, is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING,
+         answer->is_timed_out ? "timeout" : "broken_answer", reason);
+    verdict->may_still_act = true;
 }
 
 /* application/json or one of the types "…+json" (RFC 6839), whatever its parameters. */
@@ -82,6 +81,13 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
     return mg_json_check(answer->body, &limits, &err) != MG_OK;
 }
 
+/* Said by what stands before a service about one that it gave up: 502, 504, and the numbers from 520 on,
+ * which no standard gives to services and which proxies use for this. */
+static bool is_gateways_word(int status)
+{
+    return status == 502 || status == 504 || status >= 520;
+}
+
 static void classify_whole_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
                                   const struct mg_http_answer *answer, struct mg_verdict_of_try *verdict)
 {
@@ -94,6 +100,9 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     }
     fill(verdict, outcome, executed, health_of_status(answer->status), "", "");
     verdict->retry_after_ms = answer->retry_after_ms;
+    bool is_given_up = executed == MG_EXECUTED_MAYBE && is_gateways_word(answer->status);
+    bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
+    verdict->may_still_act = is_given_up || is_unpolled;
     if (!is_good(outcome)) {
         snprintf(verdict->code, sizeof verdict->code, "http_%d", answer->status);
         bool is_stranger = answer->status == 401 || answer->status == 403;
@@ -130,6 +139,7 @@ void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict)
 {
     fill(ret_verdict, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_VOID, "redelivered",
          "the request came a second time and may be sent at most once: an earlier agent may have sent it");
+    ret_verdict->may_still_act = true;
 }
 
 enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before)

@@ -14,6 +14,7 @@
 struct mg_verdict_of_try {
     enum mg_outcome outcome;
     enum mg_executed executed;
+    bool may_still_act; /* given up: the service itself has not answered, and may still be at work on it */
     enum mg_call_health health;
     int64_t retry_after_ms;           /* -1: none */
     char code[MG_ERROR_CODE_MAX + 1]; /* "" when it went well */

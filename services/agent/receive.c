@@ -112,7 +112,7 @@ static void join(struct mg_job *twin, struct mg_job *newcomer)
     twin->request = newcomer->request;
     twin->is_high = newcomer->is_high;
     twin->is_redelivered = true;
-    twin->may_have_run = true;
+    twin->may_have_run = twin->may_still_act = true;
     newcomer->delivery = old_delivery;
     newcomer->arena = old_arena;
     newcomer->is_high = was_high;
@@ -172,7 +172,7 @@ static void receive(struct mg_job *job, bool is_fresh)
     name_reply(job);
     struct mg_job *twin = job->is_redelivered ? find_twin(lane, job) : NULL;
     if (twin == NULL) {
-        job->may_have_run = job->is_redelivered;
+        job->may_have_run = job->may_still_act = job->is_redelivered;
         admit(job);
         return;
     }
@@ -231,6 +231,7 @@ static void doubt_all(struct mg_lane *lane)
         TAILQ_FOREACH(job, lists[i], entry)
         {
             job->may_have_run = job->may_have_run || !job->request.is_at_most_once;
+            job->may_still_act = job->may_still_act || !job->request.is_at_most_once;
         }
     }
 }

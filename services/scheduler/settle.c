@@ -68,6 +68,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
                              .reply_kind = reply->kind,
                              .outcome = reply->outcome,
                              .executed = reply->executed,
+                             .may_still_act = reply->may_still_act,
                              .is_service_down = is_open || is_paused,
                              .is_service_paused = is_paused,
                              .retry_after_ms = reply->retry_after_ms};

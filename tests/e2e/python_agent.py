@@ -24,6 +24,8 @@ def handle(channel, method, properties, body):
             reply = {"outcome": "done" if request["do_key"] in done else "absent", "executed": "no"}
         for name in ("v", "order_id", "step", "attempt", "kind"):
             reply[name] = request[name]
+        if method.redelivered:  # another agent may be at work on it
+            reply["may_still_act"] = True
         channel.basic_publish("makegood.replies.greeting", "scheduler.replies", json.dumps(reply), pika.BasicProperties(
             delivery_mode=2, type="reply", correlation_id=properties.correlation_id), mandatory=True)
     channel.basic_ack(method.delivery_tag)  # only now: the reply is confirmed

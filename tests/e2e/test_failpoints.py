@@ -22,11 +22,13 @@ BEHAVIOURS = ((None, "processed"), ({"payment": "decline"}, "compensated"), ({"p
 
 
 def load(s):
-    steps = [step("reserve", "inventory", on_unknown="retry"), step("charge", "payment", after=["reserve"]),
-             step("ship", "carrier", after=["charge"])]
-    for each in steps:  # an attempt that its agent took down with it comes again at once, and not by a deadline
-        each["complete_within"] = each["undo"]["complete_within"] = "10m"
-    s.load_workflow("walk", steps, complete_within="30m")
+    for name, within in (("walk", "10m"), ("back", "3s")):
+        steps = [step("reserve", "inventory", on_unknown="retry"), step("charge", "payment", after=["reserve"]),
+                 step("ship", "carrier", after=["charge"])]
+        for each in steps:  # an attempt that its agent took down with it comes again at once, and not by a deadline;
+            each["complete_within"] = within  # its undo waits for that of a request that came again (law 11)
+            each["undo"]["complete_within"] = "10m"
+        s.load_workflow(name, steps, complete_within="30m")
 
 
 def submit(s):
@@ -35,7 +37,7 @@ def submit(s):
     for number, (behaviour, word) in enumerate(BEHAVIOURS):
         payload = {} if behaviour is None else {"behaviour": behaviour}
         gone = "nobody.listens.here" if number == len(BEHAVIOURS) - 1 else None
-        orders.append((s.client.submit("walk", payload, reply_to=gone), word))
+        orders.append((s.client.submit("walk" if word == "processed" else "back", payload, reply_to=gone), word))
     return orders
 
 

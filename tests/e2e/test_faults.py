@@ -10,16 +10,19 @@ from harness import scenario, step
 from local import processes
 
 ORDERS = 60
-LONG = "10m"  # a step's complete-by in these scenarios: whoever waits for it fails by the deadline
+LONG = "10m"   # a step's complete-by in these scenarios: whoever waits for it fails by the deadline
+BACK = "10s"   # of orders that turn back: an undo waits for that of a request that came again (law 11), and for no more
 AFTER_KILL_S = 60.0
 
 
 def load_long(s, name="long"):
-    steps = [step("reserve", "inventory"), step("charge", "payment", after=["reserve"]),
-             step("ship", "carrier", after=["charge"])]
-    for each in steps:  # undo, too: a paused agent can hold one until the broker misses its heartbeats
-        each["complete_within"] = each["undo"]["complete_within"] = LONG
-    s.load_workflow(name, steps, complete_within="15m")
+    for workflow, within in ((name, LONG), (f"{name}-back", BACK)):
+        steps = [step("reserve", "inventory"), step("charge", "payment", after=["reserve"]),
+                 step("ship", "carrier", after=["charge"])]
+        for each in steps:
+            each["complete_within"] = within
+            each["undo"]["complete_within"] = LONG  # a paused agent can hold one until the broker misses its heartbeats
+        s.load_workflow(workflow, steps, complete_within="15m")
 
 
 def submit_mixed(s, count=ORDERS, workflow="long"):
@@ -31,7 +34,8 @@ def submit_mixed(s, count=ORDERS, workflow="long"):
             payload["behaviour"] = {"carrier": "decline"}
         elif number % 5 == 2:
             payload["behaviour"] = {"payment": "slow:1000"}
-        orders.append((s.client.submit(workflow, payload), "compensated" if number % 5 == 4 else "processed"))
+        word = "compensated" if number % 5 == 4 else "processed"
+        orders.append((s.client.submit(workflow if word == "processed" else f"{workflow}-back", payload), word))
     return orders
 
 

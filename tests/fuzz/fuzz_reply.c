@@ -10,6 +10,7 @@ static void is_same_reply(const struct mg_reply *a, const struct mg_reply *b)
     FUZZ_REQUIRE(strcmp(a->order_id, b->order_id) == 0 && strcmp(a->step, b->step) == 0);
     FUZZ_REQUIRE(a->attempt == b->attempt && a->kind == b->kind);
     FUZZ_REQUIRE(a->outcome == b->outcome && a->executed == b->executed);
+    FUZZ_REQUIRE(a->may_still_act == b->may_still_act);
     FUZZ_REQUIRE(mg_slice_equal(a->result, b->result) && a->is_truncated == b->is_truncated);
     FUZZ_REQUIRE(strcmp(a->error_code, b->error_code) == 0 && strcmp(a->error_text, b->error_text) == 0);
     FUZZ_REQUIRE(a->retry_after_ms == b->retry_after_ms);

@@ -30,8 +30,8 @@
 #define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify */
 #endif
 #ifndef ANSWERED_MAY_ACT
-/* Whether a copy of a do's request, or a call that was given up, may act after another answer than done to it
- * has been judged: 0 no; 1 after a maybe; 2 after a no. */
+/* Whether a request that was answered, by the service and with another word than done, may be delivered
+ * again: its agent died between the confirm of the reply and its ack. */
 #define ANSWERED_MAY_ACT 0
 #endif
 
@@ -56,20 +56,23 @@
 #define BROKEN_ERROR       256 /* a person is called without need */
 #define BROKEN_BOUND       512 /* nothing of Makegood: a queue of the model is too short */
 
-/* What replies say; a request's word is its kind. */
-#define DO_DONE          0
-#define DO_REFUSED_NO    1 /* permanent, executed: no */
-#define DO_REFUSED_MAYBE 2 /* the same, but an earlier delivery may have acted */
-#define DO_FAILED_NO     3
-#define DO_FAILED_MAYBE  4
-#define DO_AWAY_NO       5 /* the service cannot be reached */
-#define DO_AWAY_MAYBE    6
-#define VERIFY_DONE      7
-#define VERIFY_ABSENT    8
-#define VERIFY_FAILED    9
-#define UNDO_DONE        10
-#define UNDO_FAILED      11
-#define UNDO_AWAY        12
+/* What replies say; a request's word is its kind. An open one is of a call that was given up, or beside
+ * another delivery of its request: something of the attempt may still act. */
+#define DO_DONE         0
+#define DO_DONE_OPEN    1
+#define DO_REFUSED_NO   2 /* permanent, executed: no */
+#define DO_REFUSED_OPEN 3
+#define DO_FAILED_NO    4
+#define DO_FAILED_OPEN  5
+#define DO_AWAY_NO      6 /* the service cannot be reached */
+#define DO_AWAY_OPEN    7
+#define DO_FAILED_MAYBE 8 /* by the service's own word */
+#define VERIFY_DONE     9
+#define VERIFY_ABSENT   10
+#define VERIFY_FAILED   11
+#define UNDO_DONE       12
+#define UNDO_FAILED     13
+#define UNDO_AWAY       14
 
 /* What a scheduler does with a message, once it has read the row. */
 #define LOOK_ACK       0

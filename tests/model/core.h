@@ -130,7 +130,11 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
         const struct mg_step *step = &order.steps[i];
         bool is_noted = cause->step == i;
 #ifdef WITHOUT_OTHER_COPIES
-        is_noted = is_noted && (cause->kind != MG_CAUSE_UNPUBLISHABLE || cause->executed != MG_EXECUTED_NO);
+        is_noted = is_noted && (cause->kind != MG_CAUSE_UNPUBLISHABLE || cause->executed != MG_EXECUTED_NO) &&
+                   cause->kind != MG_CAUSE_REPUBLISHED;
+#endif
+#ifdef WITHOUT_SECOND_COPIES
+        is_noted = is_noted && cause->kind != MG_CAUSE_REPUBLISHED;
 #endif
         if (is_noted && step->quiet_at_ms != quiet_at_ms(row, i)) {
             row->quiet_of[i] = (unsigned char)cause->attempt;
@@ -171,6 +175,9 @@ static struct mg_cause cause_of(const struct Row *row, int m)
         cause.outcome = REPLIES[WORD(m)].outcome;
         cause.executed = REPLIES[WORD(m)].executed;
         cause.is_service_down = REPLIES[WORD(m)].is_service_down;
+#ifndef WITHOUT_OPEN_REPLIES
+        cause.may_still_act = REPLIES[WORD(m)].may_still_act;
+#endif
 #ifdef WITHOUT_ATTEMPT_FENCE
         cause.attempt = row->attempt[cause.step];
 #endif

@@ -28,15 +28,17 @@ static const struct {
     enum mg_kind kind;
     enum mg_outcome outcome;
     enum mg_executed executed;
-    bool is_service_down;
+    bool is_service_down, may_still_act;
 } REPLIES[] = {
-    [DO_DONE] = {MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, false},
-    [DO_REFUSED_NO] = {MG_KIND_DO, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false},
-    [DO_REFUSED_MAYBE] = {MG_KIND_DO, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, false},
-    [DO_FAILED_NO] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, false},
-    [DO_FAILED_MAYBE] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false},
-    [DO_AWAY_NO] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, true},
-    [DO_AWAY_MAYBE] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, true},
+    [DO_DONE] = {MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, false, false},
+    [DO_DONE_OPEN] = {MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_YES, false, true},
+    [DO_REFUSED_NO] = {MG_KIND_DO, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false, false},
+    [DO_REFUSED_OPEN] = {MG_KIND_DO, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, false, true},
+    [DO_FAILED_NO] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, false, false},
+    [DO_FAILED_OPEN] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false, true},
+    [DO_AWAY_NO] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, true, false},
+    [DO_AWAY_OPEN] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, true, true},
+    [DO_FAILED_MAYBE] = {MG_KIND_DO, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false, false},
     [VERIFY_DONE] = {MG_KIND_VERIFY, MG_OUTCOME_DONE, MG_EXECUTED_YES, false},
     [VERIFY_ABSENT] = {MG_KIND_VERIFY, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, false},
     [VERIFY_FAILED] = {MG_KIND_VERIFY, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, false},
@@ -104,12 +106,14 @@ static void tell(const char *what, int m)
                                         [EXPIRED] = "expired",       [OWED] = "owed",
                                         [REQUEST] = "request",       [UNPUBLISHABLE] = "unpublishable"};
     static const char *const WORDS[] = {"done",
+                                        "done, open",
                                         "refused, executed no",
-                                        "refused, maybe",
+                                        "refused, maybe, open",
                                         "failed, no",
-                                        "failed, maybe",
+                                        "failed, maybe, open",
                                         "away, no",
-                                        "away, maybe",
+                                        "away, maybe, open",
+                                        "failed, maybe",
                                         "there",
                                         "absent",
                                         "failed",

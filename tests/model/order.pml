@@ -240,7 +240,9 @@ end_idle:
             :: c_code { serve(Pagent->job); }; word = DO_DONE
             :: word = DO_REFUSED_NO
             :: word = DO_FAILED_NO
-            :: c_code { call_put(Pagent->job); }; word = DO_FAILED_MAYBE
+            :: c_code { serve(Pagent->job); }; word = DO_FAILED_MAYBE /* it acts, and says that it failed */
+            :: word = DO_FAILED_MAYBE
+            :: c_code { call_put(Pagent->job); }; word = DO_FAILED_OPEN /* given up; the service is still at work */
             :: parks > 0 -> parks--; word = DO_AWAY_NO
             fi
         :: c_expr { (is_kind(Pagent->job, MG_KIND_VERIFY)) } ->

@@ -32,25 +32,32 @@ static void call_put(int m)
     }
 }
 
-static bool is_no(int word)
+/* The service itself has said so, and this delivery is the only one: nothing of the attempt acts any more. */
+static bool is_settled(int word)
 {
-    return word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO;
+    return word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO || word == DO_FAILED_MAYBE;
 }
 
-/* Another delivery of the same request may have acted: then nobody says no. */
+/* Another delivery of the same request may have acted, or act yet: then nobody says no, and nothing is over.
+ */
+static int word_beside_others(int word)
+{
+    return word == DO_DONE || word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO ? word + 1
+           : word == DO_FAILED_MAYBE ? DO_FAILED_OPEN
+                                     : word;
+}
+
 static void reply_put(int m, int word)
 {
-    if ((m & MARKED) && is_no(word)) {
-        word++;
-    }
+    word = m & MARKED ? word_beside_others(word) : word;
     tell("an agent replies with the", message(REPLY, STEP(m), ATTEMPT(m), word));
     inbox_put(message(REPLY, STEP(m), ATTEMPT(m), word));
 }
 
-/* What is taken for granted (README.md): of what was said not to have happened no copy comes. */
+/* What is taken for granted (README.md): of what the service has answered, and not done, no copy comes. */
 static bool may_come_again(int m, int word)
 {
-    return ANSWERED_MAY_ACT == 2 || (m & MARKED) || !is_no(word);
+    return ANSWERED_MAY_ACT || (m & MARKED) || !is_settled(word);
 }
 
 /* ---- supervisors ---- */

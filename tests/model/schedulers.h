@@ -181,33 +181,6 @@ static void row_tell(int me)
     }
 }
 
-static void bag_void(short *bag, int size, int step, int attempt)
-{
-    for (int i = size - 1; i >= 0; i--) {
-        if (bag[i] != 0 && STEP(bag[i]) == step && ATTEMPT(bag[i]) == attempt) {
-            bag_take(bag, size, i);
-        }
-    }
-}
-
-/* What is taken for granted (README.md): what an attempt does, it does before its answer is judged. */
-static void attempt_end(int m)
-{
-    if (TYPE(m) != REPLY || REPLIES[WORD(m)].kind != MG_KIND_DO || WORD(m) == DO_DONE) {
-        return;
-    }
-    int allowed_by = REPLIES[WORD(m)].executed == MG_EXECUTED_NO ? 2 : 1;
-    if (ANSWERED_MAY_ACT != allowed_by) {
-        bag_void(now.calls, CALLS, STEP(m), ATTEMPT(m));
-        bag_void(now.requests, REQUESTS, STEP(m), ATTEMPT(m));
-        for (int i = 0; i < 4; i++) {
-            int send = now.sends[i];
-            bool is_of_it = send != 0 && STEP(send) == STEP(m) && ATTEMPT(send) == ATTEMPT(m);
-            now.sends[i] = is_of_it ? 0 : (short)send;
-        }
-    }
-}
-
 /* Writes what was decided last, and notes what follows from it. */
 static void row_write(int me, const struct mg_cause *cause, int cause_id, bool is_gate_closed)
 {
@@ -346,7 +319,6 @@ static void commit(int me, bool is_gate_closed, bool is_soon_over)
     int m = now.hand[me];
     struct mg_cause cause = cause_of(row_of(me), m);
     if (decide(row_of(me), &cause, is_gate_closed, is_soon_over) == MG_GO) {
-        attempt_end(m);
         row_write(me, &cause, identity(m), is_gate_closed);
     }
 }

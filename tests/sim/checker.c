@@ -24,8 +24,10 @@
 #define SKEW_MS 2000
 
 static struct {
-    struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
-    struct sim_table copied;    /* "<order_id>.<step>" of dos that are out more than once; no values */
+    struct sim_table published;  /* "<type> <message_id>" of all that a queue ever had; no values */
+    struct sim_table copied;     /* "<order_id>.<step>" of dos that are out more than once; no values */
+    struct sim_table sent_twice; /* their correlation ids, where Makegood itself did it; no values */
+    struct sim_table settled;    /* and of those with an answer that leaves nothing open; no values */
     struct mg_definition *definitions;
     uint64_t epoch;
     char holder[128];
@@ -187,7 +189,7 @@ static void step_left(const struct mg_order_record *before, const struct mg_orde
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(before->order_id));
     bool has_left =
         was->state == MG_STEP_RUNNING && (is->state != MG_STEP_RUNNING || is->attempt != was->attempt);
-    if (!has_left || was->kind != MG_KIND_DO || has_cause(write, is_reply)) {
+    if (!has_left || was->kind != MG_KIND_DO || has_cause(write, is_reply)) { /* remote.c knows the truth */
         return;
     }
     char id[MG_KEY_SIZE];
@@ -218,6 +220,27 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
         if (is->attempt > was->attempt && is_running(is)) {
             dispatch_check(before, write, i, workflow);
         }
+    }
+}
+
+/* A poll that fails ends no accepted work before its time is over. */
+static void accepted_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
+    const struct mg_event_record *event = &write->events[0];
+    int step = write->event_count == 1 && event->step.data != NULL
+                   ? mg_workflow_step_index(workflow, event->step)
+                   : -1;
+    if (step < 0 || !before->order.steps[step].is_accepted || !is_running(&before->order.steps[step])) {
+        return;
+    }
+    const char *failed = mg_reason_name(MG_REASON_ATTEMPTS_EXHAUSTED);
+    bool is_given_up =
+        memmem(event->transitions.data, event->transitions.len, failed, strlen(failed)) != NULL;
+    bool has_time = sim_store_now_ms() < before->order.steps[step].finish_by_ms;
+    if (is_given_up && has_time && sim_is_time_true()) {
+        sim_violated("accepted_goes_on", "order %s: %s is at work, and a poll that failed has ended it",
+                     before->order_id, workflow->steps[step].name);
     }
 }
 
@@ -310,6 +333,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         ends_check(before, write);
         replies_check(before, write);
         waiting_check(before, write);
+        accepted_check(before, write);
     }
     steps_check(before, write);
     sim_check_speakers(write);
@@ -370,16 +394,27 @@ bool sim_check_has_copies(const char *order_id, const char *step)
     return sim_table_find(&check.copied, step_key(order_id, step, key)) != NULL;
 }
 
+bool sim_check_is_settled(const char *correlation_id)
+{
+    struct mg_slice id = mg_slice_of(correlation_id);
+    return sim_table_find(&check.settled, id) != NULL && sim_table_find(&check.sent_twice, id) == NULL;
+}
+
 /* Law 10: every service here answers what it has done with a number, so a do without one was cut off. */
-static void result_check(const struct sim_message *message)
+static void reply_published(const struct sim_message *message)
 {
     struct mg_reply reply;
     struct mg_err err;
-    if (mg_slice_is(message->type, "reply") &&
-        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) == MG_OK &&
-        reply.kind == MG_KIND_DO && reply.outcome == MG_OUTCOME_DONE && reply.result.data == NULL) {
+    if (!mg_slice_is(message->type, "reply") ||
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK) {
+        return;
+    }
+    if (reply.kind == MG_KIND_DO && reply.outcome == MG_OUTCOME_DONE && reply.result.data == NULL) {
         sim_violated("cut_is_no_answer", "order %s: %s is done without its result", reply.order_id,
                      reply.step);
+    }
+    if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED) {
+        (void)sim_table_put(&check.settled, message->correlation_id);
     }
 }
 
@@ -389,10 +424,13 @@ void sim_check_published(const struct sim_message *message)
     if (message->type.data == NULL || message->message_id.data == NULL) {
         return;
     }
-    result_check(message);
     if (is_published(message->type.data, message->message_id.data)) {
         sim_check_copied(message);
+        if (mg_slice_is(message->type, "request")) {
+            (void)sim_table_put(&check.sent_twice, message->correlation_id);
+        }
     }
+    reply_published(message);
     (void)snprintf(key, sizeof(key), "%s %s", message->type.data, message->message_id.data);
     (void)sim_table_put(&check.published, mg_slice_of(key));
 }

@@ -33,8 +33,9 @@ static const struct {
          RETRY("4") DO("") "," UNDO() "}," STEP(
              "left", "bank") "\"after\":[\"begin\"],\"on_unknown\":\"verify\"," RETRY("4")
              DO(",\"of\":\"${/results/begin/number}\"") "," VERIFY "," UNDO() "}," STEP(
-                 "right", "stock") "\"after\":[\"begin\"]," RETRY("4")
-                 DO("") "," UNDO() "}," STEP(
+                 "right",
+                 "stock") "\"after\":[\"begin\"],\"on_unknown\":\"verify\",\"absent_is_final\":true," RETRY("4")
+                 DO("") "," VERIFY "," UNDO() "}," STEP(
                      "join", "bank") "\"after\":[\"left\",\"right\"],\"on_unknown\":\"verify\"," RETRY("3")
                      DO("") "," VERIFY "," UNDO() "}]}"},
     {"pivot",
@@ -52,6 +53,12 @@ static const struct {
                   "lay", "yard") "\"finish_within\":\"20s\",\"on_unknown\":\"verify\"," RETRY("4")
                   DO("") "," VERIFY "," UNDO() "}," STEP("paint", "bank") RETRY("3")
                       DO(",\"of\":\"${/results/lay/number}\"") "," UNDO() "}]}"},
+    {"haul",
+     "{\"workflow\":\"haul\",\"version\":1,\"complete_within\":\"120s\",\"steps\":[" STEP(
+         "carry", "yard") "\"at_most_once\":true,\"on_unknown\":\"operator\",\"complete_within\":\"4s\","
+                          "\"finish_within\":\"60s\",\"poll\":\"1s\","
+                          "\"retry\":{\"attempts\":1,\"backoff\":\"200ms\",\"max_backoff\":\"4s\"}," DO(
+                              "") "," VERIFY "," UNDO() "}]}"},
     {"strict",
      "{\"workflow\":\"strict\",\"version\":1,\"complete_within\":\"30s\",\"on_failure\":\"error\","
      "\"on_expiry\":\"error\",\"steps\":[" STEP("one", "bank") "\"on_unknown\":\"verify\"," RETRY("3")

@@ -5,15 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "checker.h"
+#include "core/key.h"
 #include "io/http_client.h"
 #include "io/tls_check.h"
+#include "nodes.h"
 #include "orders.h"
 
 #define HOP_US           3000
 #define WORK_US          20000
+#define YARD_QUEUE_US    300000
 #define YARD_WORK_MAX_US 15000000
 #define LATE_MAX_US      30000000
 #define AWAY_MAX_US      20000000
@@ -38,6 +42,9 @@ struct mg_http_call {
     struct sim_work *work;
     char key[KEY_SIZE];
     int64_t timeout_ms;
+    uint32_t attempt;
+    int64_t act_before_ms; /* complete-by and quiesce, by the database's clock */
+    bool is_unknown_copy;  /* of a do whose answer was on its way before it began */
     /* what the caller will be told */
     enum mg_sent sent;
     bool is_cut; /* the connection ended amid the body, of which the head told no length */
@@ -48,7 +55,7 @@ struct mg_http_call {
 
 static struct {
     struct sim_table ledger;
-    int64_t away_until_us[SIM_REMOTE_COUNT];
+    int64_t away_until_us[SIM_REMOTE_COUNT], ails_until_us[SIM_REMOTE_COUNT];
 } remote;
 
 static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard"};
@@ -61,37 +68,95 @@ const struct sim_table *sim_ledger(void)
 
 /* ---- what it does ---- */
 
-/* Law 11 has an undo wait until the attempt has answered, and law 3 has nothing wait for a time-out because a
- * process died. So where a request is out more than once, a copy may act after the other's answer, and after
- * the undo that followed: for that a service remembers what it has undone, as deploy/sample does. */
-static bool is_late_copy(const struct sim_work *work)
+/* Law 11 has an undo wait until the attempt has been answered, and a copy of its request that comes later,
+ * since the broker has lost an ack, is nobody's to know of. Against that a service remembers what it has
+ * undone, as deploy/sample does. */
+static bool is_forbidden(const struct mg_http_call *call)
 {
-    return !work->is_effective && work->undone > 0 && sim_check_has_copies(work->order_id, work->step);
+    const struct sim_work *work = call->work;
+    return work->is_undo_asked && !work->is_effective && (call->service == SIM_BANK || call->is_unknown_copy);
 }
 
-static void act_do(struct mg_http_call *call)
+static bool is_in_time(const struct mg_http_call *call)
 {
-    struct sim_work *work = call->work;
-    bool is_known = call->service != SIM_POST && work->is_effective;
-    if (work->is_forbidden || is_late_copy(work)) {
-        call->status = 410;
+    return sim_store_now_ms() < call->act_before_ms;
+}
+
+/* An undo or a verify was too early: this do takes effect after it, and could be known to be on its way. */
+static void overtaken_check(const struct mg_http_call *call)
+{
+    const struct sim_work *work = call->work;
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
+    if (!sim_is_time_true() || order->is_tail_lost || !is_in_time(call) || call->is_unknown_copy) {
         return;
     }
+    if (work->is_undo_asked) {
+        sim_violated("undo_after_do", "%s acts on %s, which has been undone: the undo was too early",
+                     NAMES[call->service], call->key);
+    }
+    if (work->absent_by > call->attempt) {
+        sim_violated("verify_after_do", "%s acts on %s, which was found absent: the verify was too early",
+                     NAMES[call->service], call->key);
+    }
+}
+
+static void take_effect(struct mg_http_call *call)
+{
+    overtaken_check(call);
+    call->work->acted++;
+    call->work->is_effective = true;
+    if (call->service == SIM_YARD) {
+        call->work->done_at_us = sim_now_us() + sim_draw_between(100000, YARD_WORK_MAX_US);
+    }
+}
+
+static void on_begin(void *arg)
+{
+    struct mg_http_call *call = arg;
+    call->work->is_queued = false;
+    call->work->pending--;
+    sim_trace("yard: begins %s", call->key);
+    take_effect(call);
+}
+
+/* It begins in its attempt's time, or it would not have accepted the work. */
+static void yard_accept(struct mg_http_call *call)
+{
+    int64_t left_us = (call->act_before_ms - sim_store_now_ms()) * 1000 - 1;
+    int64_t wait_us = sim_happens(SIM_REMOTE_LATE) ? left_us : sim_draw_delay_us(YARD_QUEUE_US);
+    call->work->is_queued = true;
+    call->work->pending++;
+    sim_after(NULL, wait_us < left_us ? wait_us : left_us, on_begin, call);
+}
+
+static bool is_yard_working(const struct sim_work *work)
+{
+    return work->service == SIM_YARD && (work->is_queued || sim_now_us() < work->done_at_us);
+}
+
+/* False: it is too late for that, and nobody is answered. */
+static bool act_do(struct mg_http_call *call)
+{
+    struct sim_work *work = call->work;
+    bool is_known = call->service != SIM_POST && (work->is_effective || work->is_queued);
+    if (is_forbidden(call)) {
+        overtaken_check(call);
+        call->status = 410;
+        return true;
+    }
     if (!is_known) {
-        const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
-        if (work->undone > 0 && sim_is_time_true() && !order->is_tail_lost) {
-            sim_violated("undo_after_do", "%s acts on %s, which has been undone: the undo was too early",
-                         NAMES[call->service], call->key);
+        if (!is_in_time(call) && call->service != SIM_BANK) {
+            return false;
         }
-        work->acted++;
-        work->is_effective = true;
         if (call->service == SIM_YARD) {
-            work->done_at_us = sim_now_us() + sim_draw_between(100000, YARD_WORK_MAX_US);
+            yard_accept(call);
+        } else {
+            take_effect(call);
         }
     }
-    bool is_working = call->service == SIM_YARD && sim_now_us() < work->done_at_us;
-    call->status = is_working ? 202 : 200;
+    call->status = is_yard_working(work) ? 202 : 200;
     (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
+    return true;
 }
 
 static void act_undo(struct mg_http_call *call)
@@ -100,14 +165,15 @@ static void act_undo(struct mg_http_call *call)
     call->status = work->is_effective ? 200 : 404;
     work->undone += work->is_effective ? 1 : 0;
     work->is_effective = false;
-    work->is_forbidden = call->service == SIM_BANK || call->service == SIM_YARD;
+    work->is_undo_asked = true;
 }
 
 static void act_verify(struct mg_http_call *call)
 {
-    const struct sim_work *work = call->work;
-    bool is_working = call->service == SIM_YARD && sim_now_us() < work->done_at_us;
-    call->status = !work->is_effective ? 404 : is_working ? 202 : 200;
+    struct sim_work *work = call->work;
+    bool is_there = work->is_effective || work->is_queued;
+    call->status = !is_there ? 404 : is_yard_working(work) ? 202 : 200;
+    work->absent_by = is_there ? 0 : call->attempt;
     (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
 }
 
@@ -167,7 +233,9 @@ static void on_act(void *arg)
     call->work->pending -= call->verb == VERB_DO ? 1 : 0;
     switch (call->verb) {
     case VERB_DO:
-        act_do(call);
+        if (!act_do(call)) {
+            return;
+        }
         break;
     case VERB_UNDO:
         act_undo(call);
@@ -212,25 +280,24 @@ static void on_arrival(void *arg)
 {
     struct mg_http_call *call = arg;
     struct sim_work *work = call->work;
-    int status = is_refused(call) ? 422 : sim_happens(SIM_REMOTE_BUSY) ? 503 : 0;
+    bool is_ailing = sim_now_us() < remote.ails_until_us[call->service];
+    int status = is_ailing ? 503 : is_refused(call) ? 422 : sim_happens(SIM_REMOTE_BUSY) ? 503 : 0;
     if (status != 0) {
         call->status = status;
         answer_send(call, MG_SENT_YES, NULL);
         return;
     }
     int64_t takes_us = sim_draw_delay_us(WORK_US);
+    int64_t left_us = (call->act_before_ms - sim_store_now_ms()) * 1000 - 1;
     if (sim_happens(SIM_REMOTE_SLOW)) {
         takes_us = sim_draw_between(call->timeout_ms * 500, call->timeout_ms * 1200);
-    } else if ((call->service == SIM_BANK || call->service == SIM_YARD) && sim_happens(SIM_REMOTE_LATE)) {
-        takes_us = sim_draw_between(call->timeout_ms * 1000, LATE_MAX_US);
-    }
-    int64_t at_us = sim_now_us() + takes_us;
-    if (call->service == SIM_STOCK) {
-        at_us = at_us > work->busy_until_us ? at_us : work->busy_until_us + 1;
-        work->busy_until_us = at_us;
+    } else if (sim_happens(SIM_REMOTE_LATE)) {
+        int64_t most_us = call->service == SIM_BANK ? LATE_MAX_US : left_us;
+        int64_t least_us = call->timeout_ms * 1000;
+        takes_us = most_us > least_us ? sim_draw_between(least_us, most_us) : most_us;
     }
     work->pending += call->verb == VERB_DO ? 1 : 0;
-    sim_after(NULL, at_us - sim_now_us(), on_act, call);
+    sim_after(NULL, takes_us > 0 ? takes_us : 0, on_act, call);
 }
 
 /* ---- io/http_client.h ---- */
@@ -330,6 +397,15 @@ static struct sim_work *work_of(struct mg_http_call *call, const struct mg_http_
     return work;
 }
 
+/* RFC 3339 in UTC with milliseconds, as mg_time_format writes it. */
+static int64_t time_read_ms(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S.", &tm);
+    assert(end != NULL);
+    return (int64_t)timegm(&tm) * 1000 + strtol(end, NULL, 10);
+}
+
 /* Law 6 and the pattern's rule: past its complete-by an agent sends nothing. */
 static void check_in_time(const struct mg_http_call *call, const struct mg_http_request *request)
 {
@@ -340,6 +416,13 @@ static void check_in_time(const struct mg_http_call *call, const struct mg_http_
         sim_violated("silent_when_late", "%s of %s is sent after %s, at %s and 2 s", VERBS[call->verb],
                      call->key, complete_by, now);
     }
+}
+
+static bool is_answered_before(const struct mg_http_call *call)
+{
+    char id[MG_KEY_SIZE];
+    mg_correlation_write(call->work->order_id, call->work->step, call->attempt, MG_KIND_DO, id);
+    return sim_check_is_settled(id);
 }
 
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
@@ -361,6 +444,9 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     sim_trace("call %s %s %s, %lld ms", NAMES[call->service], VERBS[call->verb], call->key,
               (long long)request->timeout_ms);
     check_in_time(call, request);
+    call->attempt = (uint32_t)strtoul(header_of(request, "X-Makegood-Attempt: "), NULL, 10);
+    call->act_before_ms = time_read_ms(header_of(request, "X-Makegood-Complete-By: ")) + SIM_QUIESCE_MS;
+    call->is_unknown_copy = call->verb == VERB_DO && is_answered_before(call);
     *ret_call = call;
     if (sim_now_us() < remote.away_until_us[call->service] || sim_happens(SIM_REMOTE_UNREACHABLE)) {
         answer_send(call, MG_SENT_NO, "connection refused");
@@ -370,12 +456,7 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     if (sim_happens(SIM_REMOTE_DROPPED_BEFORE)) {
         answer_send(call, MG_SENT_MAYBE, "connection reset");
     } else {
-        int64_t at_us = sim_now_us() + sim_draw_delay_us(HOP_US);
-        if (call->service == SIM_STOCK) { /* none overtakes another on its way */
-            at_us = at_us > call->work->arrives_us ? at_us : call->work->arrives_us + 1;
-            call->work->arrives_us = at_us;
-        }
-        sim_after(NULL, at_us - sim_now_us(), on_arrival, call);
+        sim_after(NULL, sim_draw_delay_us(HOP_US), on_arrival, call);
     }
     return MG_OK;
 }
@@ -396,12 +477,23 @@ static void on_away(void *arg)
     sim_trace("%s is away", NAMES[service]);
 }
 
+static void on_ailing(void *arg)
+{
+    (void)arg;
+    sim_happened(SIM_REMOTE_AILING);
+    uint64_t service = sim_draw(SIM_REMOTE_COUNT);
+    remote.ails_until_us[service] = sim_now_us() + sim_draw_between(500000, AWAY_MAX_US);
+    sim_trace("%s ails", NAMES[service]);
+}
+
 void sim_remote_heal(void)
 {
+    memset(remote.ails_until_us, 0, sizeof(remote.ails_until_us));
     memset(remote.away_until_us, 0, sizeof(remote.away_until_us));
 }
 
 void sim_remote_start(void)
 {
     sim_every(SIM_REMOTE_DOWN, on_away);
+    sim_every(SIM_REMOTE_AILING, on_ailing);
 }

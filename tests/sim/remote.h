@@ -1,12 +1,15 @@
 /*
  * The remote services, behind io/http_client.h, and the ledger of what they really did.
  *
- *   stock   knows a key again; takes calls about one key one after the other, as they were sent; forgets
- *           a key that was undone and would do it again: only Makegood's own care (quiesce, generations)
- *           keeps an undo from being overtaken, but by a second copy of the do
+ *   stock   knows a key again; forgets one that was undone and would do it again: only Makegood's own care
+ *           (quiesce, generations) keeps an undo or a verify from being overtaken
  *   bank    knows a key again, also one that was undone: what comes late then is refused
  *   post    knows nothing again: every call acts
- *   yard    as bank, but says 202 and works for a while
+ *   yard    as stock, but says 202, begins after a while and then works for a while; it remembers an undo
+ *           only against what nobody could know of
+ *
+ * They act when they like, whoever still listens: before the answer is lost or after it was given up, in any
+ * order; but no later than complete-by and quiesce, except for the bank.
  *
  * All but post give the same key the same answer, a refusal too: else a copy of a request that was delivered
  * again could act after the first one's refusal was taken for the step's end.
@@ -25,14 +28,15 @@ struct sim_work {
     uint64_t number;    /* in the answer: the result that later steps refer to */
     uint64_t body_hash; /* of the do; the same key must always carry the same */
     bool has_body;
-    int acted;                         /* how often it took effect anew */
-    int undone;                        /* how often an effect was taken back */
-    bool is_effective;                 /* net: it stands */
-    bool is_refused;                   /* a do of it was refused before any took effect: it stays refused */
-    bool is_forbidden;                 /* bank, yard: it was undone, before or after */
-    int pending;                       /* dos that have been sent and have not come to an end */
-    int64_t arrives_us, busy_until_us; /* stock: of the last call */
-    int64_t done_at_us;                /* yard: when the work is done; 0: not begun */
+    int acted;          /* how often it took effect anew */
+    int undone;         /* how often an effect was taken back */
+    bool is_effective;  /* net: it stands */
+    bool is_refused;    /* a do of it was refused before any took effect: it stays refused */
+    bool is_undo_asked; /* an undo has come, before the do or after */
+    bool is_queued;     /* yard: accepted, and not begun */
+    int pending;        /* dos that have been sent and have not come to an end */
+    uint32_t absent_by; /* the attempt of the last verify that found nothing; 0: none did */
+    int64_t done_at_us; /* yard: when the work is done; 0: not begun */
 };
 
 void sim_remote_start(void);

@@ -16,6 +16,7 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
+    uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
     uint32_t revived_at[WORLD_STEPS]; /* attempts up to here were before a word that lets it be sent again */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
@@ -76,7 +77,7 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         witness->is_maybe[i] = witness->is_maybe[i] || cause->executed != MG_EXECUTED_NO;
     } else if (kind == MG_KIND_DO) {
         bool is_working = cause->outcome == MG_OUTCOME_ACCEPTED && plan->finish_within_ms > 0;
-        bool is_doubt = !is_good && cause->executed != MG_EXECUTED_NO;
+        bool is_doubt = !is_good && (cause->executed != MG_EXECUTED_NO || cause->may_still_act);
         witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
     } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
                cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final) {
@@ -106,12 +107,23 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
     }
 }
 
-/* Law 11: no do of this step may still act, unless it has answered. */
+/* Law 11: no do of this step may still act, unless the service has answered it. What it has accepted it can
+ * be asked about. And by what the world knows: no service is at work on one that was given up. */
 static inline void witness_quiet(struct witness *witness, int i)
 {
+    bool is_undo = witness->order.steps[i].kind == MG_KIND_UNDO;
+    for (int m = 0; m < WORLD_MESSAGES; m++) {
+        const struct message *message = &witness->world.messages[m];
+        WITNESS(witness,
+                !message->is_used || message->kind != MESSAGE_LATE_DO || message->step != i ||
+                    message->is_of_late_copy,
+                "step %d: %s overtakes attempt %u", i, mg_kind_name(witness->order.steps[i].kind),
+                message->attempt);
+    }
     for (uint32_t a = 1; a < witness->order.steps[i].attempt && a < WORLD_ATTEMPTS; a++) {
         const struct remote_attempt *at = &witness->world.attempts[i][a];
-        bool is_quiet = at->kind != MG_KIND_DO || !at->is_out || at->is_answered ||
+        bool is_ended = at->is_answered && !at->is_open && !(at->is_accepted && is_undo);
+        bool is_quiet = at->kind != MG_KIND_DO || !at->is_out || is_ended ||
                         at->complete_by_ms + witness->context.quiesce_ms <= witness->context.now_ms;
         WITNESS(witness, is_quiet, "step %d: attempt %u may still act, and %s goes out", i, a,
                 mg_kind_name(witness->order.steps[i].kind));
@@ -259,6 +271,41 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
     }
 }
 
+/* While the remote works a poll that fails counts in a row of its own, and ends nothing before the work's
+ * time is over. */
+static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
+{
+    const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
+    bool is_of_poll = cause->step == i && before->state == MG_STEP_RUNNING && before->is_accepted;
+    bool is_silent = cause->kind == MG_CAUSE_OVERDUE && !is_away(witness->context.gate[i]);
+    bool is_bad = cause->kind == MG_CAUSE_REPLY &&
+                  (cause->outcome == MG_OUTCOME_PERMANENT ||
+                   (!cause->is_service_down &&
+                    (cause->outcome == MG_OUTCOME_TRANSIENT || cause->outcome == MG_OUTCOME_UNKNOWN)));
+    if (is_of_poll && (is_silent || is_bad)) {
+        witness->poll_failures[i]++;
+        for (int t = 0; t < witness->decision.transition_count; t++) {
+            const struct mg_transition *transition = &witness->decision.transitions[t];
+            WITNESS(witness,
+                    transition->step != i || transition->to != MG_STEP_FAILED ||
+                        before->finish_by_ms <= witness->context.now_ms,
+                    "step %d: a poll that failed ends accepted work", i);
+        }
+        WITNESS(witness, after->state != MG_STEP_WAITING || after->due_at_ms > witness->context.now_ms,
+                "step %d: a poll that failed is repeated at once", i);
+    }
+    if (!after->is_accepted ||
+        (is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ACCEPTED)) {
+        witness->poll_failures[i] = 0;
+    }
+    bool is_polled =
+        after->is_accepted && (after->state == MG_STEP_WAITING || after->state == MG_STEP_RUNNING);
+    WITNESS(witness,
+            witness->open_alerts[i + 1][MG_ALERT_POLLS_FAILING] ==
+                (is_polled && witness->poll_failures[i] >= MG_POLL_FAILURES_ALERT),
+            "step %d: alert polls_failing", i);
+}
+
 static inline void witness_steps(struct witness *witness, const struct mg_cause *cause)
 {
     for (int i = 0; i < witness->order.step_count; i++) {
@@ -270,6 +317,7 @@ static inline void witness_steps(struct witness *witness, const struct mg_cause 
                 after->is_maybe, witness->is_maybe[i]);
         WITNESS(witness, (after->complete_by_ms != 0) == is_running(after), "step %d: complete-by", i);
         witness_generation(witness, cause, i);
+        witness_polls(witness, cause, i);
         bool is_asking = after->state == MG_STEP_UNKNOWN && after->due_at_ms == 0;
         WITNESS(witness, witness->open_alerts[i + 1][MG_ALERT_OUTCOME_UNKNOWN] == is_asking,
                 "step %d: alert outcome_unknown", i);
@@ -296,7 +344,7 @@ static inline void witness_order(struct witness *witness)
             has_alert = has_alert || witness->open_alerts[i][alert];
             WITNESS(witness,
                     i == 0 || alert == MG_ALERT_OUTCOME_UNKNOWN || alert == MG_ALERT_UNDO_FAILED ||
-                        !witness->open_alerts[i][alert],
+                        alert == MG_ALERT_POLLS_FAILING || !witness->open_alerts[i][alert],
                     "alert %s is about step %d and not about the order", mg_alert_name((enum mg_alert)alert),
                     i - 1);
         }
@@ -361,7 +409,10 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
         }
     }
     if (cause->kind == MG_CAUSE_REPLY && cause->attempt < WORLD_ATTEMPTS) {
-        witness->world.attempts[cause->step][cause->attempt].is_answered = true;
+        struct remote_attempt *at = &witness->world.attempts[cause->step][cause->attempt];
+        at->is_answered = true;
+        at->is_accepted = cause->outcome == MG_OUTCOME_ACCEPTED;
+        at->is_open = at->is_open || cause->may_still_act;
     }
     if (cause->step >= 0 && cause->step < witness->order.step_count) {
         witness_maybe(witness, cause);

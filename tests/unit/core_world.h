@@ -29,15 +29,19 @@ struct remote_attempt {
     int64_t complete_by_ms;
     bool is_out;         /* a request went into the broker, or may have */
     bool is_answered;    /* a reply for it was taken */
+    bool is_accepted;    /* by a 202 */
+    bool is_open;        /* the core was told that it may still act, whatever the reply is */
     bool is_no;          /* the service said that it did not and will not execute */
     bool may_have_acted; /* a copy of it executed, or may yet */
-    bool was_delivered;
+    bool is_late;        /* the service, given up by its agent, still acts */
+    bool was_delivered, was_delivered_again, was_replied_to;
 };
 
 enum message_kind { MESSAGE_REQUEST, MESSAGE_REPLY, MESSAGE_LATE_DO };
 
 struct message {
     bool is_used;
+    bool is_of_late_copy; /* of a request that came again after its reply: nobody can know of it */
     enum message_kind kind;
     int64_t at_ms;
     int step;
@@ -136,6 +140,7 @@ static inline void world_reply(struct world *world, int step, uint32_t attempt, 
 {
     struct remote_attempt *at = &world->attempts[step][attempt];
     struct message reply = {.kind = MESSAGE_REPLY, .step = step, .attempt = attempt};
+    at->was_replied_to = true;
     if (executed == MG_EXECUTED_NO && at->kind == MG_KIND_DO) {
         at->is_no = true;
     }
@@ -146,6 +151,7 @@ static inline void world_reply(struct world *world, int step, uint32_t attempt, 
                                     .outcome = outcome,
                                     .executed = executed,
                                     .is_service_down = is_service_down,
+                                    .may_still_act = at->is_late || at->was_delivered_again,
                                     .retry_after_ms = world_chance(world, 10) ? 2000 : -1};
     world_broker_take(world, &reply);
 }
@@ -168,8 +174,9 @@ static inline void remote_do_later(struct world *world, int step, uint32_t attem
     struct remote_attempt *at = &world->attempts[step][attempt];
     int64_t room_ms = at->complete_by_ms + world->quiesce_ms - 1 - world->now_ms;
     if (room_ms > 0) {
-        struct message late = {.kind = MESSAGE_LATE_DO, .step = step, .attempt = attempt};
-        at->may_have_acted = true;
+        struct message late = {
+            .kind = MESSAGE_LATE_DO, .step = step, .attempt = attempt, .is_of_late_copy = at->was_replied_to};
+        at->may_have_acted = at->is_late = true;
         world_post(world, &late, world->now_ms + 1 + (int64_t)(world_random(world) % (uint64_t)room_ms));
     }
 }
@@ -217,6 +224,7 @@ static inline void agent_do(struct world *world, int step, uint32_t attempt)
     if (at->is_no) {
         return; /* its word that nothing happened holds for all copies of the attempt */
     }
+    at->was_delivered_again = at->was_delivered;
     if (at->was_delivered && world->plan->steps[step].is_at_most_once) {
         world_reply(world, step, attempt, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, false);
         return;
@@ -342,7 +350,7 @@ static inline bool world_is_unsettled(const struct world *world, int step)
         const struct message *message = &world->messages[i];
         if (message->is_used && message->step == step && message->kind != MESSAGE_REPLY) {
             const struct remote_attempt *at = &world->attempts[step][message->attempt];
-            if (at->kind == MG_KIND_DO && at->is_answered && !at->is_no &&
+            if (at->kind == MG_KIND_DO && at->is_answered && !at->is_open && !at->is_no &&
                 (message->kind == MESSAGE_LATE_DO || message->at_ms < at->complete_by_ms)) {
                 return true;
             }

@@ -326,6 +326,52 @@ START_TEST(quiet_is_kept_however_far_it_lies)
 }
 END_TEST
 
+/* Catches: a fence that begins anew at 0, so that replies of attempts long over count again. Such a number
+ * comes from a wrong agent only; a person must look at the order, and what is ready beside it stays where it
+ * is. */
+START_TEST(attempts_number_never_wraps)
+{
+    plan.steps[1].after = plan.steps[2].after = 0;
+    submit();
+    order.steps[0].attempt = MG_ATTEMPT_MAX - 1;
+    (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_DO)); /* one is left */
+    ck_assert_uint_eq(order.steps[0].attempt, MG_ATTEMPT_MAX);
+    context.gate[0] = context.gate[1] = MG_REASON_WINDOW_FULL;
+    (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+    (void)reply_executed(1, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+    context.gate[0] = context.gate[1] = MG_REASON_NONE;
+    ck_assert_int_eq(due(1), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(order.reason, MG_REASON_ATTEMPTS_EXHAUSTED);
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert_int_eq(count_effects(MG_EFFECT_ALERT), 1);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+    ck_assert_uint_eq(order.steps[0].attempt, MG_ATTEMPT_MAX);
+}
+END_TEST
+
+START_TEST(undo_that_has_no_attempt_left_calls_a_person)
+{
+    plan.steps[1].after = plan.steps[2].after = 0;
+    submit();
+    (void)reply(0, MG_OUTCOME_DONE);
+    (void)reply(2, MG_OUTCOME_DONE);
+    order.steps[2].attempt = MG_ATTEMPT_MAX;
+    (void)reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(order.reason, MG_REASON_ATTEMPTS_EXHAUSTED);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0); /* nor that of the first step */
+    ck_assert_uint_eq(order.steps[2].attempt, MG_ATTEMPT_MAX);
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 2, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(operate(MG_CAUSE_COMPENSATE, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    (void)reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("core_edges");
@@ -351,6 +397,8 @@ int main(void)
     tcase_add_test(tcase, undone_step_that_turned_up_again_can_be_found_absent);
     tcase_add_loop_test(tcase, no_wait_is_longer_than_its_policy_allows, 0, sizeof(WAITS) / sizeof(WAITS[0]));
     tcase_add_test(tcase, quiet_is_kept_however_far_it_lies);
+    tcase_add_test(tcase, attempts_number_never_wraps);
+    tcase_add_test(tcase, undo_that_has_no_attempt_left_calls_a_person);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

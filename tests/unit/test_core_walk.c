@@ -128,9 +128,12 @@ static void request_send(struct witness *witness, int step, uint32_t attempt)
     } else if (!witness->plan.steps[step].is_at_most_once && world_fault(world, 3)) {
         struct mg_cause again = {
             .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = attempt, .retry_after_ms = -1};
+        world->attempts[step][attempt].is_open = true;
         (void)decide(witness, again);
-        failed.kind = MG_CAUSE_UNPUBLISHABLE;
-        failed.executed = MG_EXECUTED_NO;
+        if (coin(world, 50)) {
+            failed.kind = MG_CAUSE_UNPUBLISHABLE;
+            failed.executed = MG_EXECUTED_NO;
+        }
     }
     world->attempts[step][attempt].is_out = is_taken;
     if (is_taken) {

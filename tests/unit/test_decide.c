@@ -187,6 +187,136 @@ START_TEST(undo_waits_until_an_expired_attempt_can_no_longer_act)
 }
 END_TEST
 
+static enum mg_verdict reply_open(int step, enum mg_outcome outcome, enum mg_executed executed)
+{
+    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = step,
+                                    .attempt = order.steps[step].attempt,
+                                    .reply_kind = order.steps[step].kind,
+                                    .outcome = outcome,
+                                    .executed = executed,
+                                    .may_still_act = true,
+                                    .retry_after_ms = -1});
+}
+
+/* Guard: undo does not overtake do. A reply whose call was given up, or beside which another copy of the
+ * request is out, ends the attempt for its step, and not at the service. */
+static const struct {
+    enum mg_outcome outcome;
+    enum mg_executed executed;
+} OPEN_REPLIES[] = {
+    {MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE}, {MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE},
+    {MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE}, {MG_OUTCOME_PERMANENT, MG_EXECUTED_NO},
+    {MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO},    {MG_OUTCOME_DONE, MG_EXECUTED_YES},
+    {MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE},
+};
+
+START_TEST(undo_waits_until_no_call_that_was_given_up_can_act)
+{
+    plan.steps[0].retry.attempts = 1;
+    plan.steps[0].finish_within_ms = 60000;
+    submit();
+    int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
+    ck_assert_int_eq(reply_open(0, OPEN_REPLIES[_i].outcome, OPEN_REPLIES[_i].executed), MG_GO);
+    if (order.goal == MG_GOAL_PROCESSED) {
+        ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+        if (order.steps[1].state == MG_STEP_RUNNING) {
+            (void)reply(1, MG_OUTCOME_PERMANENT);
+        }
+    }
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_PENDING);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_QUIESCING);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(order.steps[0].due_at_ms, quiet_at_ms);
+    ck_assert_int_eq(order.wake_at_ms, quiet_at_ms);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert_int_gt(context.now_ms, quiet_at_ms);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+START_TEST(verify_waits_until_no_call_that_was_given_up_can_act)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    submit();
+    int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
+    ck_assert_int_eq(reply_open(0, OPEN_REPLIES[_i].outcome, MG_EXECUTED_MAYBE), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
+    ck_assert_int_eq(order.steps[0].due_at_ms, quiet_at_ms);
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+}
+END_TEST
+
+/* Catches: a wait for nothing. What the service has answered, whatever it said, it is no longer at; and a do
+ * that overlaps another one under the same key is the same do. */
+START_TEST(what_the_service_has_answered_is_undone_and_tried_again_at_once)
+{
+    submit();
+    (void)reply_open(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+    ck_assert_int_lt(order.steps[0].due_at_ms, order.steps[0].quiet_at_ms);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_DO));
+    setup();
+    plan.steps[1].retry.attempts = 1;
+    submit();
+    (void)reply(0, MG_OUTCOME_DONE);
+    (void)reply_executed(1, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+    ck_assert(has_request(1, MG_KIND_UNDO));
+    (void)reply(1, MG_OUTCOME_DONE);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    (void)reply_open(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+    ck_assert_int_lt(order.steps[0].due_at_ms, context.now_ms + 1000); /* its own backoff */
+}
+END_TEST
+
+/* Catches: accepted work that is undone while the service takes it up, or not asked about for as long. */
+START_TEST(accepted_work_is_asked_about_at_once_and_undone_when_quiet)
+{
+    plan.steps[0].finish_within_ms = 60000;
+    submit();
+    int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
+    (void)reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + plan.steps[0].poll_ms);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+    (void)operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE);
+    (void)reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(order.steps[0].due_at_ms, quiet_at_ms);
+}
+END_TEST
+
+/* Catches: "there is no such work", said before the call that was given up has arrived. */
+START_TEST(accepted_work_with_an_open_call_is_asked_about_when_quiet)
+{
+    plan.steps[0].finish_within_ms = 60000;
+    submit();
+    int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
+    (void)reply_open(0, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(order.steps[0].due_at_ms, quiet_at_ms);
+}
+END_TEST
+
+/* Catches: an undo that overtakes the second copy of a do whose first one was answered. */
+START_TEST(undo_waits_for_a_second_copy_of_what_was_answered)
+{
+    submit();
+    order.steps[0].is_maybe = _i == 1; /* by an attempt before */
+    int64_t quiet_at_ms = order.steps[0].complete_by_ms + context.quiesce_ms;
+    struct mg_cause again = {.kind = MG_CAUSE_REPUBLISHED, .step = 0, .attempt = 1};
+    ck_assert_int_eq(decide(again), MG_GO);
+    ck_assert_int_eq(decide(again), MG_DUPLICATE);
+    (void)reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_request(1, MG_KIND_DO));
+    (void)reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(order.steps[0].due_at_ms, quiet_at_ms);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
 START_TEST(undo_waits_for_the_running_do)
 {
     submit();
@@ -276,16 +406,129 @@ START_TEST(accepted_work_is_polled_until_done)
 }
 END_TEST
 
+/* What may come of a poll instead of an answer: the service fails, is unclear, refuses, or nobody replies. */
+static enum mg_verdict poll_fails(int way)
+{
+    static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_UNKNOWN,
+                                               MG_OUTCOME_PERMANENT};
+    (void)due(0);
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
+    return way == 3 ? overdue(0) : reply_executed(0, OUTCOMES[way], MG_EXECUTED_MAYBE);
+}
+
+/* Guard: accepted work is not ended by a poll. Catches: an order turned back, and its work undone, because
+ * the service was away for some seconds now and then. */
+START_TEST(accepted_work_is_asked_about_however_often_that_fails)
+{
+    plan.steps[0].finish_within_ms = 24 * 3600000;
+    plan.steps[0].poll_ms = 5000;
+    plan.complete_within_ms = 0;
+    plan.steps[0].is_at_most_once = _i >= 4;
+    plan.steps[0].retry.attempts = _i >= 4 ? 1 : 3;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    int64_t longest_ms = 0;
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(poll_fails(_i % 4), MG_GO);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+        int64_t wait_ms = order.steps[0].due_at_ms - context.now_ms;
+        ck_assert_int_ge(wait_ms, 5000);
+        ck_assert_int_le(wait_ms, 30000);
+        longest_ms = wait_ms > longest_ms ? wait_ms : longest_ms;
+        ck_assert_int_eq(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING), i + 1 == MG_POLL_FAILURES_ALERT);
+    }
+    ck_assert_int_gt(longest_ms, 20000);
+    ck_assert_uint_eq(order.failure_count, 0);
+    due(0);
+    reply(0, MG_OUTCOME_ACCEPTED); /* a good one ends the row */
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_uint_eq(order.steps[0].failure_count, 0);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 5000);
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(_i % 4);
+    }
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING));
+    due(0);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    ck_assert(has_request(1, MG_KIND_DO));
+}
+END_TEST
+
+/* Catches: work that is asked about for ever, because its polls only fail. */
+START_TEST(accepted_work_whose_polls_only_fail_ends_when_its_time_is_over)
+{
+    plan.steps[0].finish_within_ms = 300000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    int64_t finish_by_ms = order.steps[0].finish_by_ms;
+    bool is_told = false;
+    for (int i = 0; i < 100 && order.state == MG_ORDER_PROCESSING; i++) {
+        ck_assert_int_le(order.steps[0].due_at_ms, finish_by_ms);
+        (void)poll_fails(_i);
+        is_told = is_told || has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING);
+    }
+    ck_assert(is_told);
+    ck_assert_int_ge(context.now_ms, finish_by_ms);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_uint_eq(order.failure_count, 1);
+}
+END_TEST
+
+/* Catches: polls that failed being taken for attempts of the do. */
+START_TEST(accepted_work_that_is_gone_is_done_again_whatever_its_polls)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(0);
+    }
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_lt(order.steps[0].due_at_ms, context.now_ms + 1000);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_DO));
+    for (int i = 0; i < 2; i++) { /* it has all its attempts */
+        (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+        due(0);
+    }
+}
+END_TEST
+
+/* Catches: the alert of polls left open by what ends the polling otherwise. */
+START_TEST(alert_of_failing_polls_closes_with_the_polling)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(0);
+    }
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING));
+    static const enum mg_cause_kind WORDS[] = {MG_CAUSE_CANCEL, MG_CAUSE_SKIP, MG_CAUSE_SETTLE};
+    ck_assert_int_eq(operate(WORDS[_i], WORDS[_i] == MG_CAUSE_CANCEL ? -1 : 0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+}
+END_TEST
+
 START_TEST(accepted_work_that_never_finishes_is_undone)
 {
     plan.steps[0].finish_within_ms = 5000;
     submit();
     reply(0, MG_OUTCOME_ACCEPTED);
-    for (int i = 0; i < 20 && order.steps[0].state != MG_STEP_UNDO_RUNNING; i++) {
+    for (int i = 0; i < 20 && order.state == MG_ORDER_PROCESSING; i++) {
         due(0);
         reply(0, MG_OUTCOME_ACCEPTED);
     }
     ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    due(0);
     ck_assert(has_request(0, MG_KIND_UNDO));
 }
 END_TEST
@@ -529,6 +772,13 @@ int main(void)
     tcase_add_test(cases, refused_after_maybe_is_undone);
     tcase_add_test(cases, provable_refusal_is_not_undone);
     tcase_add_test(cases, undo_waits_until_an_expired_attempt_can_no_longer_act);
+    tcase_add_loop_test(cases, undo_waits_until_no_call_that_was_given_up_can_act, 0,
+                        sizeof(OPEN_REPLIES) / sizeof(OPEN_REPLIES[0]));
+    tcase_add_loop_test(cases, verify_waits_until_no_call_that_was_given_up_can_act, 0, 2);
+    tcase_add_test(cases, what_the_service_has_answered_is_undone_and_tried_again_at_once);
+    tcase_add_test(cases, accepted_work_is_asked_about_at_once_and_undone_when_quiet);
+    tcase_add_test(cases, accepted_work_with_an_open_call_is_asked_about_when_quiet);
+    tcase_add_loop_test(cases, undo_waits_for_a_second_copy_of_what_was_answered, 0, 2);
     tcase_add_test(cases, undo_waits_for_the_running_do);
     tcase_add_test(cases, unknown_step_is_verified_after_quiesce_and_found_done);
     tcase_add_loop_test(cases, absence_steers_the_retry_and_clears_maybe_only_if_final, 0, 2);
@@ -536,6 +786,10 @@ int main(void)
     tcase_add_test(cases, at_most_once_is_never_sent_twice);
     tcase_add_test(cases, accepted_work_is_polled_until_done);
     tcase_add_test(cases, accepted_work_that_never_finishes_is_undone);
+    tcase_add_loop_test(cases, accepted_work_is_asked_about_however_often_that_fails, 0, 8);
+    tcase_add_loop_test(cases, accepted_work_whose_polls_only_fail_ends_when_its_time_is_over, 0, 4);
+    tcase_add_test(cases, accepted_work_that_is_gone_is_done_again_whatever_its_polls);
+    tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
     tcase_add_loop_test(cases, service_that_is_away_costs_no_attempt, 0, 2);
     tcase_add_loop_test(cases, unpublishable_request_is_parked_and_counts_nothing, 0, 2);
     tcase_add_test(cases, after_the_pivot_a_failure_calls_a_person_and_is_resumed_forward);

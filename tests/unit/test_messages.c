@@ -45,7 +45,7 @@ START_TEST(a_request_comes_back)
     struct mg_request request = {.order_id = "o-1",
                                  .step = "charge",
                                  .service = "payment",
-                                 .attempt = UINT32_MAX,
+                                 .attempt = MG_ATTEMPT_MAX,
                                  .kind = MG_KIND_UNDO,
                                  .idempotency_key = "o-1.charge.undo.1",
                                  .do_key = "o-1.charge.do",
@@ -143,6 +143,7 @@ START_TEST(a_reply_comes_back)
                                              .retry_after_ms = outcome - 1};
         reply.outcome = (enum mg_outcome)outcome;
         reply.executed = (enum mg_executed)(outcome % MG_EXECUTED_COUNT);
+        reply.may_still_act = outcome % 2 == 1;
         reply.result = mg_slice_of("{\"price\" : 14.00}");
         mg_buf_clear(&body);
         mg_reply_write(&reply, &body);
@@ -153,11 +154,38 @@ START_TEST(a_reply_comes_back)
         ck_assert_int_eq(back.kind, MG_KIND_VERIFY);
         ck_assert_int_eq(back.outcome, reply.outcome);
         ck_assert_int_eq(back.executed, reply.executed);
+        ck_assert_int_eq(back.may_still_act, reply.may_still_act);
         ck_assert(mg_slice_is(back.result, "{\"price\" : 14.00}"));
         ck_assert(!back.is_truncated);
         ck_assert_str_eq(back.error_code, reply.error_code);
         ck_assert_str_eq(back.error_text, reply.error_text);
         ck_assert_int_eq(back.retry_after_ms, reply.retry_after_ms);
+    }
+}
+END_TEST
+
+/* Catches: an undo that overtakes a do, because its agent, of an older version or in another language, does
+ * not say that it has given it up. */
+START_TEST(a_reply_that_may_be_and_says_no_more_may_still_act)
+{
+    static const struct {
+        const char *text;
+        bool may_still_act;
+    } cases[] = {{"\"outcome\":\"transient\",\"executed\":\"maybe\"", true},
+                 {"\"outcome\":\"unknown\",\"executed\":\"maybe\"", true},
+                 {"\"outcome\":\"transient\",\"executed\":\"maybe\",\"may_still_act\":false", false},
+                 {"\"outcome\":\"accepted\",\"executed\":\"maybe\"", false},
+                 {"\"outcome\":\"accepted\",\"executed\":\"maybe\",\"may_still_act\":true", true},
+                 {"\"outcome\":\"done\",\"executed\":\"yes\"", false},
+                 {"\"outcome\":\"done\",\"executed\":\"yes\",\"may_still_act\":true", true},
+                 {"\"outcome\":\"permanent\",\"executed\":\"no\"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct mg_reply back = {0};
+        mg_buf_clear(&body);
+        mg_buf_printf(&body, "{\"v\":1,\"order_id\":\"o\",\"step\":\"s\",\"attempt\":1,\"kind\":\"do\",%s}",
+                      cases[i].text);
+        ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
+        ck_assert_int_eq(back.may_still_act, cases[i].may_still_act);
     }
 }
 END_TEST
@@ -579,6 +607,7 @@ int main(void)
     tcase_add_test(tests, a_traceparent_that_is_none_is_left_out);
     tcase_add_test(tests, a_reply_comes_back);
     tcase_add_test(tests, a_truncated_result_is_none);
+    tcase_add_test(tests, a_reply_that_may_be_and_says_no_more_may_still_act);
     tcase_add_test(tests, a_bad_error_text_does_not_lose_the_reply);
     tcase_add_test(tests, a_long_text_is_cut_at_a_character);
     tcase_add_test(tests, a_service_report_comes_back);

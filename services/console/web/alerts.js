@@ -9,6 +9,7 @@ const WHAT_TO_DO = {
   outcome_unknown: "Find out at the service what became of the step, then settle it.",
   undo_failed: "Mend what its failure says, then resume the order: what was done is not yet undone.",
   state_lost: "The database lost what it had confirmed: compare the order with the service before you go on.",
+  polls_failing: "The service has accepted the work, and its verify fails again and again: see whether it answers. The order goes on.",
   unpublishable: "The broker takes no message for this queue: see whether it is there and has room.",
   poisoned: "A message cannot be handled: see the logs of the schedulers.",
   batch_stopped: "Too many of its orders failed again: see them on its page, mend the cause, then start another batch.",

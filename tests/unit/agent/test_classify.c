@@ -70,6 +70,46 @@ START_TEST(statuses_mean_what_the_contract_says)
 }
 END_TEST
 
+/* Catches: an undo that overtakes a do on a proxy's or our own word, and one that waits although the service
+ * has answered. */
+START_TEST(only_the_services_own_answer_ends_a_call)
+{
+    static const int answers[] = {200, 201, 302, 400, 408, 409, 422, 425, 429, 500, 501, 503, 505, 511};
+    static const int gateways[] = {502, 504, 520, 524, 599};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        answered(MG_KIND_DO, answers[i]);
+        ck_assert_msg(!verdict.may_still_act, "%d", answers[i]);
+    }
+    for (size_t i = 0; i < sizeof gateways / sizeof gateways[0]; i++) {
+        answered(MG_KIND_DO, gateways[i]);
+        ck_assert_msg(verdict.may_still_act, "%d", gateways[i]);
+    }
+    broke(MG_KIND_DO, MG_SENT_MAYBE, true, 9000);
+    ck_assert(verdict.may_still_act);
+    broke(MG_KIND_DO, MG_SENT_MAYBE, false, 9000);
+    ck_assert(verdict.may_still_act);
+    broke(MG_KIND_DO, MG_SENT_NO, true, 9000);
+    ck_assert(!verdict.may_still_act);
+    mg_classify_redelivered(&verdict);
+    ck_assert(verdict.may_still_act);
+    mg_classify_not_made(MG_ERROR_CODE_BREAKER_OPEN, "no", &verdict);
+    ck_assert(!verdict.may_still_act);
+}
+END_TEST
+
+/* Catches: an undo beside work that was accepted, and that no poll asks about. */
+START_TEST(accepted_work_that_nobody_polls_may_still_act)
+{
+    struct mg_http_answer answer = {
+        .sent = MG_SENT_YES, .status = 202, .content_type = "", .retry_after_ms = -1};
+    mg_classify_answer(service, MG_KIND_DO, false, &answer, 9000, &verdict);
+    expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
+    ck_assert(verdict.may_still_act);
+    answered(MG_KIND_DO, 202);
+    ck_assert(!verdict.may_still_act);
+}
+END_TEST
+
 START_TEST(nothing_sent_is_proof_that_nothing_happened_and_costs_nothing)
 {
     broke(MG_KIND_DO, MG_SENT_NO, false, 9000);
@@ -212,6 +252,8 @@ int main(void)
     TCase *tcase = tcase_create("classify");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, statuses_mean_what_the_contract_says);
+    tcase_add_test(tcase, only_the_services_own_answer_ends_a_call);
+    tcase_add_test(tcase, accepted_work_that_nobody_polls_may_still_act);
     tcase_add_test(tcase, nothing_sent_is_proof_that_nothing_happened_and_costs_nothing);
     tcase_add_test(tcase, a_connection_that_had_no_time_says_little_about_the_service);
     tcase_add_test(tcase, a_broken_answer_to_a_do_leaves_its_outcome_unknown);
