@@ -8,6 +8,7 @@
 /* Whether there was another copy of a do of this step: given out again by the broker, or sent again (law 3).
  */
 bool sim_check_has_copies(const char *order_id, const char *step);
+void sim_check_parked_written(struct sim_submitted *order);     /* check_deadline.c: it was committed */
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 
 #endif
