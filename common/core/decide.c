@@ -371,6 +371,15 @@ static void earliest(int64_t *at_ms, int64_t candidate_ms)
     }
 }
 
+bool mg_step_is_parked(const struct mg_step *step)
+{
+    bool is_waiting = step->state == MG_STEP_WAITING || step->state == MG_STEP_UNDO_WAITING ||
+                      step->state == MG_STEP_UNKNOWN;
+    bool is_for_gate = step->reason == MG_REASON_NO_CONSUMER || step->reason == MG_REASON_BREAKER_OPEN ||
+                       step->reason == MG_REASON_SERVICE_PAUSED || step->reason == MG_REASON_WINDOW_FULL;
+    return is_waiting && is_for_gate && step->due_at_ms != 0;
+}
+
 /* In `error` running attempts are still judged, so that the operator sees the truth; nothing else is asked
  * about. */
 int64_t mg_order_wake_at_ms(const struct mg_order *order)

@@ -32,6 +32,9 @@ size_t mg_order_size(const struct mg_order *order);
  * error. */
 uint64_t mg_order_not_undone(const struct mg_plan *plan, const struct mg_order *order);
 
+/* The step waits for the gate of its service, and not only for a moment: it is asked about by service. */
+bool mg_step_is_parked(const struct mg_step *step);
+
 /* The earliest moment at which the supervisor must look at the order; 0 if it is terminal. */
 int64_t mg_order_wake_at_ms(const struct mg_order *order);
 

@@ -3,6 +3,7 @@
  * when it turns back, in which order it is undone. Planning only ever moves an order on; called twice, it
  * changes nothing more.
  */
+#include "core/decide.h"
 #include "core/decider.h"
 
 static uint64_t bit(int index)
@@ -58,11 +59,11 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
     enum mg_reason gate = decider->context->gate[index];
     int64_t now_ms = decider->context->now_ms;
     if (gate != MG_REASON_NONE) {
-        if (step->state == MG_STEP_PENDING || step->state == MG_STEP_UNDO_PENDING) {
+        if (!mg_step_is_parked(step)) { /* what is parked stays so, unwritten: the supervisor asks again */
             (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, gate,
                                   now_ms + decider->context->park_ms);
         }
-        return; /* what is parked stays so, unwritten: the supervisor asks again */
+        return;
     }
     if (step->attempt >= MG_ATTEMPT_MAX) { /* only a wrong agent's replies bring it there */
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_ATTEMPTS_EXHAUSTED, index);

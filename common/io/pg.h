@@ -51,6 +51,7 @@ void mg_pg_push_text(struct mg_pg_params *params, int index,
 void mg_pg_push_int(struct mg_pg_params *params, int index, int64_t number);
 void mg_pg_push_time(struct mg_pg_params *params, int index, int64_t time_ms); /* 0: NULL */
 void mg_pg_push_bool(struct mg_pg_params *params, int index, bool is_true);
+void mg_pg_push_null(struct mg_pg_params *params, int index); /* of an array of any type */
 size_t mg_pg_params_size(const struct mg_pg_params *params);
 void mg_pg_params_seal(
     struct mg_pg_params *params); /* writes the arrays' headers; before the bytes are read */

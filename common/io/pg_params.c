@@ -136,6 +136,11 @@ void mg_pg_push_bool(struct mg_pg_params *params, int index, bool is_true)
     mg_buf_append(&param->bytes, is_true ? "\1" : "\0", 1);
 }
 
+void mg_pg_push_null(struct mg_pg_params *params, int index)
+{
+    (void)element(params, index, true);
+}
+
 size_t mg_pg_params_size(const struct mg_pg_params *params)
 {
     size_t size = 0;

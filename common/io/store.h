@@ -281,6 +281,7 @@ struct mg_due {
     uint64_t version, seq;
     int64_t due_at_ms; /* the deadline that passed, to tell what passed in a gap */
     bool is_stuck;     /* NUDGE of an open order in which nothing is running, waiting or due */
+    bool is_parked;    /* DUE of a step that waits for its service's gate */
 };
 struct mg_sweep_options {
     uint64_t epoch;
@@ -306,6 +307,40 @@ typedef void mg_store_sweep_fn(void *arg, const struct mg_sweep_answer *answer, 
  * it is a hint, not state). Fenced by (epoch, holder) under a row lock. */
 void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
                     void *arg);
+
+/* A queue of requests whose steps are parked. */
+struct mg_parked_queue {
+    char service[MG_NAME_MAX + 1];
+    bool is_high;
+    bool is_open; /* by operators and reports; what its queue says is known to the broker alone */
+    int asked;    /* of `dues` */
+};
+struct mg_parked_room {
+    const char *service;
+    bool is_high;
+    int room; /* so many of its steps are asked about at the most; above 0 */
+};
+#define MG_PARKED_QUEUES_MAX 256 /* of one answer; services beyond wait for those before them */
+struct mg_parked_options {
+    uint64_t epoch;
+    const char *holder;
+    int64_t ask_again_ms; /* what was asked about is left alone for so long */
+    const struct mg_parked_room *rooms;
+    int room_count;
+};
+struct mg_parked_answer {
+    bool is_leader;
+    const struct mg_parked_queue *queues; /* all that have parked steps */
+    int queue_count;
+    const struct mg_due *dues;
+    int due_count;
+};
+typedef void mg_store_parked_fn(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err);
+/* Of the queues for which there is room, and whose gate is open: the steps that have been parked for longest,
+ * as DUE. It changes no step: when it may be asked about again is a hint. What is parked behind a closed gate
+ * costs one look at an index for each queue, however many steps that are. Fenced as a sweep. */
+void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options *options,
+                         mg_store_parked_fn *done, void *arg);
 
 typedef void mg_store_wake_fn(void *arg, bool is_leader, bool is_full, const struct mg_err *err);
 /* After the database's clock went back: wakes at most `limit` open orders, those that sleep longest first

@@ -15,8 +15,6 @@
 
 /* An order would have to be written between two statements of one round, three times running. */
 #define ROUNDS_MAX 4
-/* A word of an agent runs out after this time without a report (wire/reply.h: MG_SERVICE_REPORT_VALID_MS). */
-#define SERVICE_STATE_VALID "interval '15 seconds'"
 /* clang-format off */
 static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
     "load_events_of_causes",
@@ -27,23 +25,11 @@ static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
     " 1) e"};
 /* clang-format on */
 
-/* What an operator wants outweighs what agents report; an open breaker everywhere outweighs unreadiness:
- * agents with an open breaker may report both. Two walks along primary keys: for a union of both tables, with
- * sequential scans disabled, PostgreSQL starts parallel workers at each load. */
 /* clang-format off */
 static const struct mg_sql LOAD_GATES = {
     "load_gates",
-    "SELECT " MG_SQL_MS("c.now") ", s.service,"
-    " CASE WHEN s.is_paused THEN 'service_paused' WHEN s.is_open THEN 'breaker_open'"
-    "  WHEN s.is_ready THEN 'none' ELSE 'service_paused' END"
-    " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN ("
-    "  SELECT service, p.is_paused, a.is_open, a.is_ready FROM ("
-    "   SELECT service, bool_and(breaker = 'open') AS is_open,"
-    "    bool_or(is_ready AND breaker <> 'open') AS is_ready"
-    "   FROM service_state WHERE reported_at > " MG_SQL_NOW " - " SERVICE_STATE_VALID " GROUP BY service) a"
-    "  FULL JOIN (SELECT service, is_paused FROM service_control"
-    "   WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service)"
-    " ) s ON true"};
+    "SELECT " MG_SQL_MS("c.now") ", g.service, g.gate"
+    " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN " MG_SQL_GATES " g ON true"};
 /* clang-format on */
 
 /* Of each kind of status the last, as it was told first: who asks again is told the same again. */

@@ -82,6 +82,27 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 /* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
 #define MG_SQL_WOKEN MG_SQL_TIME("1")
 
+/* A step that waits for its service's gate: order_step.parked_high says so. Schedulers of schema 8 and below
+ * do not; the sweep marks what it finds. */
+#define MG_SQL_WAITS_FOR_GATE(step)                                                                          \
+    "(" step ".state IN ('waiting', 'undo_waiting', 'unknown')"                                              \
+    " AND " step ".reason IN ('no_consumer', 'breaker_open', 'service_paused', 'window_full'))"
+
+/* A word of an agent runs out after this time without a report (wire/reply.h: MG_SERVICE_REPORT_VALID_MS). */
+#define MG_SQL_REPORT_VALID "interval '15 seconds'"
+/* The services of which anything is known, with their gate: a word of enum mg_reason. What an operator wants
+ * outweighs what agents report; an open breaker everywhere outweighs unreadiness: agents with an open breaker
+ * may report both. Two walks along primary keys: for a union of both tables, with sequential scans disabled,
+ * PostgreSQL starts parallel workers at each load. */
+#define MG_SQL_GATES                                                                                         \
+    "(SELECT service, CASE WHEN p.is_paused THEN 'service_paused' WHEN a.is_open THEN 'breaker_open'"        \
+    "   WHEN a.is_ready THEN 'none' ELSE 'service_paused' END AS gate FROM ("                                \
+    "  SELECT service, bool_and(breaker = 'open') AS is_open,"                                               \
+    "   bool_or(is_ready AND breaker <> 'open') AS is_ready"                                                 \
+    "  FROM service_state WHERE reported_at > " MG_SQL_NOW " - " MG_SQL_REPORT_VALID " GROUP BY service) a"  \
+    " FULL JOIN (SELECT service, is_paused FROM service_control"                                             \
+    "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"
+
 /* A row of one key column and these. */
 #define MG_SQL_EVENT_COLUMNS                                                                                 \
     "e.version, e.cause_kind, e.cause, e.by_whom, e.step, e.attempt, e.reason, e.transitions, e.statuses, "  \

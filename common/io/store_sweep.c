@@ -6,6 +6,9 @@
  * Rows that somebody is writing are skipped by the sweep; rows that were written while the statement ran are
  * left for the next sweep, because their steps would be of another moment. So a wake_at is only moved by one
  * who saw the order whole.
+ *
+ * Steps that wait for the gate of their service are asked about by service (store_parked.c). A sweep meets
+ * them once, and leaves them out of the wake_at that it sets.
  */
 #include <stdlib.h>
 
@@ -13,6 +16,9 @@
 
 /* An open order that waits for a person alone (a doubted step) is looked at again after this. */
 #define LOOK_AGAIN "interval '60 seconds'"
+/* One that waits for gates alone, in case that nothing else moves it: a million of them are a dozen a second.
+ */
+#define LOOK_AT_PARKED "interval '1 day'"
 /* What the brake holds back: soon, but behind what else is due. */
 #define HELD_BACK "interval '1 second'"
 /* A status is owed by its event from the commit on in the worst case; its scheduler gets this long to send
@@ -33,26 +39,33 @@ static const struct mg_sql SWEEP = {
     " leader AS ("
     "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = greatest(swept_at, c.now) FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
-    " locked AS MATERIALIZED ("
-    "  SELECT order_id, version, wake_at = " MG_SQL_WOKEN " AS is_woken FROM order_process"
-    "  WHERE wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
+    /* All that are woken may be a million: they take what others leave, and a quarter at least. */
+    " timely AS MATERIALIZED ("
+    "  SELECT order_id, version FROM order_process"
+    "  WHERE wake_at > " MG_SQL_WOKEN " AND wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
+    " woken AS MATERIALIZED ("
+    "  SELECT order_id, version FROM order_process"
+    "  WHERE wake_at <= " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader) ORDER BY wake_at"
+    "  LIMIT greatest($3::bigint - (SELECT count(*) FROM timely), ($3::bigint + 3) / 4) FOR NO KEY UPDATE SKIP LOCKED),"
+    " locked AS MATERIALIZED ("
+    "  SELECT order_id, version, false AS is_woken FROM timely UNION ALL SELECT order_id, version, true FROM woken),"
     /* The same version in the statement's snapshot, from which the steps are read, too. */
     " candidate AS MATERIALIZED ("
-    "  SELECT p.order_id, p.version, p.seq, p.process_state, l.is_woken, CASE WHEN p.goal = 'processed'"
+    "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, CASE WHEN p.goal = 'processed'"
     "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
     "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
     " open_step AS MATERIALIZED ("
     "  SELECT s.order_id, s.step, s.attempt, s.state, s.state IN ('running', 'undo_running') AS is_running,"
     "   CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline,"
-    "   c.is_woken"
+    "   c.is_woken, s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked"
     "  FROM candidate c JOIN order_step s ON s.order_id = c.order_id"
     "  WHERE s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone',"
     "   'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating'))),"
     " found AS MATERIALIZED ("
     "  SELECT order_id, CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, deadline,"
-    "   is_woken FROM open_step WHERE deadline <= (SELECT now FROM clock)"
-    "   OR (is_woken AND NOT is_running AND deadline IS NOT NULL)"
+    "   is_woken FROM open_step WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock)"
+    "   OR (is_woken AND NOT is_running AND deadline IS NOT NULL))"
     "  UNION ALL"
     "  SELECT order_id, 'expired', '', 0, complete_by, is_woken FROM candidate"
     "  WHERE complete_by <= (SELECT now FROM clock)"
@@ -77,14 +90,22 @@ static const struct mg_sql SWEEP = {
     "  FROM graced),"
     " next AS MATERIALIZED ("
     "  SELECT c.order_id, coalesce(least("
-    "    (SELECT min(s.deadline) FROM open_step s WHERE s.order_id = c.order_id AND s.deadline > k.now),"
+    "    (SELECT min(s.deadline) FROM open_step s"
+    "     WHERE s.order_id = c.order_id AND s.deadline > k.now AND NOT s.is_parked),"
     "    CASE WHEN c.complete_by > k.now THEN c.complete_by END,"
     "    (SELECT min(k.now + CASE WHEN j.is_held_back THEN " HELD_BACK
     "      ELSE $4::bigint * interval '1 millisecond' END) FROM judged j WHERE j.order_id = c.order_id)),"
-    "   k.now + " LOOK_AGAIN ") AS wake_at"
+    "   k.now + CASE WHEN EXISTS (SELECT FROM open_step s WHERE s.order_id = c.order_id AND s.is_parked)"
+    "    THEN " LOOK_AT_PARKED " ELSE " LOOK_AGAIN " END) AS wake_at"
     "  FROM candidate c CROSS JOIN clock k WHERE c.order_id NOT IN (SELECT order_id FROM crowd)),"
     " pushed AS ("
     "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = n.order_id),"
+    /* Of a scheduler that does not mark what it parks. */
+    " marked AS ("
+    "  UPDATE order_step s SET parked_high = c.is_high, parked_until = k.now + $4::bigint * interval '1 millisecond'"
+    "  FROM judged j JOIN candidate c USING (order_id) CROSS JOIN clock k"
+    "  WHERE j.ask = 'due' AND s.order_id = j.order_id AND s.step = j.step AND s.parked_high IS NULL"
+    "   AND " MG_SQL_WAITS_FOR_GATE("s") "),"
     " owing AS MATERIALIZED ("
     "  SELECT e.order_id, min(e.version) AS version FROM order_event e CROSS JOIN clock k"
     "  WHERE e.owed AND EXISTS (SELECT FROM leader)"
@@ -107,7 +128,8 @@ static const struct mg_sql SWEEP = {
     " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
     "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), (SELECT count(*) FROM locked),"
     "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"
-    " FROM clock k LEFT JOIN asked a ON true ORDER BY a.deadline"};
+    /* Deadlines first: where there is no room for all, waits stay behind. */
+    " FROM clock k LEFT JOIN asked a ON true ORDER BY a.ask NOT IN ('overdue', 'expired'), a.deadline"};
 /* clang-format on */
 enum {
     COLUMN_IS_LEADER,

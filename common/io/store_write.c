@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/decide.h"
 #include "io/store_private.h"
 
 /*
@@ -66,11 +67,12 @@
     X(20, do_digest, bytea, BYTES, PLAIN)                                                                    \
     X(21, undo_digest, bytea, BYTES, PLAIN)                                                                  \
     X(22, error_code, text, TEXT, PLAIN)                                                                     \
-    X(23, error_text, text, TEXT, PLAIN)
+    X(23, error_text, text, TEXT, PLAIN)                                                                     \
+    X(24, parked_high, boolean, BOOL, PLAIN)
 /* Of a step that has no row yet. */
 #define PLACE_COLUMNS(X)                                                                                     \
-    X(24, position, bigint, INT, PLAIN)                                                                      \
-    X(25, service, text, TEXT, PLAIN)
+    X(25, position, bigint, INT, PLAIN)                                                                      \
+    X(26, service, text, TEXT, PLAIN)
 
 #define EVENT_COLUMNS(X)                                                                                     \
     X(2, version, bigint, INT, PLAIN)                                                                        \
@@ -147,6 +149,9 @@ enum {
 };
 static_assert(OPEN_ALERTS + 1 == MG_STORE_WRITE_STATEMENTS, "as many as a write has parameters for");
 
+/* A parked step is asked about when its wait is over, and its gate open. */
+#define PARKED_UNTIL "CASE WHEN i.parked_high IS NOT NULL THEN " MG_SQL_TIME("i.due_at") " END"
+
 /*
  * `wake_at` is an index's key, so it is written only when it gets earlier or the order ends; the sweep pushes
  * it forward.
@@ -169,12 +174,12 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
         " FROM " INPUT(OLD_ORDER_COLUMNS) " WHERE p.order_id = i.order_id AND p.version = i.expected", 18)},
     [UPDATE_STEPS] = {
         "update_steps",
-        GUARDED("UPDATE order_step s SET state = i.state" STEP_COLUMNS(AS_ASSIGNMENT) " FROM " STEP_INPUT(STEP_COLUMNS)
-        " WHERE s.order_id = i.order_id AND s.step = i.step", 24)},
+        GUARDED("UPDATE order_step s SET state = i.state" STEP_COLUMNS(AS_ASSIGNMENT) ", parked_until = " PARKED_UNTIL
+        " FROM " STEP_INPUT(STEP_COLUMNS) " WHERE s.order_id = i.order_id AND s.step = i.step", 25)},
     [INSERT_STEPS] = {
         "insert_steps",
-        "INSERT INTO order_step (order_id, step, state" NEW_STEP_COLUMNS(AS_NAME) ")"
-        " SELECT i.order_id, i.step, i.state" NEW_STEP_COLUMNS(AS_VALUE) " FROM " STEP_INPUT(NEW_STEP_COLUMNS)},
+        "INSERT INTO order_step (order_id, step, state" NEW_STEP_COLUMNS(AS_NAME) ", parked_until)"
+        " SELECT i.order_id, i.step, i.state" NEW_STEP_COLUMNS(AS_VALUE) ", " PARKED_UNTIL " FROM " STEP_INPUT(NEW_STEP_COLUMNS)},
     [INSERT_PAYLOADS] = {
         "insert_payloads",
         "INSERT INTO orders (order_id" PAYLOAD_COLUMNS(AS_NAME) ")"
@@ -320,6 +325,11 @@ static void push_step(struct mg_store_write *write, const struct mg_order_record
     mg_pg_push_text(params, STEP_undo_digest, digest(more->undo_digest, more->has_undo_digest));
     mg_pg_push_text(params, STEP_error_code, more->error_code);
     mg_pg_push_text(params, STEP_error_text, more->error_text);
+    if (mg_step_is_parked(step)) {
+        mg_pg_push_bool(params, STEP_parked_high, record->is_high);
+    } else {
+        mg_pg_push_null(params, STEP_parked_high);
+    }
     if (is_new) {
         mg_pg_push_int(params, STEP_position, index);
         mg_pg_push_text(params, STEP_service, mg_slice_of(record->services[index]));

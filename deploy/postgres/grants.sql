@@ -38,8 +38,9 @@ BEGIN
 
         -- finds what is due, counts what is open, remembers having asked, leads: no payload, no result, no state of an order to change
         ('makegood_supervisor', 'order_process', 'SELECT (order_id, process_state, goal, version, seq, complete_by,'
-            ' wake_at, workflow, created_at), UPDATE (wake_at)'),
-        ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, attempt, state, complete_by, due_at)'),
+            ' wake_at, workflow, created_at, is_high), UPDATE (wake_at)'),
+        ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, service, attempt, state, reason, complete_by, due_at,'
+            ' parked_high, parked_until), UPDATE (parked_high, parked_until)'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at),'
             ' UPDATE (owed_asked_at)'),
         ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, opened_at, closed_at),'

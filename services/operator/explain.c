@@ -71,6 +71,13 @@ static bool is_running(const char *state)
     return is_word(state, "running") || is_word(state, "undo_running");
 }
 
+/* It waits for no moment: the supervisor asks about it when the gate of its service opens. */
+static bool is_for_gate(const char *reason)
+{
+    return is_word(reason, "breaker_open") || is_word(reason, "service_paused") ||
+           is_word(reason, "window_full");
+}
+
 static void step_write(struct mg_buf *out, const struct explain_facts *facts, int row)
 {
     const struct table *steps = facts->steps;
@@ -91,6 +98,9 @@ static void step_write(struct mg_buf *out, const struct explain_facts *facts, in
     } else if (is_queue_asked(reason) && facts->queue != NULL && facts->queue->consumers < 0) {
         mg_buf_printf(out, "for service %s waits", service);
         queue_write(out, facts->queue, queue);
+    } else if (table_cell(steps, row, "due_at")[0] != '\0' && is_for_gate(reason)) {
+        mg_buf_printf(out, "for service %s is parked: %s; it goes on when that is over (failures %s)",
+                      service, reason_text(reason), table_cell(steps, row, "failure_count"));
     } else if (table_cell(steps, row, "due_at")[0] != '\0') {
         mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
                       table_cell(steps, row, "due_at"), reason_text(reason),

@@ -67,7 +67,7 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due)
                                      .type = "command",
                                      .message_id = command.command_id,
                                      .body = mg_buf_slice(&body)};
-        bool is_woken = due->due_at_ms > supervisor->swept_at_ms;
+        bool is_woken = !due->is_parked && due->due_at_ms > supervisor->swept_at_ms;
         is_taken = mg_broker_publish(supervisor->broker, &message, is_woken ? woken_published : ask_published,
                                      supervisor, &err) == MG_OK;
     }

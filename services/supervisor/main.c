@@ -29,6 +29,9 @@ static const struct mg_option option_table[] = {
      "how long after a gap its deadlines are left alone, for replies that waited out the same outage"},
     {"overdue-limit", MG_OPTION_INTEGER, &supervisor.options.overdue_limit, "200", 1, 2000, false, "N",
      "overdue attempts judged in one sweep; a brake on mass expiry when a clock jumps"},
+    {"window", MG_OPTION_INTEGER, &supervisor.options.window, "1000", 1, 1000000, false, "N",
+     "requests that may wait in a service's queue, as the schedulers have it; parked steps are asked about as "
+     "far as there is room"},
     {0},
 };
 

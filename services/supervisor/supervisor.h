@@ -2,10 +2,10 @@
  * The supervisor: finds what is due and asks the schedulers to see to it. It changes no order and no step,
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
- * (sweep.c), publishes what it found as commands (ask.c), keeps the alerts that belong to no order
- * (watch.c), counts what is open (measure.c), tells agents what operators want of their services and which
- * are down (relay.c, health.c) and has ended orders moved to the archive (retire.c). Who cannot ask, because
- * the broker is away, does not lead.
+ * (sweep.c), asks about parked steps (parked.c), publishes what it found as commands (ask.c), keeps the
+ * alerts that belong to no order (watch.c), counts what is open (measure.c), tells agents what operators want
+ * of their services and which are down (relay.c, health.c) and has ended orders moved to the archive
+ * (retire.c). Who cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -19,6 +19,7 @@
 #include "io/broker.h"
 #include "io/store.h"
 #include "io/store_retention.h"
+#include "io/topology.h"
 
 /* Queues that belong to no service. */
 #define SUPERVISOR_QUEUES 7
@@ -28,10 +29,12 @@
  * breaker counts. */
 #define SUPERVISOR_SERVICES_MAX 256
 #define SUPERVISOR_REPLICAS_MAX 128 /* of one service; as many as have shares in a limit */
+/* Queues of requests of which steps are parked; as many as one process watches, and some for its own. */
+#define SUPERVISOR_PARKED_MAX 240
 
 struct supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
-    int64_t gap_ms, grace_ms, overdue_limit;
+    int64_t gap_ms, grace_ms, overdue_limit, window;
 };
 
 /* The conditions that the leader watches; each is one alert, open while the condition holds. */
@@ -57,6 +60,17 @@ struct watched_state {
 struct supervisor_service {
     char name[MG_NAME_MAX + 1];
     struct supervisor_health health;
+};
+
+/* A queue of requests of which steps were parked since the process began. */
+struct supervisor_parked {
+    char service[MG_NAME_MAX + 1], queue[MG_QUEUE_NAME_SIZE];
+    bool is_high;
+    bool is_open;  /* steps are parked for it, and neither operators nor agents keep its gate closed */
+    bool is_blind; /* it cannot be watched */
+    bool is_seen;
+    int64_t ready, consumers; /* when it was seen last */
+    int64_t asked;            /* since then */
 };
 
 struct supervisor {
@@ -98,6 +112,13 @@ struct supervisor {
     int written_count;
     enum watched written[WATCHED_COUNT]; /* what the write under way is about */
     struct watched_state watched[WATCHED_COUNT];
+
+    /* parked.c */
+    bool is_parked_asking;
+    bool is_parked_failing; /* that the last question failed has been said */
+    int64_t parked_asked_boot_ms;
+    struct supervisor_parked parked[SUPERVISOR_PARKED_MAX];
+    int parked_count;
 
     /* measure.c */
     /* A session for what must not hold up a sweep; NULL: nothing is counted or relayed. */
@@ -149,6 +170,9 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
 /* All open orders are woken again, a while from now: not all that was woken could be asked about. */
 void supervisor_wake_later(struct supervisor *supervisor);
 void supervisor_sweep_stop(struct supervisor *supervisor); /* it leads no more */
+
+/* Asks about the steps that wait for gates which are open; about so many at the most. */
+void supervisor_parked_ask(struct supervisor *supervisor, int64_t most);
 
 /* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);

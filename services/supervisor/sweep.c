@@ -209,6 +209,16 @@ static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer
     return true;
 }
 
+/* Parked steps may wait: no more of them are asked about than leaves the queue of commands short, so that
+ * deadlines do not wait behind them. */
+static int64_t parked_most(const struct supervisor *supervisor)
+{
+    size_t room = mg_broker_publish_room(supervisor->broker);
+    int64_t left = supervisor->options.sweep_batch - supervisor->commands_ready;
+    int64_t most = room > ASK_RESERVE ? (int64_t)(room - ASK_RESERVE) : 0;
+    return left < most ? left : most;
+}
+
 static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
 {
     struct supervisor *supervisor = arg;
@@ -235,8 +245,12 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     bool is_braked = brake_check(supervisor, answer);
     stuck_check(supervisor, answer);
     lag_note(supervisor, answer);
+    bool has_room = dues_ask(supervisor, answer);
+    if (has_room) {
+        supervisor_parked_ask(supervisor, parked_most(supervisor));
+    }
     /* At once again only what neither the brake nor a full window is to slow down. */
-    if (dues_ask(supervisor, answer) && answer->is_full && !is_braked) {
+    if (has_room && answer->is_full && !is_braked) {
         mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
     }
 }

@@ -18,7 +18,7 @@ import report
 import stage
 from local import cluster, processes
 
-PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "scale", "kill", "slow")
+PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "parked", "scale", "kill", "slow")
 ONLY_NAMED = ("hour",)  # longer than all the others
 
 
@@ -50,6 +50,9 @@ class Bench:
         if self.wants("growth"):
             say(f"growth: {self.plan.finished} finished and {self.plan.open} open orders")
             self.found["growth"] = parts.growth(self.stage, self.plan, rate)
+        if self.wants("parked"):
+            say(f"parked: {self.plan.parked} orders of a service that is paused")
+            self.found["parked"] = parts.parked(self.stage, self.plan)
         if self.wants("scale"):
             say("scale: a second scheduler, a second agent")
             self.found["scale"] = parts.scale(self.stage, self.plan)

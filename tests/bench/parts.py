@@ -14,10 +14,11 @@ IN_FLIGHT = 512        # orders a closed client keeps under way: enough that no 
 WARM_ORDERS = 3000     # caches, plans, pools and the JIT of the broker
 SAMPLE_PERIOD_S = 0.25
 
-Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open curve")
+Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open parked curve")
 FULL = Plan(limit_s=20, saturation_s=20, runs=3, latency_s=60, idle_s=30, starts=10, finished=1_000_000, open=100_000,
-            curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95))
-QUICK = Plan(limit_s=6, saturation_s=8, runs=1, latency_s=10, idle_s=5, starts=2, finished=50_000, open=5_000, curve=(0.5,))
+            parked=1_000_000, curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95))
+QUICK = Plan(limit_s=6, saturation_s=8, runs=1, latency_s=10, idle_s=5, starts=2, finished=50_000, open=5_000, parked=50_000,
+             curve=(0.5,))
 
 # How the limit may batch; the best of these is the limit.
 LIMIT_SETTINGS = (
@@ -339,6 +340,103 @@ def sweep_bound(after, before):
 def bucket_of(name):
     text = name.split('le="', 1)[1].split('"', 1)[0]
     return math.inf if text == "+Inf" else float(text)
+
+
+# ---- parked orders ----
+
+PARKED = (stage.HERE / "parked.sql").read_text(encoding="utf-8")
+LATE_ORDERS, LATE_PERIOD_S = 30, 0.2
+DRAIN_S = 10
+
+
+def one_step(name, service, **fields):
+    return {"workflow": name, "version": 1, "complete_within": "2h", "on_failure": "error", "steps": [
+        {"step": "call", "service": service, "complete_within": "60s", "undo": "none", **fields,
+         "do": {"method": "POST", "path": "/calls", "body": {"order": "${/order_id}"}}}]}
+
+
+def load_workflow(made, definition):
+    path = made.scratch / f"{definition['workflow']}.json"
+    path.write_text(json.dumps(definition), encoding="utf-8")
+    made.tool("workflow", "load", path)
+
+
+def lateness(on, made):
+    """How late the deadline of 2 s is judged of orders whose requests are taken and never answered, at an even pace."""
+    import pika  # as in sizes
+
+    prefix = f"late-{time.monotonic_ns()}"
+    with pika.BlockingConnection(pika.URLParameters(made.url)) as connection:
+        channel = connection.channel()
+        channel.basic_consume("agent.silent.requests", lambda *_: None)
+        for number in range(LATE_ORDERS):
+            body = json.dumps({"order_id": f"{prefix}-{number}", "workflow": "late", "payload": {}})
+            channel.basic_publish("makegood.intake", "orders.intake", body, pika.BasicProperties(delivery_mode=2))
+            connection.sleep(LATE_PERIOD_S)
+        sql = ("SELECT extract(epoch FROM e.at - s.at) * 1000 - 2000 FROM order_event e JOIN order_event s USING (order_id) "
+               f"WHERE e.order_id LIKE '{prefix}%' AND e.cause_kind = 'overdue' AND s.cause_kind = 'submitted'")
+        deadline = time.monotonic() + 60
+        while len(found := on.postgres.psql(sql, made.place)) < LATE_ORDERS and time.monotonic() < deadline:
+            connection.sleep(0.5)
+    late = sorted(float(row[0]) for row in found)
+    if len(late) < LATE_ORDERS:
+        raise processes.Failure(f"of {LATE_ORDERS} deadlines {len(late)} were judged within a minute")
+    return {"median_ms": round(late[len(late) // 2], 1), "max_ms": round(late[-1], 1), "all_ms": [round(each) for each in late],
+            "sweep_longest_ms": round(counters.metrics(made.supervisors[0])["makegood_sweep_longest_seconds"] * 1000, 1)}
+
+
+def sweeping(on, made, seconds):
+    """The share of a core that the supervisor's sessions take, and the supervisor, while there is nothing else to do."""
+    sql = f"SELECT pid FROM pg_stat_activity WHERE datname = '{made.place}' AND application_name LIKE 'makegood-supervisor%'"
+    pids = [int(row[0]) for row in on.postgres.psql(sql, "postgres")]
+    cpu = counters.Cpu({"sessions": pids, "supervisor": [made.supervisors[0].pid]})
+    let_pass(seconds)
+    spent, wall_s = cpu.spent()
+    return {name: round(100 * taken / wall_s, 2) for name, taken in spent.items()}
+
+
+def parked_state(on, plan, made, orders):
+    runs = [saturate(on, made, orders) for _ in range(plan.runs)]
+    middle = median_run(runs)
+    on.postgres.psql("CHECKPOINT", "postgres")
+    return {"orders_per_s": middle["orders_per_s"], "runs": [run["orders_per_s"] for run in runs], "cpu_ms": middle["cpu_ms"],
+            "others": middle["others"], "late": lateness(on, made), "percent_of_a_core": sweeping(on, made, plan.idle_s)}
+
+
+def drain(on, made):
+    """The gate opens: orders of the parked service that end in a second, while deadlines go on."""
+    path = made.scratch / "service-parked.json"
+    path.write_text(json.dumps({"service": "parked", "url": on.remote_url}), encoding="utf-8")
+    agent = made.make("agent", "agent-parked-1", "--service", path)
+    made.agents.append(agent.start().wait_ready())
+    made.tool("service", "resume", "parked", "--reason", "the gate opens")
+    count = "SELECT count(*) FROM order_process WHERE workflow = 'parked' AND process_state = 'processed'"
+    let_pass(1)  # until all have heard of it
+    first, began = int(on.postgres.psql(count, made.place)[0][0]), time.monotonic()
+    late = lateness(on, made)
+    let_pass(max(0.0, DRAIN_S - (time.monotonic() - began)))
+    ended = int(on.postgres.psql(count, made.place)[0][0]) - first
+    return {"orders_per_s": round(ended / (time.monotonic() - began), 1), "late": late}
+
+
+def parked(on, plan):
+    """A healthy service beside one that is paused, with no order parked and with many."""
+    made = on.cluster_at("parked").start()
+    made.tool("broker", "apply", "--service", stage.SERVICE, "--service", "parked", "--service", "silent")
+    load_workflow(made, one_step("parked", "parked"))
+    load_workflow(made, one_step("late", "silent", complete_within="2s", retry={"attempts": 1}))
+    made.tool("service", "pause", "parked", "--reason", "the gate is closed")
+    orders = max(WARM_ORDERS, int(warm(on, made) * plan.saturation_s))
+    found = {"parked": plan.parked, "without": parked_state(on, plan, made, orders)}
+    on.postgres.psql(PARKED.replace(":parked", str(plan.parked)), made.place)
+    on.postgres.psql("VACUUM ANALYZE", made.place)
+    on.postgres.psql("CHECKPOINT", "postgres")
+    warm(on, made)
+    found["with"] = parked_state(on, plan, made, orders)
+    found["ratio"] = round(found["with"]["orders_per_s"] / found["without"]["orders_per_s"], 3)
+    found["drain"] = drain(on, made)
+    on.leave(made)
+    return found
 
 
 HOUR_S, HOUR_RATE, HOUR_LOOK_S = 3600, 100, 300

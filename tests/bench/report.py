@@ -57,6 +57,18 @@ def rows(found):
             most = grown["sweep_max_ms"]  # None: above the highest bound that is counted
             most_text = "some above all bounds" if most is None else f"none above {most:.0f} ms"
             add("  a sweep", "under 50 ms", f"mean {grown['sweep_mean_ms']:.1f} ms, {most_text}", most is not None and most <= 50)
+    held = found.get("parked")
+    if held:
+        late, taken = held["with"]["late"], held["with"]["percent_of_a_core"]["sessions"]
+        add(f"throughput beside {held['parked']} parked orders", "at least 0.95 of without", f"{held['ratio']:.2f}",
+            held["ratio"] >= 0.95)
+        add("  a deadline of 2 s is judged", "under 0.5 s late",
+            f"{late['median_ms']:.0f} ms, at most {late['max_ms']:.0f} (without: {held['without']['late']['max_ms']:.0f})",
+            late["max_ms"] < 500)
+        add("  PostgreSQL for the supervisor", "under 5 % of a core",
+            f"{taken:.1f} % (without: {held['without']['percent_of_a_core']['sessions']:.1f})", taken < 5)
+        add("  when the gate opens", "", f"{held['drain']['orders_per_s']:.0f}/s, deadlines at most "
+            f"{held['drain']['late']['max_ms']:.0f} ms late", None)
     hour = found.get("hour")
     if hour:
         sizes = ", ".join(f"{name} {last:.0f}" for name, (_, last) in hour["bytes_per_order"].items() if last >= 1)

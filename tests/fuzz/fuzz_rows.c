@@ -198,6 +198,21 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
     }
 }
 
+static void on_parked(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err)
+{
+    (void)arg;
+    is_answer(err);
+    FUZZ_REQUIRE(answer == NULL || answer->due_count + answer->queue_count <= world.row_count);
+    for (int i = 0; answer != NULL && i < answer->due_count; i++) {
+        IS_TEXT(answer->dues[i].order_id);
+        IS_TEXT(answer->dues[i].step);
+    }
+    for (int i = 0; answer != NULL && i < answer->queue_count; i++) {
+        IS_TEXT(answer->queues[i].service);
+        FUZZ_REQUIRE(answer->queues[i].asked <= answer->due_count);
+    }
+}
+
 static void on_batches(void *arg, const struct mg_batches *batches, const struct mg_err *err)
 {
     (void)arg;
@@ -332,6 +347,9 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
 {
     static const struct mg_load load = {.order_id = "o-1", .wants_told = true};
     static const struct mg_sweep_options sweep = {.epoch = 1, .holder = "h", .limit = 10};
+    static const struct mg_parked_room room = {"service", false, 10};
+    static const struct mg_parked_options parked = {
+        .epoch = 1, .holder = "h", .rooms = &room, .room_count = 1};
     static const struct mg_batch_row row = {.batch_id = "b"};
     static const struct mg_batch_write write = {.row = &row};
     static const struct mg_batch_start start = {
@@ -341,6 +359,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     static const struct mg_alert_write alert = {.subject = "s", .order_id = "", .is_closed = true};
     mg_store_load(store, arena, &load, 1, on_loaded, NULL);
     mg_store_sweep(store, &sweep, on_swept, NULL);
+    mg_store_ask_parked(store, &parked, on_parked, NULL);
     mg_store_look_at_batches(store, on_batches, NULL);
     mg_store_start_batch(store, &start, on_started, NULL);
     mg_store_change_batch(store, &change, on_wished, NULL);
@@ -353,7 +372,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_ack_alert(store, 7, "who", on_changed, NULL);
     mg_store_get_workflow(store, "w", 0, on_workflow, NULL);
     mg_store_write_alerts(store, &alert, 1, on_alerts, NULL);
-    asked += 14;
+    asked += 15;
 }
 
 static void world_read(struct mg_slice rest)

@@ -280,6 +280,29 @@ void rig_sweep(struct rig *rig, const struct mg_sweep_options *options)
     ck_assert_msg(rig->err.class == MG_OK, "%s", rig->err.text);
 }
 
+static void on_parked(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err)
+{
+    struct rig *rig = arg;
+    if (answer != NULL) {
+        rig->parked = *answer;
+        ck_assert_int_le(answer->due_count, (int)(sizeof rig->dues / sizeof rig->dues[0]));
+        ck_assert_int_le(answer->queue_count,
+                         (int)(sizeof rig->parked_queues / sizeof rig->parked_queues[0]));
+        for (int i = 0; i < answer->due_count; i++)
+            rig->dues[i] = answer->dues[i];
+        for (int i = 0; i < answer->queue_count; i++)
+            rig->parked_queues[i] = answer->queues[i];
+    }
+    answered(rig, err);
+}
+
+void rig_ask_parked(struct rig *rig, const struct mg_parked_options *options)
+{
+    mg_store_ask_parked(rig->store, options, on_parked, rig);
+    rig_wait_answer(rig);
+    ck_assert_msg(rig->err.class == MG_OK, "%s", rig->err.text);
+}
+
 static void on_lead(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err)
 {
     struct rig *rig = arg;

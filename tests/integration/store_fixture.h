@@ -27,6 +27,8 @@ struct rig {
     const struct mg_load_answer *loaded;
     struct mg_sweep_answer sweep;
     struct mg_due dues[256];
+    struct mg_parked_answer parked;
+    struct mg_parked_queue parked_queues[16];
     struct mg_lead_answer lead;
     bool is_refused, is_found, is_changed[16];
     int64_t version;
@@ -59,6 +61,7 @@ const char *rig_value(struct rig *rig, const char *sql); /* first value as text;
 void rig_load(struct rig *rig, const struct mg_load *loads, int count);
 struct mg_order_record *rig_load_one(struct rig *rig, const char *order_id);
 void rig_commit(struct rig *rig, struct mg_order_write *writes, int count);
+void rig_ask_parked(struct rig *rig, const struct mg_parked_options *options); /* fills parked and dues */
 void rig_sweep(struct rig *rig, const struct mg_sweep_options *options);
 void rig_lead(struct rig *rig, const char *holder);
 /* Returns the report as text: "column=value " of each cell, "-" for NULL. */

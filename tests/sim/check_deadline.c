@@ -4,6 +4,8 @@
  */
 #include "checker.h"
 
+#include <string.h>
+
 /* The first sweep that leaves a deadline alone is answered within the idle time-out of its session (10 s),
  * the grace begins then (3 s), and a sweep that is asked within it takes as long as a statement may (10 s).
  * The rest is for what lines take. */
@@ -24,4 +26,31 @@ void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool i
                      order_id, step < 0 ? "its complete-by" : "an overdue attempt",
                      (long long)((sim_now_us() - *left_since_us) / 1000000));
     }
+}
+
+void sim_check_sweeps_lost(void)
+{
+    for (int i = 0; i < sim_submitted_count(); i++) {
+        struct sim_submitted *order = sim_submitted_at(i);
+        for (int k = 0; k <= SIM_STEPS_MAX; k++) {
+            order->passed[k].left_since_us = 0;
+        }
+    }
+}
+
+/* Of a step that its scheduler did not mark the first sweep asks, and marks it; a failover may lose that. */
+#define PARKED_ASKS_MAX 2
+
+void sim_check_parked_asked(const char *order_id, int step)
+{
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
+    if (++order->parked_asks[step] > PARKED_ASKS_MAX) {
+        sim_violated("parked_costs_nothing", "order %s: %d sweeps asked about a parked step", order_id,
+                     order->parked_asks[step]);
+    }
+}
+
+void sim_check_parked_written(struct sim_submitted *order)
+{
+    memset(order->parked_asks, 0, sizeof(order->parked_asks));
 }

@@ -313,12 +313,13 @@ int sim_check_commits(void)
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
-    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
+    struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
     if (order == NULL || order->workflow < 0) {
         sim_violated("only_what_was_submitted", "order %s is stored, and nobody posted it so",
                      record->order_id);
     }
     check.commits++;
+    sim_check_parked_written(order);
     sim_trace("commit %s version %llu: %s, %s", record->order_id, (unsigned long long)record->order.version,
               mg_order_state_name(record->order.state), mg_reason_name(record->order.reason));
     for (int i = 0; i < record->order.step_count; i++) {

@@ -39,7 +39,8 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                       .lead_period_ms = 500,
                                                       .gap_ms = 3000,
                                                       .grace_ms = 3000,
-                                                      .overdue_limit = 200};
+                                                      .overdue_limit = 200,
+                                                      .window = 1000};
     supervisor->loop = loop;
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
     supervisor_metrics_make(supervisor,

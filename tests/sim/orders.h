@@ -32,6 +32,8 @@ struct sim_submitted {
     bool is_cause_lost; /* with its queue, or as a dead letter of a failover: what it brought about is made
                            again by nobody but the sweep */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
+    int parked_asks[SIM_STEPS_MAX]; /* sweeps that asked about this step, parked, since the order was written
+                                     */
     struct {
         uint32_t attempt;
         int64_t left_since_us;   /* 0: the last sweep asked for its verdict, or none has looked */

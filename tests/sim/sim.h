@@ -125,5 +125,8 @@ void sim_check_led(uint64_t epoch, const char *holder);
 /* A sweep of the leader looked at this deadline that has passed: of the attempt of a step, or (step -1) of
  * the order. It asked for the verdict, or left it alone. */
 void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked);
+void sim_check_sweeps_lost(void); /* in a failover: the next one may give a grace that was given */
+/* A sweep asked about this step, which waits for the gate of its service. */
+void sim_check_parked_asked(const char *order_id, int step);
 
 #endif

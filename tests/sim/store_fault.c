@@ -217,6 +217,7 @@ static void on_failover(void *arg)
     sim_server.tables = sim_server.standby;
     sim_server.standby = sim_tables_copy(sim_server.tables);
     tails_tell(before);
+    sim_check_sweeps_lost();
     sim_tables_destroy(before);
     plan(SIM_STORE_FAILOVER, on_failover);
 }

@@ -230,20 +230,21 @@ static bool is_counted(const struct sim_input *input, const struct sim_service *
     return service->reported_at_ms > input->transaction->now_ms - SERVICE_STATE_VALID_MS;
 }
 
-static const char *gate_of(const struct sim_input *input, struct mg_slice service)
+const char *sim_gate_of(const struct sim_input *input, struct mg_slice service)
 {
     const struct sim_tables *tables = input->transaction->tables;
-    bool is_open = true, is_ready = false;
+    bool is_known = false, is_open = true, is_ready = false;
     for (int i = 0; i < tables->service_count; i++) {
         const struct sim_service *at = &tables->services[i];
         if (!mg_slice_equal(at->service, service) || !is_counted(input, at)) {
             continue;
         }
+        is_known = true;
         bool has_open_breaker = mg_slice_is(at->breaker, "open");
         is_open = is_open && has_open_breaker;
         is_ready = is_ready || (at->is_ready && !has_open_breaker);
     }
-    return is_open ? "breaker_open" : is_ready ? "none" : "service_paused";
+    return !is_known ? NULL : is_open ? "breaker_open" : is_ready ? "none" : "service_paused";
 }
 
 static void load_gates(struct sim_input *input, struct sim_output *output)
@@ -261,7 +262,7 @@ static void load_gates(struct sim_input *input, struct sim_output *output)
             sim_output_row(output);
             sim_output_int(output, NOW, input->transaction->now_ms);
             sim_output_text(output, SERVICE, tables->services[i].service);
-            sim_output_word(output, GATE, gate_of(input, tables->services[i].service));
+            sim_output_word(output, GATE, sim_gate_of(input, tables->services[i].service));
         }
     }
     if (output->row < 0) {

@@ -1,6 +1,6 @@
 /*
- * The statements of common/io/store_sweep.c. That of the sweep part by part as its SQL names them: locked,
- * found, crowd, graced, judged, next, pushed, owing, remembered, asked.
+ * The statements of common/io/store_sweep.c. That of the sweep part by part as its SQL names them: timely,
+ * woken, found, crowd, graced, judged, next, pushed, marked, owing, remembered, asked.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "store_tables.h"
 
 #define LOOK_AGAIN_MS        60000
+#define LOOK_AT_PARKED_MS    86400000
 #define HELD_BACK_MS         1000
 #define OWED_REST_MS         1000
 #define OWED_PATIENCE        16 /* what is owed is asked for again after this part of its age */
@@ -80,34 +81,45 @@ static int compare_wake(const void *a, const void *b)
     return strcmp(one->order_id, two->order_id);
 }
 
-/* One in four, where others are writing: the same in the standby that replays it. */
-static bool is_skipped(const struct sweep *sweep, const struct sim_order *order)
+bool sim_is_skipped(const struct sim_transaction *transaction, const char *order_id)
 {
-    uint64_t hash = sweep->input->transaction->locked_salt;
+    uint64_t hash = transaction->locked_salt;
     if (hash == 0) {
         return false;
     }
-    for (const char *at = order->record.order_id; *at != '\0'; at++) {
+    for (const char *at = order_id; *at != '\0'; at++) {
         hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001b3); /* FNV-1a */
     }
     return (hash >> 32) % 4 == 0;
 }
 
-static void orders_lock(struct sweep *sweep)
+/* Those that were woken, or the others, as many as `most`. */
+static void orders_lock_some(struct sweep *sweep, bool is_woken, int64_t most)
 {
     const struct sim_tables *tables = sweep->input->transaction->tables;
-    sweep->locked = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
-    assert(sweep->locked != NULL);
+    struct sim_order **first = &sweep->locked[sweep->locked_count];
+    int64_t count = 0;
     for (int i = 0; i < tables->order_count; i++) {
-        int64_t wake_at_ms = tables->orders[i]->record.order.wake_at_ms;
-        if (wake_at_ms != 0 && wake_at_ms <= sweep->now_ms && !is_skipped(sweep, tables->orders[i])) {
-            sweep->locked[sweep->locked_count++] = tables->orders[i];
+        struct sim_order *order = tables->orders[i];
+        int64_t wake_at_ms = order->record.order.wake_at_ms;
+        bool is_one = wake_at_ms != 0 && wake_at_ms <= sweep->now_ms && (wake_at_ms <= WOKEN_MS) == is_woken;
+        if (is_one && !sim_is_skipped(sweep->input->transaction, order->record.order_id)) {
+            first[count++] = order;
         }
     }
-    qsort(sweep->locked, (size_t)sweep->locked_count, sizeof(struct sim_order *), compare_wake);
-    if (sweep->locked_count > sweep->limit) {
-        sweep->locked_count = (int)sweep->limit;
-    }
+    qsort(first, (size_t)count, sizeof(struct sim_order *), compare_wake);
+    sweep->locked_count += (int)(count < most ? count : most);
+}
+
+/* timely, woken */
+static void orders_lock(struct sweep *sweep)
+{
+    int order_count = sweep->input->transaction->tables->order_count;
+    sweep->locked = calloc((size_t)order_count + 1, sizeof(struct sim_order *));
+    assert(sweep->locked != NULL);
+    orders_lock_some(sweep, false, sweep->limit);
+    int64_t left = sweep->limit - sweep->locked_count, share = (sweep->limit + 3) / 4;
+    orders_lock_some(sweep, true, left > share ? left : share);
 }
 
 /* ---- found, graced ---- */
@@ -122,6 +134,12 @@ static void found_add(struct sweep *sweep, struct found found)
     sweep->founds[sweep->found_count++] = found;
 }
 
+/* What waits for its service's gate is asked about elsewhere (store_parked.c). */
+static bool is_parked(const struct sim_order *order, int index)
+{
+    return order->parking[index].is_parked && !is_running(&order->record.order.steps[index]);
+}
+
 static void order_look(struct sweep *sweep, struct sim_order *order)
 {
     const struct mg_order_record *record = &order->record;
@@ -134,7 +152,7 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
         }
         is_moving = is_moving || is_running(step) || deadline_ms != 0 || step->state == MG_STEP_UNKNOWN;
         bool is_asked = deadline_ms <= sweep->now_ms || (is_woken && !is_running(step));
-        if (deadline_ms != 0 && is_asked) {
+        if (deadline_ms != 0 && is_asked && !is_parked(order, i)) {
             found_add(sweep, (struct found){.order = order,
                                             .ask = is_running(step) ? MG_CAUSE_OVERDUE : MG_CAUSE_DUE,
                                             .step = step,
@@ -232,8 +250,11 @@ static void earlier(int64_t *at_ms, int64_t other_ms)
 static int64_t wake_at_next(const struct sweep *sweep, const struct sim_order *order)
 {
     int64_t at_ms = 0, deadline_ms, complete_by_ms = complete_by_of(&order->record.order);
+    bool has_parked = false;
     for (int i = 0; i < MG_STEPS_MAX; i++) {
-        if (is_open_step(&order->record, i, &deadline_ms) && deadline_ms > sweep->now_ms) {
+        bool is_open = is_open_step(&order->record, i, &deadline_ms);
+        has_parked = has_parked || (is_open && is_parked(order, i));
+        if (is_open && deadline_ms > sweep->now_ms && !is_parked(order, i)) {
             earlier(&at_ms, deadline_ms);
         }
     }
@@ -246,7 +267,7 @@ static int64_t wake_at_next(const struct sweep *sweep, const struct sim_order *o
                     sweep->now_ms + (sweep->founds[i].is_held_back ? HELD_BACK_MS : sweep->ask_again_ms));
         }
     }
-    return at_ms != 0 ? at_ms : sweep->now_ms + LOOK_AGAIN_MS;
+    return at_ms != 0 ? at_ms : sweep->now_ms + (has_parked ? LOOK_AT_PARKED_MS : LOOK_AGAIN_MS);
 }
 
 /* ---- asked ---- */
@@ -290,17 +311,39 @@ static void found_ask(const struct found *found, struct sim_output *output)
                     found->ask == MG_CAUSE_NUDGE && record->order.state != MG_ORDER_PENDING);
 }
 
-/* Nudges have no deadline and come last, as NULL does. */
+/* Deadlines first, then waits; nudges have no moment and come last, as NULL does. */
+static int pass_of(const struct found *found)
+{
+    return found->is_braked ? 0 : found->deadline_ms != 0 ? 1 : 2;
+}
+
 static void founds_ask(const struct sweep *sweep, struct sim_output *output, int64_t overdue)
 {
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; pass < 3; pass++) {
         for (int i = 0; i < sweep->found_count; i++) {
             const struct found *found = &sweep->founds[i];
             bool is_asked = !found->is_left && !found->is_graced && !found->is_held_back;
-            if ((found->deadline_ms == 0) == (pass == 1) && is_asked) {
+            if (pass_of(found) == pass && is_asked) {
                 row_begin(sweep, output, overdue);
                 found_ask(found, output);
             }
+        }
+    }
+}
+
+/* ---- marked ---- */
+
+static void founds_mark(const struct sweep *sweep)
+{
+    for (int i = 0; i < sweep->found_count; i++) {
+        const struct found *found = &sweep->founds[i];
+        if (found->is_left || found->ask != MG_CAUSE_DUE || !sim_waits_for_gate(found->step)) {
+            continue;
+        }
+        long index = found->step - found->order->record.order.steps;
+        if (!found->order->parking[index].is_parked) {
+            found->order->parking[index] =
+                (struct sim_parking){true, found->order->record.is_high, sweep->now_ms + sweep->ask_again_ms};
         }
     }
 }
@@ -385,14 +428,20 @@ static void owing_ask(const struct sweep *sweep, struct sim_output *output, int6
 
 /* ---- the statement ---- */
 
-/* $1 epoch, $2 holder: the row's, or nothing is looked at. */
+bool sim_sweep_is_leader(const struct sim_input *input)
+{
+    const struct sim_tables *tables = input->transaction->tables;
+    return tables->leader.epoch == (uint64_t)sim_int(sim_scalar(input, 1)) &&
+           mg_slice_equal(tables->leader.holder, sim_scalar(input, 2));
+}
+
 static bool is_leader(const struct sim_input *input, bool is_sweep)
 {
     struct sim_transaction *transaction = input->transaction;
     struct sim_tables *tables = transaction->tables;
     uint64_t epoch = (uint64_t)sim_int(sim_scalar(input, 1));
     struct mg_slice holder = sim_scalar(input, 2);
-    if (tables->leader.epoch != epoch || !mg_slice_equal(tables->leader.holder, holder)) {
+    if (!sim_sweep_is_leader(input)) {
         return false;
     }
     tables->leader.seen_at_ms = transaction->now_ms;
@@ -452,6 +501,17 @@ static void deadlines_tell(const struct sweep *sweep)
     }
 }
 
+static void parked_tell(const struct sweep *sweep)
+{
+    for (int i = 0; i < sweep->found_count && sweep->input->transaction->session != NULL; i++) {
+        const struct found *found = &sweep->founds[i];
+        if (!found->is_left && found->ask == MG_CAUSE_DUE && sim_waits_for_gate(found->step)) {
+            long index = found->step - found->order->record.order.steps;
+            sim_check_parked_asked(found->order->record.order_id, (int)index);
+        }
+    }
+}
+
 void sim_sweep(struct sim_input *input, struct sim_output *output)
 {
     struct sweep sweep = {.input = input,
@@ -478,11 +538,13 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
     int64_t overdue = brake(&sweep);
     founds_ask(&sweep, output, overdue);
     deadlines_tell(&sweep);
+    parked_tell(&sweep);
     for (int i = 0; i < sweep.locked_count; i++) {
         if (!is_left(&sweep, sweep.locked[i])) {
             sweep.locked[i]->record.order.wake_at_ms = wake_at_next(&sweep, sweep.locked[i]);
         }
     }
+    founds_mark(&sweep);
     owing_ask(&sweep, output, overdue);
     if (output->row < 0) {
         row_begin(&sweep, output, overdue);

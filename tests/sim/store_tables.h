@@ -24,9 +24,16 @@ struct sim_event_times {
     int64_t at_ms, asked_at_ms; /* asked_at_ms 0: never */
 };
 
+/* Of a step: the columns that the sweep, not the order's reader, knows. */
+struct sim_parking {
+    bool is_parked, is_high;
+    int64_t until_ms;
+};
+
 /* An order's rows in order_process, order_step, orders and order_event. A transaction makes a new one. */
 struct sim_order {
     struct mg_order_record record;
+    struct sim_parking parking[MG_STEPS_MAX];
     struct sim_payload *payloads;
     int payload_count;
     struct mg_event_record *events; /* by version */
@@ -172,7 +179,7 @@ struct sim_statement {
         name, run, NULL, 0, is_write                                                                         \
     }
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
-    SIM_LEAD_STATEMENTS[]; /* each ends with a name of NULL */
+    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[]; /* each ends with a name of NULL */
 
 /* Ends the run if the SQL is none that is known here. */
 const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
@@ -183,6 +190,16 @@ void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql 
 /* store_sweep.c */
 void sim_sweep(struct sim_input *input, struct sim_output *output);
 void sim_wake(struct sim_input *input, struct sim_output *output);
+/* $1 epoch, $2 holder: the row's, or nothing is looked at. */
+bool sim_sweep_is_leader(const struct sim_input *input);
+/* One in four, where others are writing: the same in the standby that replays it. */
+bool sim_is_skipped(const struct sim_transaction *transaction, const char *order_id);
+
+/* store_parked.c */
+bool sim_waits_for_gate(const struct mg_step *step);
+
+/* store_read.c */
+const char *sim_gate_of(const struct sim_input *input, struct mg_slice service); /* NULL: nothing is known */
 
 /* ---- alerts, for more than one file ---- */
 

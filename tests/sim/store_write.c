@@ -230,15 +230,18 @@ static void end_stalled(struct sim_input *input, struct sim_output *output)
     X(do_digest)                                                                                             \
     X(undo_digest)                                                                                           \
     X(error_code)                                                                                            \
-    X(error_text)
+    X(error_text)                                                                                            \
+    X(parked_high)
 #define AS_STEP_COLUMN(name) STEP_##name,
 enum { STEP_COLUMNS(AS_STEP_COLUMN) STEP_position, STEP_service };
 static const char *const OLD_STEP[] = {STEP_COLUMNS(AS_NAME)};
 static const char *const NEW_STEP[] = {STEP_COLUMNS(AS_NAME) "position", "service"};
 
-static bool take_step(struct sim_input *input, struct mg_step *step, struct mg_step_record *more)
+static bool take_step(struct sim_input *input, struct sim_order *order, int index)
 {
     const struct mg_slice *values = input->values;
+    struct mg_step *step = &order->record.order.steps[index];
+    struct mg_step_record *more = &order->record.steps[index];
     step->is_maybe = sim_bool(values[STEP_maybe]);
     step->is_undo_dispatched = sim_bool(values[STEP_is_undo_dispatched]);
     step->is_refused = sim_bool(values[STEP_is_refused]);
@@ -251,6 +254,11 @@ static bool take_step(struct sim_input *input, struct mg_step *step, struct mg_s
     step->due_at_ms = sim_int(values[STEP_due_at]);
     step->quiet_at_ms = sim_int(values[STEP_quiet_at]);
     step->finish_by_ms = sim_int(values[STEP_finish_by]);
+    order->parking[index] = (struct sim_parking){0};
+    if (values[STEP_parked_high].data != NULL) {
+        order->parking[index] =
+            (struct sim_parking){true, sim_bool(values[STEP_parked_high]), step->due_at_ms};
+    }
     more->cause = sim_text_keep(values[STEP_cause], more->cause);
     more->result = sim_text_keep(values[STEP_result], more->result);
     more->error_code = sim_text_keep(values[STEP_error_code], more->error_code);
@@ -286,9 +294,8 @@ static void update_steps(struct sim_input *input, struct sim_output *output)
         }
         count++;
         struct sim_change *change = sim_transaction_change(input->transaction, order_id);
-        struct mg_order_record *record = &change->after->record;
         change->changed_steps |= UINT64_C(1) << index;
-        if (!take_step(input, &record->order.steps[index], &record->steps[index])) {
+        if (!take_step(input, change->after, index)) {
             return;
         }
     }
@@ -323,7 +330,7 @@ static void insert_steps(struct sim_input *input, struct sim_output *output)
         if (index >= record->order.step_count) {
             record->order.step_count = (int)index + 1;
         }
-        if (!take_step(input, &record->order.steps[index], &record->steps[index])) {
+        if (!take_step(input, change->after, (int)index)) {
             return;
         }
     }

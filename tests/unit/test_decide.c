@@ -566,6 +566,46 @@ START_TEST(service_that_is_away_costs_no_attempt)
 }
 END_TEST
 
+/* Law 7. Catches: waits that are over and, their gate being closed, are asked about for ever. */
+START_TEST(a_wait_that_is_over_before_a_closed_gate_is_parked_once)
+{
+    static const enum mg_kind KINDS[] = {MG_KIND_DO, MG_KIND_VERIFY, MG_KIND_UNDO, MG_KIND_VERIFY};
+    static const enum mg_step_state STATES[] = {MG_STEP_WAITING, MG_STEP_UNKNOWN, MG_STEP_UNDO_WAITING,
+                                                MG_STEP_WAITING};
+    plan.steps[0].on_unknown = _i == 1 ? MG_ON_UNKNOWN_VERIFY : MG_ON_UNKNOWN_RETRY;
+    plan.steps[0].finish_within_ms = _i == 3 ? 3600000 : 0;
+    submit();
+    context.gate[0] =
+        _i == 1 ? MG_REASON_SERVICE_PAUSED : MG_REASON_NONE; /* a doubt is asked about at once */
+    reply(0, _i == 2 ? MG_OUTCOME_DONE : _i == 3 ? MG_OUTCOME_ACCEPTED : MG_OUTCOME_TRANSIENT);
+    if (_i == 2) {
+        reply(1, MG_OUTCOME_PERMANENT);
+        reply(0, MG_OUTCOME_TRANSIENT);
+    }
+    ck_assert_int_eq(order.steps[0].state, STATES[_i]);
+    ck_assert_int_eq(mg_step_is_parked(&order.steps[0]), _i == 1);
+    context.gate[0] = MG_REASON_SERVICE_PAUSED;
+    uint32_t attempt = order.steps[0].attempt, failures = order.steps[0].failure_count;
+    if (_i != 1) {
+        ck_assert_int_eq(due(0), MG_GO);
+        ck_assert_int_eq(decision.transition_count, 1);
+    }
+    ck_assert_int_eq(order.steps[0].state, STATES[_i]);
+    ck_assert(mg_step_is_parked(&order.steps[0]));
+    uint64_t version = order.version;
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(due(0), MG_DUPLICATE);
+    }
+    ck_assert_uint_eq(order.version, version);
+    context.gate[0] = MG_REASON_NONE;
+    ck_assert_int_eq(due(0), MG_GO);
+    ck_assert(has_request(0, KINDS[_i]));
+    ck_assert(!mg_step_is_parked(&order.steps[0]));
+    ck_assert_uint_eq(order.steps[0].attempt, attempt + 1);
+    ck_assert_uint_eq(order.steps[0].failure_count, failures);
+}
+END_TEST
+
 START_TEST(unpublishable_request_is_parked_and_counts_nothing)
 {
     submit();
@@ -791,6 +831,7 @@ int main(void)
     tcase_add_test(cases, accepted_work_that_is_gone_is_done_again_whatever_its_polls);
     tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
     tcase_add_loop_test(cases, service_that_is_away_costs_no_attempt, 0, 2);
+    tcase_add_loop_test(cases, a_wait_that_is_over_before_a_closed_gate_is_parked_once, 0, 4);
     tcase_add_loop_test(cases, unpublishable_request_is_parked_and_counts_nothing, 0, 2);
     tcase_add_test(cases, after_the_pivot_a_failure_calls_a_person_and_is_resumed_forward);
     tcase_add_test(cases, pivot_that_turns_out_done_turns_the_order_forward_again);

@@ -7,6 +7,7 @@ import {actButton} from "/act.js";
 const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
 const AGAIN_MS = 1000;
 const ENDED = ["processed", "compensated", "cancelled"];
+const FOR_GATE = ["no_consumer", "breaker_open", "service_paused", "window_full"]; // a step that waits so waits for no moment
 
 // ---- the order's time ----
 
@@ -83,7 +84,8 @@ function stepsShow(data) {
     {name: "service", cell: (row) => row.service},
     {name: "attempts", number: true, cell: (row) => number(row.attempt)},
     {name: "failures", number: true, cell: (row) => number(row.failure_count)},
-    {name: "why", cell: (row) => [row.reason === "none" ? "" : words(row.reason), row.due_at && [" until ", when(row.due_at)]]},
+    {name: "why", cell: (row) => [row.reason === "none" ? "" : words(row.reason), 
+      row.due_at && !FOR_GATE.includes(row.reason) && [" until ", when(row.due_at)]]},
     {name: "last failure", cell: (row) => [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? ""]},
     {name: "result", cell: (row) => (row.result === null ? "" : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
   ], data.steps, {empty: "No step has begun.", key: (row) => row.step}));

@@ -76,6 +76,14 @@ const char *fidelity_draw_cause(void)
     return FIDELITY_ANY(CAUSES);
 }
 
+/* One in three parks a step that waits. */
+static enum mg_reason draw_reason(void)
+{
+    static const enum mg_reason GATES[] = {MG_REASON_NO_CONSUMER, MG_REASON_BREAKER_OPEN,
+                                           MG_REASON_SERVICE_PAUSED, MG_REASON_WINDOW_FULL};
+    return fidelity_draw(3) == 0 ? FIDELITY_ANY(GATES) : (enum mg_reason)fidelity_draw(MG_REASON_COUNT);
+}
+
 static void change_step(struct mg_order_record *record, int index)
 {
     static const char *const NAMES[] = {"reserve", "charge", "ship", "mail"};
@@ -86,7 +94,7 @@ static void change_step(struct mg_order_record *record, int index)
     record->services[index] = SERVICES[index];
     *step = (struct mg_step){.state = (enum mg_step_state)fidelity_draw(MG_STEP_STATE_COUNT),
                              .kind = (enum mg_kind)fidelity_draw(MG_KIND_COUNT),
-                             .reason = (enum mg_reason)fidelity_draw(MG_REASON_COUNT),
+                             .reason = draw_reason(),
                              .is_maybe = fidelity_draw(2) == 0,
                              .is_undo_dispatched = fidelity_draw(2) == 0,
                              .is_refused = fidelity_draw(2) == 0,

@@ -369,23 +369,31 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
     answered(arg);
 }
 
+/* Whether a limit leaves out no woken order: they take what the `timely` leave, and a quarter at least. */
+static bool takes_all_woken(int limit, int timely, int woken)
+{
+    int left = timely < limit ? limit - timely : 0, share = (limit + 3) / 4;
+    return woken <= (left > share ? left : share);
+}
+
 /* Of orders that wake at one moment a limit takes whichever it likes: no limit may fall between two such. */
 static int draw_limit(void)
 {
-    int limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS), due_count = 0;
+    int limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS), timely = 0, woken = 0;
     int64_t wakes[FIDELITY_ORDERS];
     for (int i = 0; i < FIDELITY_ORDERS; i++) {
         int64_t at_ms = known[i].order.wake_at_ms;
-        if (known[i].order.version == 0 || at_ms == 0 || at_ms > now_ms) {
+        woken += known[i].order.version != 0 && at_ms == 1;
+        if (known[i].order.version == 0 || at_ms <= 1 || at_ms > now_ms) {
             continue;
         }
-        int at = due_count++;
+        int at = timely++;
         for (; at > 0 && wakes[at - 1] > at_ms; at--) {
             wakes[at] = wakes[at - 1];
         }
         wakes[at] = at_ms;
     }
-    while (limit < due_count && wakes[limit - 1] == wakes[limit]) {
+    while ((limit < timely && wakes[limit - 1] == wakes[limit]) || !takes_all_woken(limit, timely, woken)) {
         limit++;
     }
     return limit;
@@ -410,6 +418,44 @@ static void play_sweep(void)
     mg_store_sweep(peer->store, &options, on_swept, peer);
     wait_for(peer);
     load_all();
+}
+
+static void on_parked(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        (void)fprintf(out, " leader%d", answer->is_leader);
+        for (int i = 0; i < answer->queue_count; i++) {
+            const struct mg_parked_queue *queue = &answer->queues[i];
+            (void)fprintf(out, " %s:high%d:open%d:%d", queue->service, queue->is_high, queue->is_open,
+                          queue->asked);
+        }
+        for (int i = 0; i < answer->due_count; i++) {
+            (void)fprintf(out, "\n  %s.%s.%u", answer->dues[i].order_id, answer->dues[i].step,
+                          answer->dues[i].attempt);
+            fidelity_tell_time(out, "due", answer->dues[i].due_at_ms);
+        }
+    }
+    answered(arg);
+}
+
+/* All of a queue or none: a limit would take whichever it likes of those that were pushed to one moment. */
+static void play_parked(void)
+{
+    static const char *const SERVICES[] = {"inventory", "payment", "courier", "nobody"};
+    struct mg_parked_room rooms[8];
+    int index = 2 + (int)fidelity_draw(2);
+    struct mg_parked_options options = {.epoch = epochs[index] + (fidelity_is_rare() ? 1 : 0),
+                                        .holder = fidelity_is_rare() ? "nobody" : holder_of(index),
+                                        .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
+                                        .rooms = rooms};
+    for (int i = 0; i < 8; i++) {
+        if (fidelity_draw(2) == 0) {
+            rooms[options.room_count++] = (struct mg_parked_room){SERVICES[i / 2], i % 2 == 0, 1000};
+        }
+    }
+    (void)fprintf(out, "parked %d again%" PRId64, index, options.ask_again_ms);
+    mg_store_ask_parked(fidelity_peer(index)->store, &options, on_parked, fidelity_peer(index));
+    wait_for(fidelity_peer(index));
 }
 
 static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
@@ -447,7 +493,8 @@ void fidelity_play(uint64_t seed, FILE *to)
 {
     static void (*const PLAYS[])(void) = {play_commit,   play_commit,   play_commit, play_load,  play_owed,
                                           play_services, play_workflow, play_alerts, play_lead,  play_lead,
-                                          play_sweep,    play_sweep,    play_wake,   play_clock, play_clock};
+                                          play_sweep,    play_sweep,    play_wake,   play_clock, play_clock,
+                                          play_parked,   play_parked};
     out = to;
     fidelity_draw_begin(seed);
     now_ms = FIDELITY_START_MS;

@@ -35,6 +35,16 @@ void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool i
     (void)is_asked;
 }
 
+void sim_check_sweeps_lost(void)
+{
+}
+
+void sim_check_parked_asked(const char *order_id, int step)
+{
+    (void)order_id;
+    (void)step;
+}
+
 void sim_check_led(uint64_t epoch, const char *holder)
 {
     (void)epoch;

@@ -114,6 +114,7 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 static mg_store_lead_fn *lead_done;
 static mg_store_sweep_fn *sweep_done;
 static mg_store_wake_fn *wake_done;
+static mg_store_parked_fn *parked_done;
 static mg_store_alerts_fn *write_done;
 static mg_store_done_fn *resign_done;
 static mg_store_rows_fn *count_done;
@@ -316,6 +317,51 @@ void fake_answer_sweep_failed(void)
     sweep_done(supervisor, NULL, &err);
 }
 
+void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options *options,
+                         mg_store_parked_fn *done, void *arg)
+{
+    (void)store;
+    assert(!fake.is_parked_open && arg == supervisor && options->epoch == 7);
+    assert(strcmp(options->holder, "me") == 0 && options->room_count <= FAKE_ROOMS_MAX);
+    fake.is_parked_open = true;
+    fake.parked_asks++;
+    fake.room_count = options->room_count;
+    for (int i = 0; i < options->room_count; i++) {
+        fake.rooms[i] = options->rooms[i];
+    }
+    parked_done = done;
+}
+
+static void answer_parked(const struct mg_parked_answer *answer, const struct mg_err *err)
+{
+    assert(fake.is_parked_open);
+    fake.is_parked_open = false;
+    parked_done(supervisor, answer, err);
+}
+
+void fake_answer_parked(const struct mg_parked_queue *queues, int queue_count, const struct mg_due *dues,
+                        int due_count)
+{
+    answer_parked(&(struct mg_parked_answer){.is_leader = true,
+                                             .queues = queues,
+                                             .queue_count = queue_count,
+                                             .dues = dues,
+                                             .due_count = due_count},
+                  NULL);
+}
+
+void fake_answer_parked_failed(void)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+    answer_parked(NULL, &err);
+}
+
+void fake_answer_parked_fenced(void)
+{
+    answer_parked(&(struct mg_parked_answer){.is_leader = false}, NULL);
+}
+
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg)
 {
@@ -384,7 +430,7 @@ static struct {
     const char *queue;
     mg_queue_seen_fn *seen;
     void *arg;
-} watches[SUPERVISOR_QUEUES];
+} watches[SUPERVISOR_QUEUES + FAKE_ROOMS_MAX];
 static int watch_count;
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
@@ -411,17 +457,26 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
 {
     (void)broker;
     (void)period_ms;
-    (void)err;
     for (int i = 0; i < watch_count; i++) {
         if (strcmp(watches[i].queue, queue) == 0) {
             return MG_OK;
         }
     }
-    assert(watch_count < SUPERVISOR_QUEUES);
+    assert(watch_count < SUPERVISOR_QUEUES + FAKE_ROOMS_MAX);
+    if (fake.is_unwatchable) {
+        return mg_err_set(err, MG_PERMANENT, "too many are watched");
+    }
     watches[watch_count].queue = queue;
     watches[watch_count].seen = seen;
     watches[watch_count++].arg = arg;
     return MG_OK;
+}
+
+void mg_broker_look(struct mg_broker *broker, const char *queue)
+{
+    (void)broker;
+    (void)queue;
+    fake.looks++;
 }
 
 void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers)
@@ -498,7 +553,8 @@ struct supervisor *fake_start(void)
                                                       .lead_period_ms = 500,
                                                       .gap_ms = 3000,
                                                       .grace_ms = 3000,
-                                                      .overdue_limit = 200};
+                                                      .overdue_limit = 200,
+                                                      .window = 1000};
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "me");
     supervisor->loop = &the_loop;
     metrics = mg_metrics_create();

@@ -13,6 +13,7 @@
 
 #define FAKE_CASTS_MAX     8
 #define FAKE_PUBLISHED_MAX 64
+#define FAKE_ROOMS_MAX     8
 #define FAKE_COLUMNS       11                     /* of the widest report */
 #define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
@@ -23,11 +24,16 @@ struct fake_world {
 
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
-    bool is_count_open, is_counting_away, is_retire_open;
+    bool is_count_open, is_counting_away, is_retire_open, is_parked_open;
     int tries, sweeps, wakes, writes, resigned, kept, counts, retires;
     int bite;                      /* of the last retire */
     struct mg_sweep_options asked; /* by the last sweep */
-    int64_t asked_boot_ms;         /* and when; the database looks at its clock then */
+    int parked_asks;
+    struct mg_parked_room rooms[FAKE_ROOMS_MAX]; /* of the last of them */
+    int room_count;
+    int looks; /* at queues, out of turn */
+    bool is_unwatchable;
+    int64_t asked_boot_ms; /* and when; the database looks at its clock then */
     struct mg_alert_write alerts[WATCHED_COUNT];
     char alert_texts[WATCHED_COUNT][256];
     int alert_count;
@@ -67,6 +73,11 @@ void fake_answer_sweep(const struct mg_due *dues, int count);
 void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total);
 void fake_answer_sweep_fenced(void);
 void fake_answer_sweep_failed(void);
+/* The queues that have parked steps, and what is asked about. */
+void fake_answer_parked(const struct mg_parked_queue *queues, int queue_count, const struct mg_due *dues,
+                        int due_count);
+void fake_answer_parked_failed(void);
+void fake_answer_parked_fenced(void);
 void fake_answer_wake(bool is_leader, bool is_full);
 void fake_answer_wake_failed(void);
 void fake_answer_write(void);

@@ -1,0 +1,327 @@
+/*
+ * Parked steps: asked about by service, while the gate is open and as far as there is room; left alone by the
+ * sweep, whose deadlines do not wait behind them.
+ */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ASK_AGAIN_MS 3000
+#define DAY_MS       86400000
+
+static struct rig rig;
+static struct mg_sweep_options sweep_options;
+static struct mg_parked_room rooms[4];
+static struct mg_parked_options options;
+static int64_t now_ms;
+
+static void setup(void)
+{
+    rig_start(&rig);
+    rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 7, holder = 'me'");
+    rig_admin(&rig, "DELETE FROM service_control");
+    sweep_options = (struct mg_sweep_options){
+        .epoch = 7, .holder = "me", .limit = 100, .ask_again_ms = ASK_AGAIN_MS, .overdue_limit = 100};
+    rooms[0] = (struct mg_parked_room){"inventory", false, 100};
+    options = (struct mg_parked_options){
+        .epoch = 7, .holder = "me", .ask_again_ms = ASK_AGAIN_MS, .rooms = rooms, .room_count = 1};
+    rig_load(&rig, NULL, 0);
+    now_ms = rig.loaded->now_ms;
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+static struct mg_step parked_step(int64_t due_ago_ms)
+{
+    return (struct mg_step){.state = MG_STEP_WAITING,
+                            .reason = MG_REASON_SERVICE_PAUSED,
+                            .attempt = 2,
+                            .due_at_ms = now_ms - due_ago_ms};
+}
+
+static void store_parked(const char *order_id, const struct mg_step *step, int64_t complete_by_ms,
+                         bool is_high)
+{
+    static struct mg_order_record record;
+    order_make(&record, order_id);
+    record.is_high = is_high;
+    record.order.state = MG_ORDER_PROCESSING;
+    record.order.complete_by_ms = complete_by_ms;
+    record.order.wake_at_ms = now_ms - 60000;
+    order_store(&rig, &record, step);
+}
+
+static const char *asked(void)
+{
+    static char text[512];
+    text[0] = '\0';
+    for (int i = 0; i < rig.parked.due_count; i++) {
+        size_t len = strlen(text);
+        ck_assert_int_eq(rig.dues[i].ask, MG_CAUSE_DUE);
+        ck_assert(rig.dues[i].is_parked);
+        ck_assert_uint_eq(rig.dues[i].attempt, 2);
+        snprintf(text + len, sizeof text - len, "%s%s", len > 0 ? " " : "", rig.dues[i].order_id);
+    }
+    return text;
+}
+
+static const char *ask(void)
+{
+    rig_ask_parked(&rig, &options);
+    ck_assert(rig.parked.is_leader);
+    return asked();
+}
+
+static int64_t wake_in_ms(const char *order_id)
+{
+    return rig_load_one(&rig, order_id)->order.wake_at_ms - rig.sweep.now_ms;
+}
+
+/* Catches a queue that is flooded when its gate opens, and steps that overtake those before them. */
+START_TEST(as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first)
+{
+    for (int i = 0; i < 3; i++) {
+        char order_id[16];
+        struct mg_step step = parked_step(1000 * (i + 1));
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        store_parked(order_id, &step, 0, false);
+    }
+    rooms[0].room = 2;
+    ck_assert_str_eq(ask(), "o-2 o-1");
+    ck_assert_int_eq(rig.parked.queue_count, 1);
+    ck_assert_str_eq(rig.parked_queues[0].service, "inventory");
+    ck_assert(rig.parked_queues[0].is_open && !rig.parked_queues[0].is_high);
+    ck_assert_int_eq(rig.parked_queues[0].asked, 2);
+    /* What was asked about is left alone for a while. */
+    ck_assert_str_eq(ask(), "o-0");
+    ck_assert_str_eq(ask(), "");
+    rig_admin(&rig, "UPDATE order_step SET parked_until = parked_until - interval '3 seconds'");
+    rooms[0].room = 100;
+    ck_assert_str_eq(ask(), "o-2 o-1 o-0");
+}
+END_TEST
+
+START_TEST(what_is_not_yet_due_is_left)
+{
+    struct mg_step step = parked_step(-30000);
+    store_parked("o-1", &step, 0, false);
+    ck_assert_str_eq(ask(), "");
+    ck_assert_int_eq(rig.parked.queue_count, 1);
+}
+END_TEST
+
+/* Catches steps that wait for as long as a clock was ahead. */
+START_TEST(what_a_clock_that_was_ahead_parked_is_asked_about)
+{
+    struct mg_step step = parked_step(-3600000);
+    store_parked("o-1", &step, 0, false);
+    ck_assert_str_eq(ask(), "o-1");
+}
+END_TEST
+
+/* Catches the critical ones behind a million others. */
+START_TEST(each_queue_of_a_service_has_its_own_room)
+{
+    struct mg_step first = parked_step(5000), second = parked_step(1000);
+    store_parked("o-normal", &first, 0, false);
+    store_parked("o-high", &second, 0, true);
+    rooms[0].is_high = true;
+    ck_assert_str_eq(ask(), "o-high");
+    ck_assert_int_eq(rig.parked.queue_count, 2);
+    ck_assert(!rig.parked_queues[0].is_high && rig.parked_queues[1].is_high);
+}
+END_TEST
+
+/* Catches steps that are asked about for nothing; and, since nothing but the database says so, a new leader
+ * that does not know. */
+START_TEST(behind_a_closed_gate_nothing_is_asked)
+{
+    static const struct {
+        const char *close, *open;
+    } GATES[] = {
+        {"INSERT INTO service_control (service, is_paused, version, reason, by_whom) VALUES ('inventory', true, 1, 'r', 'me')",
+         "UPDATE service_control SET is_paused = false"},
+        {"INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency)"
+         " VALUES ('inventory', 'a-1', 'open', true, 0, 1)",
+         "UPDATE service_state SET breaker = 'closed'"},
+        {"UPDATE service_state SET is_ready = false", "UPDATE service_state SET is_ready = true"}};
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    for (size_t i = 0; i < sizeof GATES / sizeof GATES[0]; i++) {
+        rig_admin(&rig, GATES[i].close);
+        ck_assert_str_eq(ask(), "");
+        ck_assert_int_eq(rig.parked.queue_count, 1);
+        ck_assert(!rig.parked_queues[0].is_open);
+        rig_admin(&rig, GATES[i].open);
+        ck_assert_str_eq(ask(), "o-1");
+        rig_admin(&rig, "UPDATE order_step SET parked_until = parked_until - interval '3 seconds'");
+    }
+}
+END_TEST
+
+/* Catches sweeps that touch what waits for a gate again and again, and an order that nothing looks at. */
+START_TEST(the_sweep_meets_a_parked_step_once)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-bounded", &step, now_ms + 40000, false);
+    store_parked("o-unbounded", &step, 0, false);
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    ck_assert_int_eq(rig_load_one(&rig, "o-bounded")->order.wake_at_ms, now_ms + 40000);
+    ck_assert_int_eq(wake_in_ms("o-unbounded"), DAY_MS);
+}
+END_TEST
+
+/* Catches an order whose time is over while it waits. */
+START_TEST(a_parked_order_expires_in_time)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, now_ms - 10, false);
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_EXPIRED);
+}
+END_TEST
+
+/* Catches a deadline that waits until everything is asked about that a clock which went back has woken. */
+START_TEST(what_was_woken_leaves_room_for_deadlines)
+{
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
+    struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 2, .complete_by_ms = now_ms - 10};
+    for (int i = 0; i < 8; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof order_id, "o-%d", i);
+        store_parked(order_id, &waiting, 0, false);
+    }
+    rig_admin(&rig, "UPDATE order_process SET wake_at = 'epoch'::timestamptz + interval '1 millisecond'");
+    store_parked("o-running", &running, 0, false);
+    sweep_options.limit = 4;
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 4);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-running");
+    ck_assert(rig.sweep.is_full);
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 4);
+}
+END_TEST
+
+/* Law 7. Catches a deadline that is asked about behind waits, and stays behind where there is no room. */
+START_TEST(deadlines_are_asked_about_before_waits)
+{
+    struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms - 5000};
+    struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 2, .complete_by_ms = now_ms - 10};
+    store_parked("o-waiting", &waiting, 0, false);
+    store_parked("o-running", &running, 0, false);
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-running");
+}
+END_TEST
+
+/* Catches what a scheduler of the version before parks, asked about at each sweep for hours. */
+START_TEST(the_sweep_marks_what_is_not_marked)
+{
+    struct mg_step step = parked_step(1000), retry = step;
+    retry.reason = MG_REASON_REPLY_TRANSIENT;
+    store_parked("o-1", &step, 0, true);
+    store_parked("o-2", &retry, 0, false);
+    rig_admin(&rig, "UPDATE order_step SET parked_high = NULL, parked_until = NULL");
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+    ck_assert_str_eq(rig_value(&rig, "SELECT order_id FROM order_step WHERE parked_high"), "o-1");
+    rig_admin(&rig, "UPDATE order_process SET wake_at = wake_at - interval '1 hour'");
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-2");
+    rooms[0].is_high = true;
+    rig_admin(&rig, "UPDATE order_step SET parked_until = parked_until - interval '3 seconds'");
+    ck_assert_str_eq(ask(), "o-1");
+}
+END_TEST
+
+/* Catches an attempt that is taken for parked, since a scheduler of the version before sent it. */
+START_TEST(a_mark_that_was_left_behind_is_taken_away)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    rig_admin(
+        &rig,
+        "UPDATE order_step SET state = 'running', reason = 'none', complete_by = now() - interval '1 second'");
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_OVERDUE);
+    ck_assert_str_eq(ask(), "");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_step WHERE parked_high IS NOT NULL"), "0");
+}
+END_TEST
+
+START_TEST(what_is_parked_no_more_is_not_marked)
+{
+    static struct mg_order_record record;
+    struct mg_event_record event;
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    record = *rig_load_one(&rig, "o-1");
+    record.order.version = 2;
+    record.order.steps[0].state = MG_STEP_RUNNING;
+    struct mg_order_write write = write_make(&record, 1, &event, "m-2");
+    write.changed_steps = 1;
+    rig_commit(&rig, &write, 1);
+    ck_assert_str_eq(ask(), "");
+    ck_assert_int_eq(rig.parked.queue_count, 0);
+}
+END_TEST
+
+START_TEST(who_leads_no_more_asks_nothing)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    options.epoch = 6;
+    rig_ask_parked(&rig, &options);
+    ck_assert(!rig.parked.is_leader);
+    ck_assert_int_eq(rig.parked.due_count, 0);
+    options.epoch = 7;
+    ck_assert_str_eq(ask(), "o-1");
+}
+END_TEST
+
+/* Catches an index that a plain step enters or leaves: each of its updates would then write all indexes. */
+START_TEST(no_index_stands_on_what_a_plain_step_changes)
+{
+    ck_assert_str_eq(
+        rig_value(&rig,
+                  "SELECT string_agg(pg_get_indexdef(indexrelid), '; ' ORDER BY indexrelid::regclass::text)"
+                  " FROM pg_index WHERE indrelid = 'order_step'::regclass"),
+        "CREATE INDEX order_step_parked ON public.order_step USING btree (service, parked_high, parked_until)"
+        " WHERE (parked_high IS NOT NULL); "
+        "CREATE UNIQUE INDEX order_step_pkey ON public.order_step USING btree (order_id, step)");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store_parked");
+    TCase *tcase = tcase_create("parked");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first);
+    tcase_add_test(tcase, what_is_not_yet_due_is_left);
+    tcase_add_test(tcase, what_a_clock_that_was_ahead_parked_is_asked_about);
+    tcase_add_test(tcase, each_queue_of_a_service_has_its_own_room);
+    tcase_add_test(tcase, behind_a_closed_gate_nothing_is_asked);
+    tcase_add_test(tcase, the_sweep_meets_a_parked_step_once);
+    tcase_add_test(tcase, a_parked_order_expires_in_time);
+    tcase_add_test(tcase, what_was_woken_leaves_room_for_deadlines);
+    tcase_add_test(tcase, deadlines_are_asked_about_before_waits);
+    tcase_add_test(tcase, the_sweep_marks_what_is_not_marked);
+    tcase_add_test(tcase, a_mark_that_was_left_behind_is_taken_away);
+    tcase_add_test(tcase, what_is_parked_no_more_is_not_marked);
+    tcase_add_test(tcase, who_leads_no_more_asks_nothing);
+    tcase_add_test(tcase, no_index_stands_on_what_a_plain_step_changes);
+    suite_add_tcase(suite, tcase);
+    return store_main(suite, "parked");
+}

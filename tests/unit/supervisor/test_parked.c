@@ -1,0 +1,217 @@
+/* Steps that wait for the gate of their service: which are asked about, how many, and when none. */
+#include <check.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "fakes.h"
+
+static struct supervisor *supervisor;
+
+static void setup(void)
+{
+    supervisor = fake_start();
+    fake_lead(100);
+}
+
+static void teardown(void)
+{
+    fake_finish();
+}
+
+static const struct mg_parked_queue PAYMENT = {.service = "payment", .is_open = true};
+static const struct mg_parked_queue CLOSED = {.service = "payment"};
+
+/* One more sweep is answered, so parked steps are asked about. */
+static void turn(void)
+{
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    ck_assert(fake.is_parked_open);
+}
+
+/* The leader knows of the queue, and has seen it. */
+static void meet(int64_t ready, int64_t consumers)
+{
+    fake_answer_sweep(NULL, 0);
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    fake_queue_seen("agent.payment.requests", ready, consumers);
+}
+
+START_TEST(what_is_asked_becomes_one_command_each)
+{
+    meet(0, 2);
+    turn();
+    struct mg_parked_queue queue = PAYMENT;
+    const struct mg_due dues[] = {
+        {.ask = MG_CAUSE_DUE, .order_id = "o-1", .step = "charge", .attempt = 2, .is_parked = true},
+        {.ask = MG_CAUSE_DUE, .order_id = "o-2", .step = "charge", .attempt = 1, .is_parked = true}};
+    queue.asked = 2;
+    fake_answer_parked(&queue, 1, dues, 2);
+    ck_assert_int_eq(fake.command_count, 2);
+    ck_assert_int_eq(fake.commands[1].kind, MG_CAUSE_DUE);
+    ck_assert_str_eq(fake.commands[1].order_id, "o-2");
+    ck_assert_str_eq(fake.commands[1].step, "charge");
+    ck_assert_uint_eq(fake.commands[1].attempt, 1);
+}
+END_TEST
+
+/* Would catch: a new leader that floods a queue of which it knows nothing yet. */
+START_TEST(of_a_queue_that_was_not_seen_nothing_is_asked)
+{
+    fake_answer_sweep(NULL, 0);
+    ck_assert_int_eq(fake.room_count, 0);
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.room_count, 0);
+    ck_assert_int_eq(fake.looks, 1);
+}
+END_TEST
+
+START_TEST(as_many_are_asked_as_the_window_has_room_for)
+{
+    meet(900, 2);
+    turn();
+    ck_assert_int_eq(fake.room_count, 1);
+    ck_assert_str_eq(fake.rooms[0].service, "payment");
+    ck_assert(!fake.rooms[0].is_high);
+    ck_assert_int_eq(fake.rooms[0].room, 100);
+    /* What was asked since the queue was seen is on its way there. */
+    struct mg_parked_queue queue = PAYMENT;
+    queue.asked = 60;
+    fake_answer_parked(&queue, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.rooms[0].room, 40);
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    fake_queue_seen("agent.payment.requests", 1000, 2);
+    turn();
+    ck_assert_int_eq(fake.room_count, 0);
+}
+END_TEST
+
+START_TEST(of_a_queue_that_nothing_consumes_nothing_is_asked)
+{
+    meet(0, 0);
+    turn();
+    ck_assert_int_eq(fake.room_count, 0);
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    fake_queue_seen("agent.payment.requests", 0, 1);
+    turn();
+    ck_assert_int_eq(fake.room_count, 1);
+}
+END_TEST
+
+START_TEST(behind_a_closed_gate_no_queue_is_looked_at)
+{
+    meet(0, 2);
+    turn();
+    fake_answer_parked(&CLOSED, 1, NULL, 0);
+    int looks = fake.looks;
+    turn();
+    ck_assert_int_eq(fake.room_count, 0);
+    ck_assert_int_eq(fake.looks, looks);
+    fake_answer_parked(NULL, 0, NULL, 0); /* nothing is parked any more */
+    turn();
+    ck_assert_int_eq(fake.room_count, 0);
+}
+END_TEST
+
+/* Would catch: deadlines that wait in the queue of commands behind thousands of parked steps. */
+START_TEST(parked_steps_do_not_fill_the_queue_of_commands)
+{
+    meet(0, 2);
+    fake_queue_seen("scheduler.commands", 450, 2);
+    turn();
+    ck_assert_int_eq(fake.rooms[0].room, 50);
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    fake_queue_seen("scheduler.commands", 500, 2);
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    ck_assert(!fake.is_parked_open);
+}
+END_TEST
+
+START_TEST(each_queue_has_its_share)
+{
+    static const struct mg_parked_queue QUEUES[] = {{.service = "payment", .is_open = true},
+                                                    {.service = "payment", .is_high = true, .is_open = true}};
+    fake_answer_sweep(NULL, 0);
+    fake_answer_parked(QUEUES, 2, NULL, 0);
+    fake_queue_seen("agent.payment.requests", 0, 2);
+    fake_queue_seen("agent.payment.requests.high", 990, 2);
+    turn();
+    ck_assert_int_eq(fake.room_count, 2);
+    ck_assert_int_eq(fake.rooms[0].room, 250);
+    ck_assert(fake.rooms[1].is_high);
+    ck_assert_int_eq(fake.rooms[1].room, 10);
+}
+END_TEST
+
+/* Would catch: the steps of the two hundredth service, which wait for ever. */
+START_TEST(of_a_queue_that_cannot_be_watched_some_are_asked)
+{
+    fake.is_unwatchable = true;
+    fake_answer_sweep(NULL, 0);
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    ck_assert_int_eq(fake.warnings, 1);
+    turn();
+    ck_assert_int_eq(fake.rooms[0].room, 50);
+}
+END_TEST
+
+START_TEST(a_question_that_fails_is_asked_again)
+{
+    meet(0, 2);
+    int warnings = fake.warnings;
+    for (int i = 0; i < 3; i++) {
+        turn();
+        fake_answer_parked_failed();
+    }
+    ck_assert_int_eq(fake.warnings, warnings + 1);
+    ck_assert(supervisor->is_leader);
+}
+END_TEST
+
+START_TEST(a_leader_of_an_earlier_epoch_steps_down)
+{
+    fake_answer_sweep(NULL, 0);
+    fake_answer_parked_fenced();
+    ck_assert(!supervisor->is_leader);
+}
+END_TEST
+
+/* Would catch: all open orders woken because one ask about a parked step was not confirmed. */
+START_TEST(an_unconfirmed_ask_wakes_nobody)
+{
+    const struct mg_due due = {.ask = MG_CAUSE_DUE,
+                               .order_id = "o-1",
+                               .step = "charge",
+                               .due_at_ms = fake_database_ms() + 3600000,
+                               .is_parked = true};
+    meet(0, 2);
+    turn();
+    fake.outcome = MG_PUBLISH_UNKNOWN;
+    fake_answer_parked(&PAYMENT, 1, &due, 1);
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.wakes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor_parked");
+    TCase *tcase = tcase_create("parked");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, what_is_asked_becomes_one_command_each);
+    tcase_add_test(tcase, of_a_queue_that_was_not_seen_nothing_is_asked);
+    tcase_add_test(tcase, as_many_are_asked_as_the_window_has_room_for);
+    tcase_add_test(tcase, of_a_queue_that_nothing_consumes_nothing_is_asked);
+    tcase_add_test(tcase, behind_a_closed_gate_no_queue_is_looked_at);
+    tcase_add_test(tcase, parked_steps_do_not_fill_the_queue_of_commands);
+    tcase_add_test(tcase, each_queue_has_its_share);
+    tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_some_are_asked);
+    tcase_add_test(tcase, a_question_that_fails_is_asked_again);
+    tcase_add_test(tcase, a_leader_of_an_earlier_epoch_steps_down);
+    tcase_add_test(tcase, an_unconfirmed_ask_wakes_nobody);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
