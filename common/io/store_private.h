@@ -82,6 +82,9 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 /* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
 #define MG_SQL_WOKEN MG_SQL_TIME("1")
 
+/* What finds owed statuses, and what goes before it; a test looks at its plan. */
+extern const struct mg_sql MG_STORE_BY_KEY, MG_STORE_ASK_OWED;
+
 /* A row of one key column and these. */
 #define MG_SQL_EVENT_COLUMNS                                                                                 \
     "e.version, e.cause_kind, e.cause, e.by_whom, e.step, e.attempt, e.reason, e.transitions, e.statuses, "  \

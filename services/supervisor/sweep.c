@@ -236,8 +236,12 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     stuck_check(supervisor, answer);
     lag_note(supervisor, answer);
     /* At once again only what neither the brake nor a full window is to slow down. */
-    if (dues_ask(supervisor, answer) && answer->is_full && !is_braked) {
+    bool is_all_asked = dues_ask(supervisor, answer);
+    if (is_all_asked && answer->is_full && !is_braked) {
         mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
+    }
+    if (is_all_asked) {
+        supervisor_owed_ask(supervisor);
     }
 }
 

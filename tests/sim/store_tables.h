@@ -21,7 +21,8 @@ struct sim_payload {
 };
 
 struct sim_event_times {
-    int64_t at_ms, asked_at_ms; /* asked_at_ms 0: never */
+    int64_t at_ms, asked_at_ms, given_up_at_ms; /* 0: never */
+    struct mg_slice owed_to;                    /* absent: no queue was tried */
 };
 
 /* An order's rows in order_process, order_step, orders and order_event. A transaction makes a new one. */
@@ -40,6 +41,13 @@ struct sim_alert {
     struct mg_slice subject, order_id, text;
     struct mg_failure failure;
     int64_t opened_at_ms, closed_at_ms; /* closed_at_ms 0: open */
+};
+
+/* A client's queue that did not take a status. */
+struct sim_reply_queue {
+    struct mg_slice name;
+    int64_t since_ms, tried_at_ms, ask_at_ms;
+    bool is_open, is_forgotten; /* is_forgotten: by the statement in hand */
 };
 
 struct sim_service {
@@ -63,6 +71,8 @@ struct sim_tables {
     int alert_count;
     struct sim_service *services;
     int service_count;
+    struct sim_reply_queue *reply_queues;
+    int reply_queue_count;
     struct sim_workflow *workflows;
     int workflow_count;
     struct {
@@ -172,7 +182,7 @@ struct sim_statement {
         name, run, NULL, 0, is_write                                                                         \
     }
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
-    SIM_LEAD_STATEMENTS[]; /* each ends with a name of NULL */
+    SIM_LEAD_STATEMENTS[], SIM_OWED_STATEMENTS[]; /* each ends with a name of NULL */
 
 /* Ends the run if the SQL is none that is known here. */
 const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
@@ -183,6 +193,8 @@ void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql 
 /* store_sweep.c */
 void sim_sweep(struct sim_input *input, struct sim_output *output);
 void sim_wake(struct sim_input *input, struct sim_output *output);
+/* $1 epoch, $2 holder: the row's, or nothing is looked at. */
+bool sim_is_leader(const struct sim_input *input, bool is_sweep);
 
 /* ---- alerts, for more than one file ---- */
 
