@@ -126,6 +126,7 @@ struct mg_loaded {
     struct mg_event_record *event;  /* the event asked for; NULL: none */
     struct mg_slice told;           /* the status asked for, byte for byte; absent: none */
     uint64_t told_version;          /* of the event that keeps it */
+    bool is_owed;                   /* with the status asked for: some have not gone out */
     bool is_unreadable;             /* there is one, in words of a newer version; record and event are NULL */
 };
 
@@ -187,19 +188,6 @@ struct mg_order_write {
  * `err` nothing is known of any of them. */
 void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
                      void *arg);
-
-/* Marks or clears "statuses owed" on events (order_id, version). */
-struct mg_owed {
-    const char *order_id;
-    uint64_t version;
-    bool is_owed;
-};
-void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count,
-                        mg_store_done_fn *done, void *arg);
-/* The oldest owed events of an order, for publishing them again. */
-typedef void mg_store_events_fn(void *arg, const struct mg_order_record *record,
-                                const struct mg_event_record *events, int count, const struct mg_err *err);
-void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg);
 
 /* ---- services, alerts, workflows ---- */
 
@@ -275,7 +263,7 @@ void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void 
 
 struct mg_due {
     char order_id[MG_ORDER_ID_MAX + 1];
-    enum mg_cause_kind ask; /* OVERDUE, DUE, EXPIRED, NUDGE or OWED */
+    enum mg_cause_kind ask; /* OVERDUE, DUE, EXPIRED, NUDGE; OWED: store_owed.h */
     char step[MG_NAME_MAX + 1];
     uint32_t attempt;
     uint64_t version, seq;
@@ -391,6 +379,9 @@ enum mg_report {
     MG_REPORT_ARCHIVED_STEPS,
     MG_REPORT_ARCHIVED_EVENTS,
     MG_REPORT_ARCHIVED_DOSSIER,
+    MG_REPORT_ORDER_OWED, /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
+    MG_REPORT_OWED, /* number, oldest_ms, and of the clients' queues that take nothing the one that has not
+                       for longest (queue, queue_ms) and how many there are; at most 100,000 are counted */
     MG_REPORT_RETENTION, /* hot, keep (NULL: for ever), by_whom, reason, set_at, how many partitions there are
                             from today on, the oldest day that is kept */
     MG_REPORT_ALERTS,    /* $1 'open' (of 100,000 of them) or 'all', $2 limit */

@@ -44,7 +44,7 @@ static const struct mg_sql WRITE_ALERTS_FENCED = {
 /* What happened once has no cause that could go away: acknowledging it closes it, also after a tool that did
  * not know its word and has only acknowledged it. */
 /* clang-format off */
-#define HAPPENED_ONCE "code IN ('poisoned', 'batch_stopped', 'newer_version')"
+#define HAPPENED_ONCE "code IN ('poisoned', 'batch_stopped', 'newer_version', 'statuses_given_up')"
 static const struct mg_sql ACK_ALERT = {
     "ack_alert",
     "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"

@@ -36,7 +36,8 @@ static const struct mg_sql LOAD_GATES = {
 /* clang-format off */
 static const struct mg_sql LOAD_TOLD = {
     "load_told",
-    "SELECT DISTINCT ON (i.n, s.status->>'status') i.n, e.version, s.status->>'status', s.status"
+    "SELECT DISTINCT ON (i.n, s.status->>'status') i.n, e.version, s.status->>'status', s.status,"
+    "  bool_or(e.owed) OVER (PARTITION BY i.n)"
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_event e ON e.order_id = i.order_id"
     " CROSS JOIN LATERAL json_array_elements(e.statuses) WITH ORDINALITY AS s(status, nth)"
     " ORDER BY i.n, s.status->>'status', (s.status->>'seq')::bigint DESC, e.version, s.nth"};
@@ -146,7 +147,7 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
 /* After share_records: which of the statuses it is, the order's state says. */
 static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {
-    enum { N, VERSION, WORD, STATUS };
+    enum { N, VERSION, WORD, STATUS, IS_OWED };
     for (int row = 0; row < mg_rows_count(rows); row++) {
         struct mg_loaded *loaded = mg_store_loaded_of(rows, row, job->answer.orders, job->count, err);
         if (loaded == NULL) return MG_BUG;
@@ -156,6 +157,7 @@ static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows,
             loaded->told_version = version;
             continue;
         }
+        loaded->is_owed = mg_rows_bool(rows, row, IS_OWED);
         enum mg_status status = mg_order_state_status(loaded->record->order.state);
         if (!mg_slice_is(mg_rows_value(rows, row, WORD), mg_status_name(status))) continue;
         loaded->told_version = version;

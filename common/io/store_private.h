@@ -103,6 +103,9 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
     " FULL JOIN (SELECT service, is_paused FROM service_control"                                             \
     "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"
 
+/* What finds owed statuses, and what goes before it; a test looks at its plan. */
+extern const struct mg_sql MG_STORE_BY_KEY, MG_STORE_ASK_OWED;
+
 /* A row of one key column and these. */
 #define MG_SQL_EVENT_COLUMNS                                                                                 \
     "e.version, e.cause_kind, e.cause, e.by_whom, e.step, e.attempt, e.reason, e.transitions, e.statuses, "  \

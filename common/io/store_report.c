@@ -137,7 +137,8 @@ static const struct {
         "report_order_events",
         "SELECT * FROM ("
         "  SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
-        "   statuses, owed FROM order_event WHERE order_id = $1::text ORDER BY version DESC LIMIT " ROWS_MAX
+        "   statuses, owed, " ISO("given_up_at") " AS given_up_at"
+        "   FROM order_event WHERE order_id = $1::text ORDER BY version DESC LIMIT " ROWS_MAX
         " ) AS newest ORDER BY version"}, 1},
     [MG_REPORT_DOSSIER] = {{
         "report_dossier",
@@ -163,7 +164,20 @@ static const struct {
         "report_archived_events",
         "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
         "  at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
-        "  transitions json, statuses json, owed boolean) ORDER BY e.version"}, 1},
+        "  transitions json, statuses json, owed boolean, given_up_at text) ORDER BY e.version"}, 1},
+    [MG_REPORT_ORDER_OWED] = {{
+        "report_order_owed",
+        "SELECT p.reply_to, count(*) FILTER (WHERE e.owed) AS owed, " ISO("min(e.at) FILTER (WHERE e.owed)") " AS owed_since,"
+        " count(e.given_up_at) AS given_up, " ISO("max(e.given_up_at)") " AS given_up_at"
+        " FROM order_event e JOIN order_process p USING (order_id)"
+        " WHERE e.order_id = $1::text AND (e.owed OR e.given_up_at IS NOT NULL) GROUP BY p.reply_to"}, 1},
+    [MG_REPORT_OWED] = {{
+        "report_owed",
+        "SELECT o.number, o.oldest_ms, q.name AS queue, " AGE_MS("q.since") " AS queue_ms, q.number AS queues"
+        " FROM (SELECT count(*) AS number, " AGE_MS("min(at)") " AS oldest_ms"
+        "   FROM (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at LIMIT " FIGURES_MAX ") e) o"
+        "  LEFT JOIN (SELECT name, since, count(*) OVER () AS number FROM (SELECT * FROM reply_queue LIMIT " ROWS_MAX ") n"
+        "   ORDER BY since, name LIMIT 1) q ON true"}, 0},
     [MG_REPORT_ARCHIVED_DOSSIER] = {{
         "report_archived_dossier",
         "SELECT dossier, archived_on FROM " ARCHIVED}, 1},
@@ -245,7 +259,7 @@ static const struct {
         "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX "),"
         " alerts AS MATERIALIZED (SELECT code, opened_at FROM operator_alert WHERE closed_at IS NULL"
         "  ORDER BY code, subject LIMIT " FIGURES_MAX "),"
-        " owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY order_id, version"
+        " owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at"
         "  LIMIT " FIGURES_MAX ")"
         " SELECT 'orders' AS figure, process_state::text AS word, workflow, count(*) AS number,"
         "  " AGE_MS("min(created_at)") " AS oldest_ms FROM orders"

@@ -21,14 +21,6 @@
 #define LOOK_AT_PARKED "interval '1 day'"
 /* What the brake holds back: soon, but behind what else is due. */
 #define HELD_BACK "interval '1 second'"
-/* A status is owed by its event from the commit on in the worst case; its scheduler gets this long to send
- * it. */
-#define OWED_REST "interval '1 second'"
-/* What could not be told for long is asked for more seldom: each time a sixteenth of its age later, a minute
- * at most, so that what an outage held up is told within a minute of its end, and clients that are gone for
- * good do not fill the sweeps. */
-#define OWED_PATIENCE(now) "least((" now " - e.at) / 16, interval '60 seconds')"
-
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
  */
 /* clang-format off */
@@ -106,25 +98,10 @@ static const struct mg_sql SWEEP = {
     "  FROM judged j JOIN candidate c USING (order_id) CROSS JOIN clock k"
     "  WHERE j.ask = 'due' AND s.order_id = j.order_id AND s.step = j.step AND s.parked_high IS NULL"
     "   AND " MG_SQL_WAITS_FOR_GATE("s") "),"
-    " owing AS MATERIALIZED ("
-    "  SELECT e.order_id, min(e.version) AS version FROM order_event e CROSS JOIN clock k"
-    "  WHERE e.owed AND EXISTS (SELECT FROM leader)"
-    /* What is of the future was written by a clock that was ahead. */
-    "   AND (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ")"
-    "   AND (e.owed_asked_at IS NULL OR e.owed_asked_at > k.now"
-    "    OR e.owed_asked_at <= k.now - greatest($4::bigint * interval '1 millisecond', " OWED_PATIENCE("k.now") "))"
-    /* Each in turn: thousands that nobody will ever take do not take the place of those that can arrive. */
-    "  GROUP BY e.order_id ORDER BY min(e.owed_asked_at) NULLS FIRST, e.order_id LIMIT $3::bigint),"
-    " remembered AS ("
-    "  UPDATE order_event e SET owed_asked_at = k.now FROM owing o CROSS JOIN clock k"
-    "  WHERE e.order_id = o.order_id AND e.owed),"
     " asked AS ("
     "  SELECT c.order_id, j.ask, j.step, j.attempt, c.version, c.seq, j.deadline,"
     "   j.ask = 'nudge' AND c.process_state <> 'pending' AS is_stuck"
-    "  FROM judged j JOIN candidate c USING (order_id) WHERE NOT j.is_graced AND NOT j.is_held_back"
-    "  UNION ALL"
-    "  SELECT o.order_id, 'owed', '', 0, o.version, p.seq, NULL, false"
-    "  FROM owing o JOIN order_process p USING (order_id))"
+    "  FROM judged j JOIN candidate c USING (order_id) WHERE NOT j.is_graced AND NOT j.is_held_back)"
     " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
     "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), (SELECT count(*) FROM locked),"
     "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"

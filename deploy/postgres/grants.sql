@@ -28,7 +28,8 @@ BEGIN
             ' generation, failure_count, locked_by, complete_by, wake_at, revision, reply_to, correlation_id, traceparent,'
             ' wants_step_status, updated_at)'),
         ('makegood_scheduler', 'order_step', 'SELECT, INSERT, UPDATE'),
-        ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at)'),
+        ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at, owed_to, given_up_at)'),
+        ('makegood_scheduler', 'reply_queue', 'SELECT, INSERT, UPDATE'),
         ('makegood_scheduler', 'operator_alert', 'SELECT (code, subject, closed_at),'
             ' INSERT (code, subject, order_id, text, workflow, step, service, error_code, signature),'
             ' UPDATE (closed_at)'),
@@ -41,8 +42,9 @@ BEGIN
             ' wake_at, workflow, created_at, is_high), UPDATE (wake_at)'),
         ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, service, attempt, state, reason, complete_by, due_at,'
             ' parked_high, parked_until), UPDATE (parked_high, parked_until)'),
-        ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at),'
+        ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'
             ' UPDATE (owed_asked_at)'),
+        ('makegood_supervisor', 'reply_queue', 'SELECT, UPDATE (tried_at, ask_at, is_open), DELETE'),
         ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, opened_at, closed_at),'
             ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),

@@ -14,6 +14,8 @@
 
 /* Clocks that differ by more make agents report themselves unready. */
 #define CLOCK_SKEW_MAX_MS 2000
+/* A status that is owed for longer has a client that is gone; as the rule MakegoodStatusesOwed. */
+#define OWED_AGE_MAX_MS 300000
 
 struct doctor {
     struct cli *cli;
@@ -99,6 +101,28 @@ static void orders_check(struct doctor *doctor)
         finding(doctor, false, "orders", detail);
     }
     table_free(&stuck);
+}
+
+/* Clients whose queues are gone or full. */
+static void statuses_check(struct doctor *doctor)
+{
+    struct table owed = {0};
+    char detail[512];
+    if (table_read(doctor->cli, MG_REPORT_OWED, NULL, 0, &owed) == EXIT_DONE) {
+        const char *number = table_cell(&owed, 0, "number");
+        long long oldest_ms = strtoll(table_cell(&owed, 0, "oldest_ms"), NULL, 10);
+        if (strcmp(number, "0") == 0) {
+            (void)snprintf(detail, sizeof(detail), "all have reached their clients' queues");
+        } else {
+            (void)snprintf(detail, sizeof(detail),
+                           "%s are owed, the oldest for %lld s; %s queues take nothing, the longest %.200s: "
+                           "is it there, and has it room?",
+                           number, oldest_ms / 1000, table_cell(&owed, 0, "queues"),
+                           table_cell(&owed, 0, "queue"));
+        }
+        finding(doctor, oldest_ms <= OWED_AGE_MAX_MS, "statuses", detail);
+    }
+    table_free(&owed);
 }
 
 static void alerts_check(struct doctor *doctor)
@@ -284,6 +308,7 @@ static enum exit_code verb_doctor(struct cli *cli)
         settings_check(&doctor);
         leader_check(&doctor);
         orders_check(&doctor);
+        statuses_check(&doctor);
         alerts_check(&doctor);
         services_check(&doctor, &tables);
         batches_check(&doctor);

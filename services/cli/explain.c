@@ -46,14 +46,16 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
                    const struct table *services)
 {
     char name[MG_QUEUE_NAME_SIZE];
-    struct table controlled = {0};
+    struct table controlled = {0}, owed = {0};
     struct explain_queue queue;
-    struct explain_facts facts = {order, steps, services, &controlled, NULL};
+    const char *params[] = {table_cell(order, 0, "order_id")};
+    struct explain_facts facts = {order, steps, services, &controlled, NULL, &owed};
     struct mg_buf text;
     mg_buf_init(&text, EXPLANATION_MAX_BYTES);
     if (explain_asks_controlled(steps)) { /* without it, who paused is not named */
         (void)table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }
+    (void)table_read(cli, MG_REPORT_ORDER_OWED, params, 1, &owed); /* without it, nothing is said of them */
     if (explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }
@@ -61,4 +63,5 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
     (void)fprintf(out, "%s\n", text.data != NULL ? text.data : "");
     mg_buf_finish(&text);
     table_free(&controlled);
+    table_free(&owed);
 }

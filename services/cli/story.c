@@ -70,13 +70,20 @@ static void transition_print(FILE *out, struct mg_slice list, int index)
     (void)fputc('\n', out);
 }
 
-static void status_print(FILE *out, struct mg_slice list, int index)
+/* What became of it, unless it has arrived. */
+static void status_print(FILE *out, struct mg_slice list, int index, const struct table *events, int row)
 {
+    const char *given_up_at = table_cell(events, row, "given_up_at");
+    bool is_owed = strcmp(table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
     (void)member(list, index, "step", step);
-    (void)fprintf(out, "%-24s  %-16s  client told: %s%s%s (%s)\n", "", "",
+    (void)fprintf(out, "%-24s  %-16s  client told: %s%s%s (%s)", "", "",
                   member(list, index, "status", status), step[0] != '\0' ? " " : "", step,
                   member(list, index, "seq", seq));
+    if (given_up_at[0] != '\0') {
+        (void)fprintf(out, ", given up at %s: its queue took nothing", given_up_at);
+    }
+    (void)fprintf(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
 
 static void event_print(FILE *out, const struct table *events, int row)
@@ -93,7 +100,7 @@ static void event_print(FILE *out, const struct table *events, int row)
     }
     struct mg_slice statuses = mg_slice_of(table_cell(events, row, "statuses"));
     for (int i = 0; has_entry(statuses, i); i++) {
-        status_print(out, statuses, i);
+        status_print(out, statuses, i, events, row);
     }
 }
 

@@ -21,7 +21,7 @@
 #define TOP_FAULT_SIZE      MG_ERR_TEXT_MAX
 #define TOP_FIGURES_MAX     100000 /* as MG_REPORT_FIGURES says: who has so many may have more */
 #define TOP_READ_AGE_MAX_MS 5000   /* a database that is there answers a look well within this */
-#define TOP_OWED_AGE_MAX_MS 60000  /* a status that is owed is asked for once a minute at the latest */
+#define TOP_OWED_AGE_MAX_MS 60000  /* a status that is owed for longer has a client that is gone */
 
 struct top_queue {
     char name[TOP_QUEUE_NAME_SIZE];

@@ -242,8 +242,12 @@ static unsigned int render_order(const struct plan *plan, const struct table *ta
                       plan->asks[0].params[0]);
         return STATUS_NOT_FOUND;
     }
-    const struct explain_facts facts = {&place[PLACE_ROW], &place[PLACE_STEPS], &tables[ORDER_SERVICES],
-                                        &tables[ORDER_CONTROLLED], NULL};
+    const struct explain_facts facts = {&place[PLACE_ROW],
+                                        &place[PLACE_STEPS],
+                                        &tables[ORDER_SERVICES],
+                                        &tables[ORDER_CONTROLLED],
+                                        NULL,
+                                        NULL};
     const char *dossier = table_cell(&place[PLACE_DOSSIER], 0, "dossier");
     struct mg_slice definition = mg_json_find(mg_slice_of(dossier), "/workflow/definition");
     mg_buf_init(&text, EXPLANATION_BYTES);

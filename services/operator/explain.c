@@ -154,6 +154,23 @@ bool explain_asks_queue(const struct table *order, const struct table *steps,
     return true;
 }
 
+static void owed_write(struct mg_buf *out, const struct table *owed)
+{
+    if (owed == NULL || owed->row_count == 0) {
+        return;
+    }
+    const char *number = table_cell(owed, 0, "owed"), *given_up = table_cell(owed, 0, "given_up");
+    if (!is_word(number, "0")) {
+        mg_buf_printf(out, "; queue %s has not taken its statuses since %s, and is tried again",
+                      table_cell(owed, 0, "reply_to"), table_cell(owed, 0, "owed_since"));
+    }
+    if (!is_word(given_up, "0")) {
+        mg_buf_printf(out,
+                      "; statuses of %s events were given up, the last at %s, because no queue took them",
+                      given_up, table_cell(owed, 0, "given_up_at"));
+    }
+}
+
 void explain_write(struct mg_buf *out, const struct explain_facts *facts)
 {
     const struct table *order = facts->order, *steps = facts->steps;
@@ -181,4 +198,5 @@ void explain_write(struct mg_buf *out, const struct explain_facts *facts)
         mg_buf_printf(out, ": nothing has been sent yet; the supervisor looks at it at %s",
                       table_cell(order, 0, "wake_at"));
     }
+    owed_write(out, facts->owed);
 }

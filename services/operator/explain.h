@@ -17,6 +17,7 @@ struct explain_facts {
     const struct table *order, *steps, *services;
     const struct table *controlled;    /* may be empty unless explain_asks_controlled */
     const struct explain_queue *queue; /* that of explain_asks_queue; NULL: nobody knows */
+    const struct table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not asked for */
 };
 
 /* Whether a service is paused, by somebody who is to be named. */

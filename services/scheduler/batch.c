@@ -197,6 +197,9 @@ static void batch_settle(struct mg_batch *batch)
         if (item->outcome == FOLD_STORED) {
             mg_item_measure(scheduler, item);
             if (scheduler->options->spans != NULL) mg_item_trace(batch, item);
+            if (item->is_recalled) {
+                mg_owed_recall(scheduler, item->work, item->order_id);
+            }
         }
         if (item->outcome != FOLD_AGAIN) {
             mg_work_settle(scheduler, item->work, item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);

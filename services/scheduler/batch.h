@@ -27,6 +27,8 @@ struct mg_item {
     bool wants_told;               /* load what the client was told of the order's state */
     struct mg_slice told;          /* and here it is; absent: nothing was read */
     uint64_t told_version;         /* of the event that keeps it */
+    bool is_owed;                  /* and there are statuses that have not gone out */
+    bool is_recalled;              /* those are to go out once it is stored */
     struct mg_fold *fold;
     int load;                           /* index of its question; -1: the fold's order is guessed */
     struct mg_want *want;               /* the workflow it needs, if it had to be fetched */

@@ -96,6 +96,8 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
         counter(metrics, "makegood_unknown_orders_total", "messages about no known order");
     counters->reports =
         counter(metrics, "makegood_service_reports_total", "reports of agents about their service");
+    counters->given_up = counter(metrics, "makegood_statuses_given_up_total",
+                                 "events whose statuses were owed for too long, and are tried no more");
     counters->left =
         counter(metrics, "makegood_left_total", "messages of a newer version, left to another instance");
 }

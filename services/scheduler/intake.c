@@ -12,7 +12,6 @@
 #include "core/key.h"
 #include "wire/status.h"
 
-#define MG_REPLY_TO_MAX 255 /* an AMQP short string */
 /* Stands in orders.rejected for a message whose bytes were not taken in. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
@@ -338,11 +337,12 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
                     "conflict: another order has this order_id; give the new one an id of its own");
         return;
     }
+    bool is_awaited = delivery->reply_to.len > 0; /* else nobody waits for an answer */
+    item->is_recalled = is_awaited && item->is_owed;
     if (mg_fold_is_known(batch, item)) {
         return;
     }
     struct mg_status_text status;
-    bool is_awaited = delivery->reply_to.len > 0; /* else nobody waits for an answer */
     if (is_awaited && !status_told(item, &status)) {
         item->is_undecided = true;
         return;
@@ -355,6 +355,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     bool is_elsewhere = !mg_slice_equal(record->reply_to, delivery->reply_to) ||
                         !mg_slice_equal(record->correlation_id, delivery->correlation_id);
     if (is_elsewhere) {
+        item->is_recalled = true; /* also what is marked as owed at this moment */
         order_reattach(batch, item);
     }
     mg_fold_status(batch, item, &status);

@@ -178,6 +178,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->event = loaded->event;
             item->told = loaded->told;
             item->told_version = loaded->told_version;
+            item->is_owed = loaded->is_owed;
         }
     }
     batch->now_ms = answer->now_ms;

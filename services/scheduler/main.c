@@ -29,6 +29,9 @@ static const struct mg_option option_table[] = {
      "after an attempt's complete-by, until it can no longer act: clock skew of 2 s and a little"},
     {"park", MG_OPTION_DURATION, &options.park_ms, "1s", 1, 3600000, false, "DURATION",
      "how long a step waits for its service before it is asked for again"},
+    {"owed-for", MG_OPTION_DURATION, &options.owed_for_ms, "1d", 1000, 30 * INT64_C(86400000), false,
+     "DURATION",
+     "how long a status is tried again that its client's queue does not take; longer than clients are away"},
     {"trace-sample", MG_OPTION_TEXT, &trace_sample, "0.01", 0, 0, false, "SHARE",
      "of the orders whose clients have decided nothing (no traceparent), how many get spans, 0 to 1; the same "
      "for all schedulers, or traces have gaps"},

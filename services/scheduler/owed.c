@@ -1,7 +1,8 @@
 /*
  * Statuses that could not go out (law 2): the event that keeps them is marked as owed, and then the cause is
- * acked. When the supervisor asks, they are published again from the event, and the mark is taken away once
- * all have arrived.
+ * acked. When the supervisor asks, or the client posts its order again, they are published again from the
+ * event, and the mark is taken away once all have arrived. What is owed for too long the store gives up
+ * (law 14): then one alert for each queue says so.
  *
  * Marks go to the store in batches, one call at a time; a mark that the store did not take is tried again,
  * and its cause stays unacked until then.
@@ -10,37 +11,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "scheduler.h"
+#include "wire/alert.h"
 #include "wire/status.h"
 
 #define MG_MARKS_AT_ONCE  256 /* as many as a batch has causes by default */
 #define MG_STORE_RETRY_MS 200
+/* Open alerts about as many queues as a person reads one by one; then one more stands for all others. */
+#define MG_GIVEN_UP_ALERTS_MAX 20
+#define MG_GIVEN_UP_OTHERS     "other queues"
 
 struct mg_owed_mark {
     struct mg_owed_mark *next;
     struct mg_work *work;
-    char order_id[MG_ORDER_ID_MAX + 1];
-    uint64_t version;
-    bool is_owed;
+    struct mg_owed word; /* order_id and reply_to point below */
+    char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
 };
 
-void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
-                  uint64_t version, bool is_owed)
+void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *word)
 {
     MG_FAILPOINT(SCHEDULER_OWED);
     struct mg_owed_mark *mark = calloc(1, sizeof(*mark));
     if (mark == NULL) {
         mg_log(MG_LOG_ERROR, "could not note an owed status: no memory; its cause will come again",
-               MG_LOG_TEXT("order_id", order_id));
+               MG_LOG_TEXT("order_id", word->order_id));
         mg_work_give_up(work);
         return;
     }
     mark->work = work;
-    mark->version = version;
-    mark->is_owed = is_owed;
-    snprintf(mark->order_id, sizeof(mark->order_id), "%s", order_id);
+    mark->word = *word;
+    snprintf(mark->order_id, sizeof(mark->order_id), "%s", word->order_id);
+    snprintf(mark->reply_to, sizeof(mark->reply_to), "%s", word->reply_to);
+    mark->word.order_id = mark->order_id;
+    mark->word.reply_to = mark->reply_to;
     if (work != NULL) {
         mg_work_hold(work);
     }
@@ -67,7 +73,33 @@ static void marks_put_back(struct mg_scheduler *scheduler)
     scheduler->marks_in_hand = NULL;
 }
 
-static void on_marked(void *arg, const struct mg_err *err)
+/* Subjects are printable ASCII, and shorter than a queue's name may be; the text has the whole name. */
+static void subject_of(const char *queue, char ret_subject[MG_ALERT_SUBJECT_MAX + 1])
+{
+    snprintf(ret_subject, MG_ALERT_SUBJECT_MAX + 1, "%.*s", MG_ALERT_SUBJECT_MAX, queue);
+    for (char *at = ret_subject; *at != '\0'; at++) {
+        *at = *at >= ' ' && *at <= '~' ? *at : '?';
+    }
+}
+
+static void given_up_tell(struct mg_scheduler *scheduler, const struct mg_given_up *given_up)
+{
+    char age[32], text[MG_ALERT_TEXT_MAX + 1], subject[MG_ALERT_SUBJECT_MAX + 1];
+    bool is_one_of_many = given_up->alerts_open >= MG_GIVEN_UP_ALERTS_MAX;
+    mg_metric_add(scheduler->counters.given_up, (double)given_up->count);
+    mg_log(MG_LOG_WARN, "statuses were given up", MG_LOG_TEXT("queue", given_up->queue),
+           MG_LOG_NUMBER("events", given_up->count));
+    mg_duration_format(scheduler->options->owed_for_ms, age, sizeof(age));
+    subject_of(is_one_of_many ? MG_GIVEN_UP_OTHERS : given_up->queue, subject);
+    snprintf(
+        text, sizeof(text),
+        "%s%s takes no statuses; those owed for %s are tried no more. makegood order show has them, and a "
+        "client that posts its order again is told its state",
+        is_one_of_many ? "one of many: " : "", given_up->queue, age);
+    mg_alert_raise(scheduler, MG_ALERT_STATUSES_GIVEN_UP, subject, text, false);
+}
+
+static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = arg;
     if (err != NULL) {
@@ -77,6 +109,9 @@ static void on_marked(void *arg, const struct mg_err *err)
         return;
     }
     MG_FAILPOINT(SCHEDULER_MARKED);
+    for (int i = 0; i < count; i++) {
+        given_up_tell(scheduler, &given_up[i]);
+    }
     struct mg_owed_mark *mark = scheduler->marks_in_hand;
     scheduler->marks_in_hand = NULL;
     while (mark != NULL) {
@@ -100,16 +135,16 @@ void mg_owed_flush(struct mg_scheduler *scheduler)
     struct mg_owed rows[MG_MARKS_AT_ONCE];
     int count = 0;
     struct mg_owed_mark *last = scheduler->marks;
-    rows[count++] = (struct mg_owed){last->order_id, last->version, last->is_owed};
+    rows[count++] = last->word;
     while (last->next != NULL && count < MG_MARKS_AT_ONCE) {
         last = last->next;
-        rows[count++] = (struct mg_owed){last->order_id, last->version, last->is_owed};
+        rows[count++] = last->word;
     }
     scheduler->marks_in_hand = scheduler->marks;
     scheduler->marks = last->next;
     scheduler->marks_last = scheduler->marks != NULL ? scheduler->marks_last : NULL;
     last->next = NULL;
-    mg_store_mark_owed(scheduler->store, rows, count, on_marked, scheduler);
+    mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked, scheduler);
 }
 
 static void marks_free(struct mg_owed_mark *mark)
@@ -133,6 +168,7 @@ void mg_owed_finish(struct mg_scheduler *scheduler)
 struct mg_resend {
     struct mg_scheduler *scheduler;
     struct mg_work *work;
+    bool is_asked; /* the work is a command that asks for nothing else */
 };
 
 void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived)
@@ -142,26 +178,39 @@ void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool h
     debt->has_failed = debt->has_failed || !has_arrived;
     debt->open--;
     if (debt->open == 0) {
-        if (!debt->has_failed) {
-            mg_owed_mark(scheduler, send->work, debt->order_id, debt->version, false);
-        }
+        debt->word.is_owed = debt->has_failed;
+        mg_owed_mark(scheduler, send->work, &debt->word);
         free(debt);
     }
+}
+
+static struct mg_debt *debt_create(const struct mg_order_record *record, uint64_t version)
+{
+    struct mg_debt *debt = calloc(1, sizeof(*debt));
+    if (debt != NULL) {
+        memcpy(debt->order_id, record->order_id, sizeof(debt->order_id));
+        snprintf(debt->reply_to, sizeof(debt->reply_to), "%.*s", (int)record->reply_to.len,
+                 record->reply_to.data != NULL ? record->reply_to.data : "");
+        debt->word = (struct mg_owed){
+            .order_id = debt->order_id, .version = version, .is_retry = true, .reply_to = debt->reply_to};
+    }
+    return debt;
 }
 
 /* Sends the statuses of one event; what cannot be sent now stays owed. */
 static void event_resend(struct mg_resend *resend, const struct mg_order_record *record,
                          const struct mg_event_record *event)
 {
-    struct mg_debt *debt = calloc(1, sizeof(*debt));
+    struct mg_debt *debt = debt_create(record, event->version);
     struct mg_send_list list = {NULL, NULL};
     if (debt == NULL) {
         return;
     }
-    memcpy(debt->order_id, record->order_id, sizeof(debt->order_id));
-    debt->version = event->version;
     struct mg_status_text status;
     for (int i = 0; mg_status_kept(event, i, &status); i++) {
+        if (record->reply_to.data == NULL || status.seq == 0) {
+            continue; /* the order has no client, or nobody could read it: it can never go out */
+        }
         struct mg_send *send = mg_status_send(resend->scheduler, resend->work, record, &status);
         if (send == NULL) {
             debt->has_failed = true;
@@ -172,8 +221,9 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
         mg_send_list_add(&list, send);
     }
     if (debt->open == 0) {
-        if (!debt->has_failed || record->reply_to.data == NULL) { /* nobody asks for them any more */
-            mg_owed_mark(resend->scheduler, resend->work, record->order_id, event->version, false);
+        if (!debt->has_failed) {
+            debt->reply_to[0] = '\0'; /* no queue was tried */
+            mg_owed_mark(resend->scheduler, resend->work, &debt->word);
         }
         free(debt);
     }
@@ -191,22 +241,42 @@ static void on_owed_loaded(void *arg, const struct mg_order_record *record,
     for (int i = 0; err == NULL && record != NULL && i < count; i++) {
         event_resend(resend, record, &events[i]);
     }
-    mg_work_settle(scheduler, resend->work, MG_END_ACK);
+    if (resend->is_asked) {
+        mg_work_settle(scheduler, resend->work, MG_END_ACK);
+    } else {
+        mg_work_release(scheduler, resend->work);
+    }
     free(resend);
     mg_outbox_pump(scheduler);
     mg_scheduler_wake(scheduler);
 }
 
-void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
+/* False: no memory. */
+static bool owed_load(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
+                      bool is_asked)
 {
     struct mg_resend *resend = calloc(1, sizeof(*resend));
     if (resend == NULL) {
-        mg_work_settle(scheduler, work, MG_END_ACK);
-        return;
+        return false;
     }
-    resend->scheduler = scheduler;
-    resend->work = work;
+    *resend = (struct mg_resend){.scheduler = scheduler, .work = work, .is_asked = is_asked};
     mg_store_load_owed(scheduler->store, order_id, on_owed_loaded, resend);
+    return true;
+}
+
+void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
+{
+    if (!owed_load(scheduler, work, order_id, true)) {
+        mg_work_settle(scheduler, work, MG_END_ACK);
+    }
+}
+
+void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
+{
+    mg_work_hold(work);
+    if (!owed_load(scheduler, work, order_id, false)) {
+        mg_work_release(scheduler, work);
+    }
 }
 
 struct mg_status_text mg_status_text_of(struct mg_slice body)

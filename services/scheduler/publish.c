@@ -166,7 +166,11 @@ static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
         if (send->debt != NULL) {
             mg_debt_settle(scheduler, send, false);
         } else if (send->version != 0) {
-            mg_owed_mark(scheduler, send->work, send->order_id, send->version, true);
+            const struct mg_owed word = {.order_id = send->order_id,
+                                         .version = send->version,
+                                         .is_owed = true,
+                                         .reply_to = send->routing_key};
+            mg_owed_mark(scheduler, send->work, &word);
         }
         break;
     case MG_SEND_REJECTED: /* orders.rejected does not take it: dead.letters must */

@@ -18,7 +18,7 @@
 #include "base/trace.h"
 #include "core/model.h"
 #include "io/broker.h"
-#include "io/store.h"
+#include "io/store_owed.h"
 #include "io/topology.h"
 #include "wire/json.h"
 #include "wire/request.h"
@@ -35,7 +35,7 @@ struct mg_scheduler_options {
     const char *pg_dsn, *instance;
     const char *workflows_dir; /* "": none are loaded at start */
     int64_t batch, prefetch, window;
-    int64_t quiesce_ms, park_ms, drain_timeout_ms;
+    int64_t quiesce_ms, park_ms, owed_for_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
     struct mg_json_limits limits;             /* of submissions and payloads */
     const struct mg_span_sink *spans;         /* NULL: none are made */
@@ -107,8 +107,8 @@ enum mg_send_kind {
 
 /* Events whose owed statuses go out again: cleared when all have arrived. */
 struct mg_debt {
-    char order_id[MG_ORDER_ID_MAX + 1];
-    uint64_t version;
+    struct mg_owed word; /* order_id and reply_to point below */
+    char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
     int open;
     bool has_failed;
 };
@@ -240,7 +240,7 @@ struct mg_counters {
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];
     struct mg_metric *batch_seconds, *batch_causes, *commit_seconds, *conflicts, *stale, *duplicates, *again,
-        *guessed, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
+        *guessed, *given_up, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
 };
 
 /* A queue that this process consumes. */
@@ -376,11 +376,12 @@ void mg_outbox_finish(struct mg_scheduler *scheduler);
 void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
                     const char *text, bool is_closed);
 
-/* Marks an event's statuses as owed, or no longer; the ack of `work` waits for it. */
-void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id,
-                  uint64_t version, bool is_owed);
+/* Marks an event's statuses as owed, or no longer; the ack of `work` waits for it. Copies the word. */
+void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *word);
 /* The supervisor asks: publish what an order's client is still owed. Settles the work. */
 void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
+/* The client has posted its order again: the same, and the ack of `work` waits for it. */
+void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
 /* A status message as it goes out and is kept. */
 struct mg_status_text {
     uint64_t version; /* of the event that keeps it; 0: it is kept nowhere */

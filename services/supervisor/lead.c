@@ -27,6 +27,7 @@ static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer
     mg_metric_set(supervisor->leading, 1);
     mg_log(MG_LOG_INFO, "leading", MG_LOG_NUMBER("epoch", answer->epoch),
            MG_LOG_TEXT("holder", supervisor->holder));
+    supervisor_owed_start(supervisor);
     if (!supervisor_sweep_start(supervisor, answer->now_ms, answer->swept_at_ms) ||
         !supervisor_watch_start(supervisor) || !supervisor_measure_start(supervisor) ||
         !supervisor_relay_start(supervisor) || !supervisor_retire_start(supervisor)) {

@@ -2,9 +2,10 @@
  * The supervisor: finds what is due and asks the schedulers to see to it. It changes no order and no step,
  * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
  * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
- * (sweep.c), asks about parked steps (parked.c), publishes what it found as commands (ask.c), keeps the
- * alerts that belong to no order (watch.c), counts what is open (measure.c), tells agents what operators want
- * of their services and which are down (relay.c, health.c) and has ended orders moved to the archive
+ * (sweep.c), asks about parked steps (parked.c) and for statuses that can be tried again (owed.c), publishes
+ * all of it as commands (ask.c), keeps the alerts that belong to no order (watch.c), counts what is open
+ * (measure.c), tells agents what operators want of their services and which are down (relay.c, health.c) and
+ * has ended orders moved to the archive
  * (retire.c). Who cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
@@ -106,6 +107,11 @@ struct supervisor {
     int64_t held_back_most, held_back_at_boot_ms; /* likewise */
     int64_t longest_ms, longest_at_boot_ms;       /* likewise */
 
+    /* owed.c */
+    bool is_asking_owed;
+    bool is_owed_failing;       /* that the last question failed has been said */
+    int64_t owed_asked_boot_ms; /* 0: not yet */
+
     /* watch.c */
     bool is_writing_alerts;
     int64_t watching_since_boot_ms;
@@ -176,6 +182,10 @@ void supervisor_parked_ask(struct supervisor *supervisor, int64_t most);
 
 /* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
+
+/* Asks for owed statuses, at most once a sweep period. */
+void supervisor_owed_ask(struct supervisor *supervisor);
+void supervisor_owed_start(struct supervisor *supervisor); /* on taking the lead */
 
 bool supervisor_watch_start(struct supervisor *supervisor);      /* on taking the lead; false: no memory */
 int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* what was not found for so long is gone */

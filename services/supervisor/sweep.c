@@ -248,6 +248,7 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     bool has_room = dues_ask(supervisor, answer);
     if (has_room) {
         supervisor_parked_ask(supervisor, parked_most(supervisor));
+        supervisor_owed_ask(supervisor);
     }
     /* At once again only what neither the brake nor a full window is to slow down. */
     if (has_room && answer->is_full && !is_braked) {

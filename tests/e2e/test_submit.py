@@ -142,6 +142,51 @@ def a_status_that_cannot_be_delivered_is_owed_and_its_order_goes_on(s):
     assert [message["status"] for message in s.client.statuses(order.order_id)] == ["accepted", "processed"]
 
 
+@scenario(options={"scheduler": ("--owed-for", "3s")})
+def what_a_client_that_is_gone_is_owed_is_given_up_and_kept(s):
+    """Would catch: statuses that are tried for ever, an alert for each order, and statuses that are lost when given up."""
+    orders = [s.client.submit(payload={"n": n}, reply_to="gone-for-good") for n in range(20)]
+    for order in orders:
+        s.wait_state(order, "processed")
+    s.wait(lambda: len(s.rows("SELECT 1 FROM order_event WHERE given_up_at IS NOT NULL")) == 40, "both statuses of each are given up")
+    assert s.rows("SELECT 1 FROM order_event WHERE owed") == []
+    alerts = s.wait(lambda: s.alerts("statuses_given_up"), "an alert")
+    assert [alert["subject"] for alert in alerts] == ["gone-for-good"], alerts
+    s.wait(lambda: s.rows("SELECT 1 FROM reply_queue") == [], "nothing is asked for any more")
+    assert sum(one.metric("makegood_statuses_given_up_total") for one in s.cluster.schedulers) == 40
+    shown = s.cluster.tool("order", "show", orders[0].order_id).stdout
+    assert shown.count("given up at") == 2 and "not yet delivered" not in shown, shown
+    assert "statuses of 2 events were given up" in s.cluster.tool("order", "explain", orders[0].order_id).stdout
+    s.client.post(orders[0])
+    assert s.client.wait_status(orders[0], "processed")["seq"] == 2
+    s.cluster.tool("alert", "ack", alerts[0]["alert_id"], "--reason", "that client is no more")
+    assert s.alerts("statuses_given_up")[0]["closed_at"] is not None
+
+
+@scenario()
+def a_client_that_comes_back_gets_what_it_is_owed_and_wakes_the_rest(s):
+    """Would catch: thousands of statuses that wait each for itself, and a client that waits for the patience of its old queue."""
+    orders = [s.client.submit(payload={"n": n}, reply_to="long-away") for n in range(30)]
+    for order in orders:
+        s.wait_state(order, "processed")
+    s.wait(lambda: len(s.rows("SELECT 1 FROM order_event WHERE owed")) == 60, "all are owed")
+    s.rows("UPDATE reply_queue SET since = since - interval '1 day', ask_at = ask_at + interval '4 hours' RETURNING name")
+    doctor = s.cluster.tool("doctor", check=False).stdout
+    assert "60 are owed" in doctor and "long-away" in doctor, doctor
+    assert "has not taken its statuses since" in s.cluster.tool("order", "explain", orders[3].order_id).stdout
+    s.client.post(orders[3])  # from another queue: it gets its own at once
+    s.client.wait_status(orders[3], "processed")
+    s.wait(lambda: [message["seq"] for message in s.client.statuses(orders[3].order_id)] == [1, 2], "what it was owed, too")
+    s.client.channel.queue_declare("long-away", durable=True)
+    s.client.channel.basic_consume("long-away", s.client.take, auto_ack=True)
+    s.client.post(orders[7], reply_to="long-away")  # from the queue that is there again: that wakes the others
+    for order in orders:
+        s.client.wait_status(order, "processed")
+    s.wait(lambda: s.rows("SELECT 1 FROM order_event WHERE owed") == [], "nothing is owed")
+    for order in orders:
+        assert [message["status"] for message in s.client.statuses(order.order_id)] == ["accepted", "processed"]
+
+
 @scenario()
 def the_tool_submits_a_file_and_waits(s):
     """Would catch: a tool that loses orders of a file, or does not say how each one ended."""

@@ -13,6 +13,7 @@
 #include "io/pg_libpq.h"
 #include "io/store.h"
 #include "io/store_batch.h"
+#include "io/store_owed.h"
 #include "io/store_retention.h"
 
 #define TRIES_MAX    32 /* more than each write is tried, alone and beside the others */
@@ -213,6 +214,23 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
     }
 }
 
+static void on_owed(void *arg, bool is_leader, const struct mg_due *dues, int count, const struct mg_err *err)
+{
+    (void)arg, (void)is_leader;
+    is_answer(err);
+    FUZZ_REQUIRE(count >= 0 && count <= world.row_count);
+    for (int i = 0; i < count; i++)
+        IS_TEXT(dues[i].order_id);
+}
+
+static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
+{
+    (void)arg;
+    is_answer(err);
+    for (int i = 0; i < count; i++)
+        IS_TEXT(given_up[i].queue);
+}
+
 static void on_batches(void *arg, const struct mg_batches *batches, const struct mg_err *err)
 {
     (void)arg;
@@ -350,6 +368,9 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     static const struct mg_parked_room room = {"service", false, 10};
     static const struct mg_parked_options parked = {
         .epoch = 1, .holder = "h", .rooms = &room, .room_count = 1};
+    static const struct mg_ask_owed ask_owed = {.epoch = 1, .holder = "h", .limit = 10};
+    static const struct mg_owed mark = {
+        .order_id = "o-1", .version = 1, .is_owed = true, .is_retry = true, .reply_to = "q"};
     static const struct mg_batch_row row = {.batch_id = "b"};
     static const struct mg_batch_write write = {.row = &row};
     static const struct mg_batch_start start = {
@@ -360,6 +381,8 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_load(store, arena, &load, 1, on_loaded, NULL);
     mg_store_sweep(store, &sweep, on_swept, NULL);
     mg_store_ask_parked(store, &parked, on_parked, NULL);
+    mg_store_ask_owed(store, &ask_owed, on_owed, NULL);
+    mg_store_mark_owed(store, &mark, 1, 1000, on_marked, NULL);
     mg_store_look_at_batches(store, on_batches, NULL);
     mg_store_start_batch(store, &start, on_started, NULL);
     mg_store_change_batch(store, &change, on_wished, NULL);
@@ -372,7 +395,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_ack_alert(store, 7, "who", on_changed, NULL);
     mg_store_get_workflow(store, "w", 0, on_workflow, NULL);
     mg_store_write_alerts(store, &alert, 1, on_alerts, NULL);
-    asked += 15;
+    asked += 17;
 }
 
 static void world_read(struct mg_slice rest)

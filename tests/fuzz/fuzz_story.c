@@ -114,7 +114,7 @@ static void explanation_is_plain(int steps_count)
     struct table order = table_make(1, true), steps = table_make(steps_count, true);
     struct table services = table_make(steps_count, true);
     const struct explain_queue queue = {.ready = 3, .consumers = steps_count - 1};
-    const struct explain_facts facts = {&order, &steps, &services, &services, &queue};
+    const struct explain_facts facts = {&order, &steps, &services, &services, &queue, &order};
     char name[MG_QUEUE_NAME_SIZE];
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);

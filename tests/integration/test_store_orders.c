@@ -491,52 +491,6 @@ START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
 }
 END_TEST
 
-static void on_owed(void *arg, const struct mg_order_record *record, const struct mg_event_record *events,
-                    int count, const struct mg_err *err)
-{
-    struct rig *at = arg;
-    at->is_found = record != NULL;
-    at->owed_count = count;
-    for (int i = 0; i < count && i < 8; i++) {
-        at->owed_versions[i] = events[i].version;
-        snprintf(at->owed_statuses[i], sizeof at->owed_statuses[i], "%.*s", (int)events[i].statuses.len,
-                 events[i].statuses.data);
-    }
-    rig_done(at, err);
-}
-
-START_TEST(owed_statuses_are_read_oldest_first_until_they_are_settled)
-{
-    static struct mg_order_record record;
-    order_make(&record, "o-1");
-    struct mg_event_record event;
-    struct mg_order_write write = write_make(&record, 0, &event, "m");
-    event.statuses = mg_slice_of("[1]");
-    event.is_owed = true;
-    rig_commit(&rig, &write, 1);
-    record.order.version = 2;
-    write = write_make(&record, 1, &event, "r");
-    event.statuses = mg_slice_of("[2]");
-    rig_commit(&rig, &write, 1);
-    struct mg_owed mark = {"o-1", 2, true};
-    mg_store_mark_owed(rig.store, &mark, 1, rig_done, &rig);
-    rig_wait_answer(&rig);
-    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
-    rig_wait_answer(&rig);
-    ck_assert(rig.is_found);
-    ck_assert_int_eq(rig.owed_count, 2);
-    ck_assert_uint_eq(rig.owed_versions[0], 1);
-    ck_assert_str_eq(rig.owed_statuses[1], "[2]");
-    struct mg_owed settled[] = {{"o-1", 2, false}, {"o-1", 1, false}};
-    mg_store_mark_owed(rig.store, settled, 2, rig_done, &rig);
-    rig_wait_answer(&rig);
-    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
-    rig_wait_answer(&rig);
-    ck_assert(rig.is_found);
-    ck_assert_int_eq(rig.owed_count, 0);
-}
-END_TEST
-
 /* Catches statements that stop to hold when a batch is as large as a batch may be. */
 START_TEST(a_large_batch_goes_through_in_one_piece)
 {
@@ -588,7 +542,6 @@ int main(void)
     tcase_add_test(test, an_order_in_words_of_a_newer_version_is_told_apart);
     tcase_add_test(test, a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none);
     tcase_add_test(test, alerts_go_with_the_order_and_the_last_word_counts);
-    tcase_add_test(test, owed_statuses_are_read_oldest_first_until_they_are_settled);
     tcase_add_test(test, a_large_batch_goes_through_in_one_piece);
     tcase_add_test(test, an_empty_batch_is_answered_too);
     suite_add_tcase(suite, test);

@@ -178,7 +178,7 @@ END_TEST
  * thing alone. */
 START_TEST(what_is_still_needed_stays)
 {
-    orders_end(11);
+    orders_end(12);
     rig_admin(
         &rig,
         "UPDATE order_process SET process_state = 'error' WHERE order_id = 'o-2';"
@@ -192,15 +192,20 @@ START_TEST(what_is_still_needed_stays)
         " VALUES ('b', 1, 'o-7', 1, 'processed', 'asked'), ('b', 2, 'o-8', 1, 'processed', 'done');"
         "UPDATE order_process SET updated_at = now() WHERE order_id = 'o-9';"
         "UPDATE retention SET hot = '1 minute';"
+        "UPDATE order_event SET given_up_at = now() WHERE order_id = 'o-12'; -- no longer owed\n"
         "INSERT INTO operator_alert (code, subject, order_id, text, closed_at)"
         " VALUES ('order_error', 'o-11', 'o-11', 'x', now())");
     rig_admin(&rig, "BEGIN; SELECT FROM order_process WHERE order_id = 'o-10' FOR NO KEY UPDATE");
-    ck_assert_int_eq(retire(100), 3);
-    ck_assert_str_eq(archived(), "o-1 o-11 o-8");
+    ck_assert_int_eq(retire(100), 4);
+    ck_assert_str_eq(archived(), "o-1 o-11 o-12 o-8");
+    ck_assert_str_eq(rig_value(&rig,
+                               "SELECT dossier->'events'->0->>'given_up_at' IS NOT NULL FROM order_archive"
+                               " WHERE order_id = 'o-12'"),
+                     "t");
     ck_assert_int_ge(answer.oldest_ms, 3600000);
     rig_admin(&rig, "COMMIT");
     ck_assert_int_eq(retire(100), 1);
-    ck_assert_str_eq(archived(), "o-1 o-10 o-11 o-8");
+    ck_assert_str_eq(archived(), "o-1 o-10 o-11 o-12 o-8");
     rig_admin(&rig, "UPDATE order_process SET process_state = 'cancelled', wake_at = NULL,"
                     "  updated_at = now() - interval '1 hour';"
                     "UPDATE order_event SET owed = false; UPDATE operator_alert SET closed_at = now();"

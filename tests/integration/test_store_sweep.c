@@ -164,106 +164,6 @@ START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
 }
 END_TEST
 
-START_TEST(owed_statuses_are_asked_for_and_remembered)
-{
-    static struct mg_order_record record;
-    order_make(&record, "o-1");
-    record.order.state = MG_ORDER_PROCESSED; /* terminal: nothing else looks at it */
-    order_store(&rig, &record, NULL);
-    rig_admin(&rig, "UPDATE order_event SET owed = true, at = at - interval '900 milliseconds'");
-    rig_admin(&rig,
-              "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed, at)"
-              " VALUES ('o-1', 2, 'reply', 'r', 't', 0, true, clock_timestamp() - interval '1 hour')");
-    rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 1);
-    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_OWED);
-    ck_assert_str_eq(rig.dues[0].order_id, "o-1");
-    rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 0);
-    options.ask_again_ms = 0;
-    rig_admin(&rig, "UPDATE order_event SET at = at - interval '1 second',"
-                    " owed_asked_at = owed_asked_at - interval '1 second'");
-    rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 1);
-    ck_assert_uint_eq(rig.dues[0].version, 1);
-}
-END_TEST
-
-/* What o-1 and o-2 owe was committed `age` ago and asked for `ago` before now, if at all. */
-static void owed_asked(const char *order_id, const char *age, const char *ago)
-{
-    char sql[256];
-    snprintf(sql, sizeof(sql),
-             "UPDATE order_event SET owed = true, at = clock_timestamp() - interval '%s', owed_asked_at = "
-             "clock_timestamp() - interval '%s' WHERE order_id = '%s'",
-             age, ago, order_id);
-    rig_admin(&rig, sql);
-}
-
-/* Catches clients that are gone for good, whose statuses are asked for as often as if they were away. */
-START_TEST(what_could_not_be_told_for_long_is_asked_for_more_seldom)
-{
-    static struct mg_order_record record;
-    order_make(&record, "o-1");
-    record.order.state = MG_ORDER_PROCESSED;
-    order_store(&rig, &record, NULL);
-    static const struct {
-        const char *age, *ago;
-        int due_count;
-    } cases[] = {{"8 minutes", "20 seconds", 0}, /* a sixteenth: 30 seconds */
-                 {"8 minutes", "31 seconds", 1},
-                 {"9 days", "50 seconds", 0}, /* a minute at most */
-                 {"9 days", "61 seconds", 1}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        owed_asked("o-1", cases[i].age, cases[i].ago);
-        rig_sweep(&rig, &options);
-        ck_assert_int_eq(rig.sweep.due_count, cases[i].due_count);
-    }
-}
-END_TEST
-
-/* Catches clients that are gone for good, of whose statuses so many are asked for again and again that those
- * of others never are. */
-START_TEST(what_is_owed_is_asked_for_in_turn)
-{
-    static struct mg_order_record first, second;
-    order_make(&first, "o-1");
-    first.order.state = MG_ORDER_PROCESSED;
-    order_store(&rig, &first, NULL);
-    order_make(&second, "o-2");
-    second.order.state = MG_ORDER_PROCESSED;
-    order_store(&rig, &second, NULL);
-    options.limit = 1;
-    owed_asked("o-1", "9 days", "2 minutes");
-    owed_asked("o-2", "9 days", "3 minutes");
-    rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 1);
-    ck_assert_str_eq(rig.dues[0].order_id, "o-2");
-    rig_admin(&rig, "UPDATE order_event SET owed_asked_at = NULL WHERE order_id = 'o-2'");
-    rig_sweep(&rig, &options);
-    ck_assert_str_eq(rig.dues[0].order_id, "o-2");
-    rig_sweep(&rig, &options);
-    ck_assert_str_eq(rig.dues[0].order_id, "o-1");
-}
-END_TEST
-
-/* Catches a status that is owed for as long as the database's clock was ahead. */
-START_TEST(what_is_owed_since_a_moment_to_come_is_asked_for)
-{
-    static struct mg_order_record record;
-    order_make(&record, "o-1");
-    record.order.state = MG_ORDER_PROCESSED;
-    order_store(&rig, &record, NULL);
-    rig_admin(&rig, "UPDATE order_event SET owed = true, at = at + interval '1 hour',"
-                    " owed_asked_at = clock_timestamp() + interval '1 hour'");
-    rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 1);
-    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_OWED);
-    rig_sweep(&rig, &options);
-    ck_assert_int_eq(rig.sweep.due_count, 0);
-}
-END_TEST
-
 static bool is_waiting_for_a_lock(const struct rig *at)
 {
     (void)at;
@@ -535,10 +435,6 @@ int main(void)
     tcase_add_test(test, what_is_not_yet_due_is_looked_at_when_it_will_be);
     tcase_add_test(test, an_order_past_its_complete_by_has_expired_while_it_goes_forward);
     tcase_add_test(test, an_open_order_in_which_nothing_moves_is_nudged);
-    tcase_add_test(test, owed_statuses_are_asked_for_and_remembered);
-    tcase_add_test(test, what_could_not_be_told_for_long_is_asked_for_more_seldom);
-    tcase_add_test(test, what_is_owed_is_asked_for_in_turn);
-    tcase_add_test(test, what_is_owed_since_a_moment_to_come_is_asked_for);
     tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
     tcase_add_test(test, an_order_that_is_being_written_is_woken_too);
     tcase_add_test(test, how_far_the_clock_was_ahead_is_kept_until_all_are_woken);

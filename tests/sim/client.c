@@ -54,6 +54,12 @@ struct sim_submitted *sim_submitted_at(int index)
     return clients.orders.entries[index]->value;
 }
 
+int64_t sim_owed_for_ms(void)
+{
+    /* Longer than any client that lives is away, shorter than a run; a jump may be an hour. */
+    return sim_may_happen(SIM_STORE_CLOCK_JUMP) ? INT64_C(86400000) : INT64_C(300000);
+}
+
 bool sim_clients_are_done(void)
 {
     bool has_turns = sim_script() != NULL && clients.turn < sim_script()->turn_count;
@@ -141,8 +147,15 @@ static void queue_goes(const char *name)
 static void keep_posting(void *arg)
 {
     struct sim_submitted *order = arg;
+    struct sim_stored stored;
+    if (order->is_unheard && !order->is_answered && sim_store_find(order->order_id, &stored)) {
+        order->is_answered = true;
+        clients.unanswered--;
+    }
     if (!order->is_answered) {
-        queue_goes(order->queue);
+        if (!order->is_unheard) {
+            queue_goes(order->queue);
+        }
         submit(order, order->queue);
         sim_after(NULL, sim_draw_between(PATIENCE_MIN_US, PATIENCE_MAX_US), keep_posting, order);
     }
@@ -218,6 +231,10 @@ static void order_make(int number)
     order->has_app_id = sim_draw(8) == 0; /* its id is made of sender and message */
     order->workflow = sim_happens(SIM_CLIENT_UNKNOWN) ? -1 : workflow_draw(number);
     (void)snprintf(order->queue, sizeof(order->queue), "client.%d", (int)sim_draw(CLIENTS));
+    order->is_unheard = order->workflow >= 0 && sim_happens(SIM_CLIENT_DEAD);
+    if (order->is_unheard) {
+        (void)snprintf(order->queue, sizeof(order->queue), SIM_DEAD_QUEUE);
+    }
     (void)snprintf(order->message_id, sizeof(order->message_id), "order-%d", number);
     char id[96] = "", body[512];
     if (order->has_app_id) {

@@ -294,6 +294,11 @@ bool sim_happens(enum sim_fault fault)
     return true;
 }
 
+bool sim_may_happen(enum sim_fault fault)
+{
+    return sim.options->script != NULL || sim.rates[fault] > 0;
+}
+
 uint32_t sim_occasions(enum sim_fault fault)
 {
     return sim.result->occasions[fault];

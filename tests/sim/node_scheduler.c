@@ -4,6 +4,7 @@
 
 #include "broker.h"
 #include "nodes.h"
+#include "orders.h"
 #include "scheduler.h"
 
 struct service {
@@ -32,6 +33,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                      .window = 1000,
                                                      .quiesce_ms = SIM_QUIESCE_MS,
                                                      .park_ms = 1000,
+                                                     .owed_for_ms = sim_owed_for_ms(),
                                                      .drain_timeout_ms = 10000,
                                                      .limits = MG_JSON_LIMITS_DEFAULT,
                                                      .on_end = on_end,

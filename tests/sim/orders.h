@@ -19,6 +19,7 @@ struct sim_submitted {
     char queue[32];       /* where its statuses go first */
     char message_id[48];
     bool is_high, has_app_id;
+    bool is_unheard; /* its queue is never there, so nobody waits for an answer */
     int submissions;
     bool is_sent, is_answered, is_refused; /* by what its client has heard */
     uint64_t seen;                         /* bits: the statuses that its client has had, by seq */
@@ -40,6 +41,9 @@ struct sim_submitted {
     } passed[SIM_STEPS_MAX + 1]; /* deadlines that have: of each step's attempt, and of the order */
 };
 
+#define SIM_DEAD_QUEUE "client.dead" /* of all whose client is gone for good */
+/* How long a status is owed: in runs whose clock tells the truth they see the end of it. */
+int64_t sim_owed_for_ms(void);
 void sim_clients_start(int orders);
 void sim_clients_heal(void);
 bool sim_clients_are_done(void); /* every order has been sent and answered */
@@ -59,6 +63,8 @@ void sim_check_start(void);
 const char *sim_check_unfinished(void);
 /* How often an order was written so far. */
 int sim_check_commits(void);
+/* All that was owed has arrived, or was given up. */
+bool sim_check_is_settled(void);
 /* All is over (`is_whole`), or the run's time is. */
 void sim_check_end(bool is_whole);
 

@@ -25,8 +25,9 @@
 #define BOUND_US INT64_C(900000000)
 /* After the end: what a remote service does late, and what nobody expects any more. */
 #define LINGER_US    40000000
-#define ENDING_US    15000000  /* a node's, that has nothing in hand */
-#define WAKING_US    120000000 /* twice the longest pause */
+#define ENDING_US    15000000           /* a node's, that has nothing in hand */
+#define WAKING_US    120000000          /* twice the longest pause */
+#define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms, a sixteenth of it, and some */
 #define LOOK_US      500000
 #define SAFETY_SHARE 4   /* one run in so many never heals */
 #define PATIENCE_S   120 /* of the real clock, with sanitizers: a run takes well under a second without */
@@ -80,6 +81,26 @@ static void end_linger(void)
         sim_kernel_run(sim_now_us() + LINGER_US, over);
         end_wait(sim_now_us(), "a wait was over");
     } while (sim_check_commits() != commits);
+}
+
+static void owed_look(void *arg)
+{
+    (void)arg;
+    is_over = sim_check_is_settled();
+    if (!is_over) {
+        sim_after(NULL, LOOK_US, owed_look, NULL);
+    }
+}
+
+/* Until what is owed to clients that are gone is given up. */
+static void end_owed(void)
+{
+    if (sim_may_happen(SIM_STORE_CLOCK_JUMP)) {
+        return; /* that takes a day */
+    }
+    owed_look(NULL);
+    sim_kernel_run(sim_now_us() + GIVING_UP_US, over);
+    is_over = false;
 }
 
 static void ends_note(const struct sim_script *script, struct sim_result *result)
@@ -144,6 +165,7 @@ static void run(const struct sim_options *options, struct sim_result *result)
         heal();
         end_wait(faults_us, "the last fault");
         end_linger();
+        end_owed();
         sim_check_end(true);
     }
     sim_kernel_finish();

@@ -78,6 +78,7 @@ void sim_node_abort(void) __attribute__((noreturn));
 /* The same, done by the kernel: calls `fn` (with NULL, in the world) each time, until the run is healed. */
 void sim_every(enum sim_fault fault, sim_fn *fn);
 bool sim_has_happened(enum sim_fault fault); /* in this run, at least once */
+bool sim_may_happen(enum sim_fault fault);   /* this run has it */
 /* The database's clock has not jumped: only then does it say when something was late. */
 bool sim_is_time_true(void);
 
@@ -109,6 +110,7 @@ struct sim_stored {
     const struct mg_order_record *record;
     const struct mg_event_record *events;
     int event_count;
+    const struct sim_event_times *times; /* parallel to events: store_tables.h */
 };
 bool sim_store_find(const char *order_id, struct sim_stored *ret_stored);
 int sim_store_order_count(void);
@@ -128,5 +130,7 @@ void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool i
 void sim_check_sweeps_lost(void); /* in a failover: the next one may give a grace that was given */
 /* A sweep asked about this step, which waits for the gate of its service. */
 void sim_check_parked_asked(const char *order_id, int step);
+/* An order whose statuses this queue did not take is tried again. */
+void sim_check_asked_owed(struct mg_slice queue);
 
 #endif

@@ -306,7 +306,7 @@ void sim_store_kill_session(const struct mg_store *store)
 
 static void show(const struct sim_order *order, struct sim_stored *ret_stored)
 {
-    *ret_stored = (struct sim_stored){&order->record, order->events, order->event_count};
+    *ret_stored = (struct sim_stored){&order->record, order->events, order->event_count, order->times};
 }
 
 bool sim_store_find(const char *order_id, struct sim_stored *ret_stored)

@@ -1,33 +1,8 @@
-/* The small writes: owed marks, reports of services, workflows, and alerts that no order's transition
+/* The small writes: reports of services, workflows, and alerts that no order's transition
  * carries. */
 #include <stdlib.h>
 
 #include "store_tables.h"
-
-/* ---- owed ---- */
-
-static const char *const OWED[] = {"order_id", "version", "owed"};
-
-/* An update from a list sees the events as they were before it: of two words on one event only the one that
- * changes something is taken, whatever their order. Hence two passes. */
-static void mark_owed(struct sim_input *input, struct sim_output *output)
-{
-    enum { ORDER_ID, VERSION, IS_OWED };
-    (void)output;
-    while (sim_input_next(input)) {
-        const struct sim_order *now = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
-        bool is_owed = sim_bool(input->values[IS_OWED]);
-        for (int i = 0; now != NULL && i < now->event_count; i++) {
-            if (now->events[i].version == (uint64_t)sim_int(input->values[VERSION]) &&
-                now->events[i].is_owed != is_owed) {
-                struct sim_order *order =
-                    sim_transaction_change(input->transaction, input->values[ORDER_ID])->after;
-                order->events[i].is_owed = is_owed;
-                order->times[i].asked_at_ms = 0;
-            }
-        }
-    }
-}
 
 /* ---- services ---- */
 
@@ -232,7 +207,6 @@ static void write_alerts_fenced(struct sim_input *input, struct sim_output *outp
 }
 
 const struct sim_statement SIM_MARK_STATEMENTS[] = {
-    SIM_STATEMENT("mark_owed", mark_owed, OWED, true),
     SIM_STATEMENT("put_service_states", put_service_states, STATES, true),
     SIM_SCALARS("put_workflow", put_workflow, true),
     SIM_STATEMENT("write_alerts_freely", write_alerts, ALERTS, true),

@@ -183,10 +183,21 @@ static struct mg_slice last_told(const struct sim_order *order, enum mg_status w
     return told;
 }
 
+static bool is_owing(const struct sim_order *order)
+{
+    bool is_owing = false;
+    for (int i = 0; i < order->event_count; i++) {
+        bool has_status = order->events[i].statuses.data != NULL &&
+                          mg_json_find(order->events[i].statuses, "/0").data != NULL;
+        is_owing = is_owing || (order->events[i].is_owed && has_status);
+    }
+    return is_owing;
+}
+
 static void load_told(struct sim_input *input, struct sim_output *output)
 {
     enum { N, ORDER_ID };
-    enum { OF, VERSION, WORD, STATUS, COLUMN_COUNT };
+    enum { OF, VERSION, WORD, STATUS, IS_OWED, COLUMN_COUNT };
     sim_output_begin(output, COLUMN_COUNT);
     while (sim_input_next(input)) {
         const struct sim_order *order = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
@@ -201,6 +212,7 @@ static void load_told(struct sim_input *input, struct sim_output *output)
             sim_output_int(output, VERSION, (int64_t)version);
             sim_output_word(output, WORD, mg_status_name((enum mg_status)word));
             sim_output_text(output, STATUS, told);
+            sim_output_bool(output, IS_OWED, is_owing(order));
         }
     }
 }

@@ -1,6 +1,6 @@
 /*
  * The statements of common/io/store_sweep.c. That of the sweep part by part as its SQL names them: timely,
- * woken, found, crowd, graced, judged, next, pushed, marked, owing, remembered, asked.
+ * woken, found, crowd, graced, judged, next, pushed, marked, asked.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -8,13 +8,10 @@
 
 #include "store_tables.h"
 
-#define LOOK_AGAIN_MS        60000
-#define LOOK_AT_PARKED_MS    86400000
-#define HELD_BACK_MS         1000
-#define OWED_REST_MS         1000
-#define OWED_PATIENCE        16 /* what is owed is asked for again after this part of its age */
-#define OWED_PATIENCE_MAX_MS 60000
-#define WOKEN_MS             1
+#define LOOK_AGAIN_MS     60000
+#define LOOK_AT_PARKED_MS 86400000
+#define HELD_BACK_MS      1000
+#define WOKEN_MS          1
 
 struct found {
     struct sim_order *order;
@@ -348,84 +345,6 @@ static void founds_mark(const struct sweep *sweep)
     }
 }
 
-/* ---- owing, remembered ---- */
-
-/* What of an order may be asked for: its oldest version, and when it was first asked for; 0: never. */
-struct owing {
-    struct sim_order *order;
-    uint64_t version;
-    int64_t asked_at_ms;
-};
-
-static bool is_to_ask(const struct sweep *sweep, const struct sim_event_times *times)
-{
-    int64_t age_ms = sweep->now_ms - times->at_ms, asked_ago_ms = sweep->now_ms - times->asked_at_ms;
-    if (age_ms < OWED_REST_MS && age_ms >= -OWED_REST_MS) {
-        return false;
-    }
-    int64_t patience_ms =
-        age_ms / OWED_PATIENCE < OWED_PATIENCE_MAX_MS ? age_ms / OWED_PATIENCE : OWED_PATIENCE_MAX_MS;
-    int64_t rest_ms = patience_ms > sweep->ask_again_ms ? patience_ms : sweep->ask_again_ms;
-    return times->asked_at_ms == 0 || asked_ago_ms < 0 || asked_ago_ms >= rest_ms;
-}
-
-static struct owing owing_of(const struct sweep *sweep, struct sim_order *order)
-{
-    struct owing owing = {.order = order};
-    for (int i = 0; i < order->event_count; i++) {
-        const struct sim_event_times *times = &order->times[i];
-        if (!order->events[i].is_owed || !is_to_ask(sweep, times)) {
-            continue;
-        }
-        if (owing.version == 0 || order->events[i].version < owing.version) {
-            owing.version = order->events[i].version;
-        }
-        if (times->asked_at_ms != 0 && (owing.asked_at_ms == 0 || times->asked_at_ms < owing.asked_at_ms)) {
-            owing.asked_at_ms = times->asked_at_ms;
-        }
-    }
-    return owing;
-}
-
-static int compare_owing(const void *a, const void *b)
-{
-    const struct owing *first = a, *second = b;
-    if (first->asked_at_ms != second->asked_at_ms) {
-        return first->asked_at_ms < second->asked_at_ms ? -1 : 1;
-    }
-    return strcmp(first->order->record.order_id, second->order->record.order_id);
-}
-
-static void owing_ask(const struct sweep *sweep, struct sim_output *output, int64_t overdue)
-{
-    const struct sim_tables *tables = sweep->input->transaction->tables;
-    struct owing *owing = calloc((size_t)tables->order_count + 1, sizeof(struct owing));
-    int count = 0;
-    assert(owing != NULL);
-    for (int i = 0; i < tables->order_count; i++) {
-        owing[count] = owing_of(sweep, tables->orders[i]);
-        count += owing[count].version != 0;
-    }
-    qsort(owing, (size_t)count, sizeof(struct owing), compare_owing);
-    for (int i = 0; i < count && i < sweep->limit; i++) {
-        struct sim_order *order = owing[i].order;
-        row_begin(sweep, output, overdue);
-        sim_output_word(output, ORDER_ID, order->record.order_id);
-        sim_output_word(output, ASK, "owed");
-        sim_output_word(output, STEP, "");
-        sim_output_int(output, ATTEMPT, 0);
-        sim_output_int(output, VERSION, (int64_t)owing[i].version);
-        sim_output_int(output, SEQ, (int64_t)order->record.order.seq);
-        sim_output_bool(output, IS_STUCK, false);
-        for (int k = 0; k < order->event_count; k++) {
-            if (order->events[k].is_owed) {
-                order->times[k].asked_at_ms = sweep->now_ms;
-            }
-        }
-    }
-    free(owing);
-}
-
 /* ---- the statement ---- */
 
 bool sim_sweep_is_leader(const struct sim_input *input)
@@ -435,7 +354,7 @@ bool sim_sweep_is_leader(const struct sim_input *input)
            mg_slice_equal(tables->leader.holder, sim_scalar(input, 2));
 }
 
-static bool is_leader(const struct sim_input *input, bool is_sweep)
+bool sim_is_leader(const struct sim_input *input, bool is_sweep)
 {
     struct sim_transaction *transaction = input->transaction;
     struct sim_tables *tables = transaction->tables;
@@ -522,7 +441,7 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
                           .grace_before_ms = sim_int(sim_scalar(input, 6)),
                           .overdue_limit = sim_int(sim_scalar(input, 7))};
     sim_output_begin(output, COUNT);
-    if (!is_leader(input, true)) {
+    if (!sim_is_leader(input, true)) {
         sim_output_row(output);
         sim_output_bool(output, IS_LEADER, false);
         sim_output_int(output, NOW, sweep.now_ms);
@@ -545,7 +464,6 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
         }
     }
     founds_mark(&sweep);
-    owing_ask(&sweep, output, overdue);
     if (output->row < 0) {
         row_begin(&sweep, output, overdue);
     }
@@ -557,7 +475,7 @@ void sim_wake(struct sim_input *input, struct sim_output *output)
 {
     struct sim_tables *tables = input->transaction->tables;
     int64_t limit = sim_int(sim_scalar(input, 3));
-    bool is_leading = is_leader(input, false);
+    bool is_leading = sim_is_leader(input, false);
     struct sim_order **asleep = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
     int64_t count = 0;
     assert(asleep != NULL);

@@ -150,6 +150,7 @@ struct sim_tables *sim_tables_copy(const struct sim_tables *from)
         tables->orders[i] = sim_order_copy(from->orders[i]);
     }
     tables->alerts = copy_of(from->alerts, from->alert_count, sizeof(*from->alerts));
+    tables->reply_queues = copy_of(from->reply_queues, from->reply_queue_count, sizeof(*from->reply_queues));
     tables->services = copy_of(from->services, from->service_count, sizeof(*from->services));
     tables->workflows = copy_of(from->workflows, from->workflow_count, sizeof(*from->workflows));
     return tables;
@@ -165,6 +166,7 @@ void sim_tables_destroy(struct sim_tables *tables)
     }
     free(tables->orders);
     free(tables->alerts);
+    free(tables->reply_queues);
     free(tables->services);
     free(tables->workflows);
     free(tables);

@@ -21,7 +21,8 @@ struct sim_payload {
 };
 
 struct sim_event_times {
-    int64_t at_ms, asked_at_ms; /* asked_at_ms 0: never */
+    int64_t at_ms, asked_at_ms, given_up_at_ms; /* 0: never */
+    struct mg_slice owed_to;                    /* absent: no queue was tried */
 };
 
 /* Of a step: the columns that the sweep, not the order's reader, knows. */
@@ -49,6 +50,13 @@ struct sim_alert {
     int64_t opened_at_ms, closed_at_ms; /* closed_at_ms 0: open */
 };
 
+/* A client's queue that did not take a status. */
+struct sim_reply_queue {
+    struct mg_slice name;
+    int64_t since_ms, tried_at_ms, ask_at_ms;
+    bool is_open, is_forgotten; /* is_forgotten: by the statement in hand */
+};
+
 struct sim_service {
     struct mg_slice service, instance, breaker, reason;
     bool is_ready;
@@ -70,6 +78,8 @@ struct sim_tables {
     int alert_count;
     struct sim_service *services;
     int service_count;
+    struct sim_reply_queue *reply_queues;
+    int reply_queue_count;
     struct sim_workflow *workflows;
     int workflow_count;
     struct {
@@ -179,7 +189,7 @@ struct sim_statement {
         name, run, NULL, 0, is_write                                                                         \
     }
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
-    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[]; /* each ends with a name of NULL */
+    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[]; /* each ends with a name of NULL */
 
 /* Ends the run if the SQL is none that is known here. */
 const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
@@ -192,6 +202,8 @@ void sim_sweep(struct sim_input *input, struct sim_output *output);
 void sim_wake(struct sim_input *input, struct sim_output *output);
 /* $1 epoch, $2 holder: the row's, or nothing is looked at. */
 bool sim_sweep_is_leader(const struct sim_input *input);
+/* The same, and the row notes that it was seen; of a sweep, also when. */
+bool sim_is_leader(const struct sim_input *input, bool is_sweep);
 /* One in four, where others are writing: the same in the standby that replays it. */
 bool sim_is_skipped(const struct sim_transaction *transaction, const char *order_id);
 

@@ -8,6 +8,7 @@
 #include "nodes.h"
 #include "remote.h"
 #include "scheduler.h"
+#include "store_tables.h"
 #include "wire/status.h"
 
 /* ---- is it over? ---- */
@@ -31,12 +32,52 @@ static bool is_held_by_a_clock(const struct mg_order *order)
     return false;
 }
 
-static bool is_at_rest(const struct sim_stored *stored)
+/* Its client will never take a status. */
+static bool is_dead(const struct sim_stored *stored)
+{
+    return mg_slice_is(stored->record->reply_to, SIM_DEAD_QUEUE);
+}
+
+/* One order of a queue that takes nothing is tried at a time, and later each time, however many there are:
+ * some 60 times in 300 s, and each 2 s while nobody takes commands. */
+#define ASKED_DEAD_MAX 250
+
+void sim_check_asked_owed(struct mg_slice queue)
+{
+    static int asked;
+    bool is_dead = mg_slice_is(queue, SIM_DEAD_QUEUE);
+    asked += is_dead ? 1 : 0;
+    if (asked > ASKED_DEAD_MAX && !sim_may_happen(SIM_STORE_CLOCK_JUMP)) {
+        sim_violated("owed_is_bounded", "statuses of a client that is gone were tried again %d times", asked);
+    }
+}
+
+static bool owes(const struct sim_stored *stored)
 {
     for (int i = 0; i < stored->event_count; i++) {
         if (stored->events[i].is_owed && stored->record->reply_to.data != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sim_check_is_settled(void)
+{
+    for (int i = 0; i < sim_store_order_count(); i++) {
+        struct sim_stored stored;
+        sim_store_order_at(i, &stored);
+        if (owes(&stored)) {
             return false;
         }
+    }
+    return true;
+}
+
+static bool is_at_rest(const struct sim_stored *stored)
+{
+    if (owes(stored) && !is_dead(stored)) {
+        return false;
     }
     const struct mg_order *order = &stored->record->order;
     return mg_order_state_is_terminal(order->state) ||
@@ -165,7 +206,8 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
             word = last.status != MG_STATUS_STEP_COMPLETED ? last.status : word;
             bool is_heard = (order->seen >> (last.seq & 63) & 1) != 0;
             /* A cause that the broker lost, committed and with its status unsent, comes to nobody again. */
-            bool is_excused = order->is_tail_lost || order->is_cause_lost;
+            bool is_excused = order->is_tail_lost || order->is_cause_lost || is_dead(stored) ||
+                              (order->is_unheard && stored->times[i].given_up_at_ms != 0);
             if (is_whole && !is_excused && stored->record->reply_to.data != NULL && !is_heard) {
                 sim_violated("statuses", "order %s: its client never heard of status %llu (%s)",
                              stored->record->order_id, (unsigned long long)last.seq,
@@ -202,6 +244,20 @@ static void error_check(const struct mg_order_record *record, const struct sim_s
     }
 }
 
+/* Nobody gives up what can arrive, and nothing is owed for ever. */
+static void owed_check(const struct sim_stored *stored, const struct sim_submitted *order, bool is_settled)
+{
+    for (int i = 0; i < stored->event_count; i++) {
+        if (stored->times[i].given_up_at_ms != 0 && !order->is_unheard) {
+            sim_violated("owed_is_bounded", "order %s: a status was given up, and its client is there",
+                         stored->record->order_id);
+        }
+    }
+    if (is_settled && owes(stored)) {
+        sim_violated("owed_is_bounded", "order %s still owes a status to nobody", stored->record->order_id);
+    }
+}
+
 void sim_check_end(bool is_whole)
 {
     for (int i = 0; i < sim_submitted_count(); i++) {
@@ -221,6 +277,7 @@ void sim_check_end(bool is_whole)
             continue;
         }
         statuses_check(&stored, order, is_whole);
+        owed_check(&stored, order, is_whole && !sim_may_happen(SIM_STORE_CLOCK_JUMP));
         if (is_whole && stored.record->order.state == MG_ORDER_ERROR) {
             error_check(stored.record, order);
         }

@@ -76,6 +76,7 @@ WELL = {
     f'makegood_alerts{{{LEADER},alert="order_error"}}': always(0),
     f'makegood_alerts{{{LEADER},alert="batch_stopped"}}': always(0),
     f'makegood_alerts{{{LEADER},alert="retention_stands"}}': always(0),
+    f'makegood_alerts{{{LEADER},alert="statuses_given_up"}}': always(0),
     f"makegood_statuses_owed{{{LEADER}}}": always(0),
     f"makegood_status_owed_oldest_age_seconds{{{LEADER}}}": always(0),
     f'makegood_orders_total{{{SCHEDULER},workflow="w",state="error"}}': always(3),  # of yesterday

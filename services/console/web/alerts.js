@@ -18,6 +18,7 @@ const WHAT_TO_DO = {
   mass_expiry: "Many steps expired at once: see whether agents and their services answer.",
   slow_sweep: "The database takes seconds for a sweep, so deadlines are judged late: see what else it does.",
   retention_stands: "Orders that ended stay in the tables, and nothing is lost: run makegood db retain, or mend what it says.",
+  statuses_given_up: "Clients missed statuses: see whether the queue is there and has room. Orders keep what was not told; a client that posts its order again is told its state.",
   invariant_violation: "A fault of Makegood: keep the dossier of the order and report it.",
 };
 

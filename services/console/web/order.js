@@ -64,7 +64,7 @@ function eventLine(event) {
     h("strong", {}, words(event.cause_kind)), event.step ? ` of step ${event.step}${event.attempt > 0 ? `, attempt ${event.attempt}` : ""}` : "",
     event.reason ? `: ${event.reason}` : "", h("span", {class: "soft"}, ` by ${event.by_whom}`),
     h("ul", {}, (event.transitions ?? []).map(changeLine),
-      (event.statuses ?? []).map((status) => h("li", {class: "told"}, `client told: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}`)))));
+      (event.statuses ?? []).map((status) => h("li", {class: "told"}, `client told: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue took nothing" : ""}`)))));
 }
 
 function story(dossier, shown, redraw) {

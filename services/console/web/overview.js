@@ -36,7 +36,7 @@ function needs(data) {
       what: about ? "See why." : row.word === "dead_letter" ? "See what was set aside." : row.word === "batch_stopped" ? "See the batches." : "See the alerts."});
   }
   for (const row of of("owed")) {
-    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} still owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full; they are sent again until they arrive."});
+    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} still owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full; it is tried again, more seldom each time, and after a day they are given up."});
   }
   const runner = data.runner[0];
   if (runner && Number(runner.open_batches) > 0 && !isDriven(runner)) {

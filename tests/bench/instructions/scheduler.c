@@ -27,6 +27,7 @@ static struct mg_scheduler_options options = {.broker = {.url = "amqp://recorded
                                               .window = 1000,
                                               .quiesce_ms = 3000,
                                               .park_ms = 1000,
+                                              .owed_for_ms = 86400000,
                                               .drain_timeout_ms = 10000};
 
 static void fail(const char *what)

@@ -208,17 +208,34 @@ static void on_owed(void *arg, const struct mg_order_record *record, const struc
     answered(arg);
 }
 
+static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        for (int i = 0; i < count; i++) {
+            (void)fprintf(out, "\n  given up %s %" PRId64 " alerts%" PRId64, given_up[i].queue,
+                          given_up[i].count, given_up[i].alerts_open);
+        }
+    }
+    answered(arg);
+}
+
 static void play_owed(void)
 {
+    static const char *const QUEUES[] = {"", "a", "0123456789", "reply.1", "client.a"};
     struct fidelity_peer *peer = fidelity_peer((int)fidelity_draw(2));
     struct mg_owed marks[8];
     int count = 1 + (int)fidelity_draw(8);
+    int64_t owed_for_ms = 1000 << fidelity_draw(8);
     for (int i = 0; i < count; i++) {
-        marks[i] = (struct mg_owed){fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS)),
-                                    1 + fidelity_draw(4), fidelity_draw(2) == 0};
+        bool is_owed = fidelity_draw(3) > 0;
+        marks[i] = (struct mg_owed){.order_id = fidelity_order_id((int)fidelity_draw(FIDELITY_ORDERS)),
+                                    .version = 1 + fidelity_draw(4),
+                                    .is_owed = is_owed,
+                                    .is_retry = fidelity_draw(2) == 0,
+                                    .reply_to = QUEUES[(is_owed ? 1 : 0) + (int)fidelity_draw(4)]};
     }
-    (void)fprintf(out, "mark");
-    mg_store_mark_owed(peer->store, marks, count, on_done, peer);
+    (void)fprintf(out, "mark for%" PRId64, owed_for_ms);
+    mg_store_mark_owed(peer->store, marks, count, owed_for_ms, on_marked, peer);
     wait_for(peer);
     (void)fprintf(out, "owed");
     mg_store_load_owed(peer->store, marks[0].order_id, on_owed, peer);
@@ -458,6 +475,35 @@ static void play_parked(void)
     wait_for(fidelity_peer(index));
 }
 
+static void on_owed_found(void *arg, bool is_leader, const struct mg_due *found, int count,
+                          const struct mg_err *err)
+{
+    if (!tell_error(err)) {
+        struct mg_due *dues = mg_arena_alloc(arena, ((size_t)count + 1) * sizeof(*dues));
+        memcpy(dues, found, (size_t)count * sizeof(*dues));
+        qsort(dues, (size_t)count, sizeof(*dues), compare_due);
+        (void)fprintf(out, " leader%d", is_leader);
+        for (int i = 0; i < count; i++) {
+            (void)fprintf(out, "\n  %s %s v%" PRIu64 " seq%" PRIu64, dues[i].order_id,
+                          mg_cause_name(dues[i].ask), dues[i].version, dues[i].seq);
+        }
+    }
+    answered(arg);
+}
+
+static void play_ask_owed(void)
+{
+    int index = 2 + (int)fidelity_draw(2);
+    struct fidelity_peer *peer = fidelity_peer(index);
+    const struct mg_ask_owed options = {.epoch = epochs[index] + (fidelity_is_rare() ? 1 : 0),
+                                        .holder = fidelity_is_rare() ? "nobody" : holder_of(index),
+                                        .limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS),
+                                        .ask_again_ms = (int64_t)fidelity_draw(4) * 1000};
+    (void)fprintf(out, "ask_owed %d limit%d again%" PRId64, index, options.limit, options.ask_again_ms);
+    mg_store_ask_owed(peer->store, &options, on_owed_found, peer);
+    wait_for(peer);
+}
+
 static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
 {
     if (!tell_error(err)) {
@@ -491,10 +537,10 @@ static void play_clock(void)
 
 void fidelity_play(uint64_t seed, FILE *to)
 {
-    static void (*const PLAYS[])(void) = {play_commit,   play_commit,   play_commit, play_load,  play_owed,
-                                          play_services, play_workflow, play_alerts, play_lead,  play_lead,
-                                          play_sweep,    play_sweep,    play_wake,   play_clock, play_clock,
-                                          play_parked,   play_parked};
+    static void (*const PLAYS[])(void) = {
+        play_commit, play_commit, play_commit, play_load,     play_owed,     play_services, play_workflow,
+        play_alerts, play_lead,   play_lead,   play_sweep,    play_sweep,    play_wake,     play_clock,
+        play_clock,  play_owed,   play_owed,   play_ask_owed, play_ask_owed, play_parked,   play_parked};
     out = to;
     fidelity_draw_begin(seed);
     now_ms = FIDELITY_START_MS;

@@ -1,5 +1,6 @@
 /* A store in memory with the version guard of the real one. Calls wait in line until the test answers them.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static struct order {
 static int order_count;
 static struct mg_arena *memory; /* of all that is kept */
 
-enum call_kind { CALL_LOAD, CALL_COMMIT, CALL_WORKFLOW, CALL_DONE, CALL_ALERTS, CALL_OWED };
+enum call_kind { CALL_LOAD, CALL_COMMIT, CALL_WORKFLOW, CALL_DONE, CALL_ALERTS, CALL_OWED, CALL_MARK };
 static struct call {
     enum call_kind kind;
     struct mg_arena *arena;
@@ -35,6 +36,7 @@ static struct call {
         mg_store_workflow_fn *workflow;
         mg_store_alerts_fn *alerts;
         mg_store_events_fn *events;
+        mg_store_marked_fn *marked;
     } fn;
     void *arg;
 } calls[CALLS_MAX];
@@ -89,6 +91,11 @@ int fake_store_event_count(const char *order_id)
 const struct mg_event_record *fake_store_event(const char *order_id, int n)
 {
     return n < fake_store_event_count(order_id) ? &order_find(order_id)->events[n] : NULL;
+}
+
+void fake_store_owe(const char *order_id)
+{
+    order_find(order_id)->events[0].is_owed = true;
 }
 
 void fake_store_bump(const char *order_id)
@@ -210,6 +217,9 @@ static void load_answer(struct call *call)
             struct mg_status_text told = last_told(order);
             answer.orders[i].told = mg_arena_copy(call->arena, told.body);
             answer.orders[i].told_version = told.version;
+            for (int j = 0; j < order->event_count; j++) {
+                answer.orders[i].is_owed = answer.orders[i].is_owed || order->events[j].is_owed;
+            }
         }
         for (int j = 0; j < order->event_count && call->loads[i].cause.data != NULL; j++) {
             if (mg_slice_equal(order->events[j].cause, call->loads[i].cause)) {
@@ -248,8 +258,14 @@ static void owed_answer(struct call *call)
         call->fn.events(call->arg, NULL, NULL, 0, &err);
         return;
     }
-    call->fn.events(call->arg, order != NULL ? &order->record : NULL, order != NULL ? order->events : NULL,
-                    order != NULL ? 1 : 0, NULL);
+    struct mg_event_record owed[EVENTS_MAX];
+    int count = 0;
+    for (int i = 0; order != NULL && i < order->event_count; i++) {
+        if (order->events[i].is_owed) {
+            owed[count++] = order->events[i];
+        }
+    }
+    call->fn.events(call->arg, order != NULL ? &order->record : NULL, owed, count, NULL);
 }
 
 bool fake_store_answer(void)
@@ -285,6 +301,9 @@ bool fake_store_answer(void)
         break;
     case CALL_OWED:
         owed_answer(&call);
+        break;
+    case CALL_MARK:
+        call.fn.marked(call.arg, &fake_store.given_up, call.count, NULL);
         break;
     }
     return true;
@@ -342,17 +361,33 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
     call->fn.done = done;
 }
 
-void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count,
-                        mg_store_done_fn *done, void *arg)
+static void set_owed(const struct mg_owed *mark)
 {
-    (void)store;
+    struct order *order = order_find(mark->order_id);
+    for (int i = 0; order != NULL && i < order->event_count; i++) {
+        if (order->events[i].version == mark->version) {
+            order->events[i].is_owed = mark->is_owed;
+        }
+    }
+}
+
+void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count, int64_t owed_for_ms,
+                        mg_store_marked_fn *done, void *arg)
+{
+    (void)store, (void)owed_for_ms;
     for (int i = 0; i < count; i++) {
         fake_store.marks += marks[i].is_owed ? 1 : 0;
         fake_store.unmarks += marks[i].is_owed ? 0 : 1;
         strncpy(fake_store.last_mark, marks[i].order_id, sizeof(fake_store.last_mark) - 1);
         fake_store.last_mark_version = marks[i].version;
+        fake_store.last_mark_is_retry = marks[i].is_retry;
+        set_owed(&marks[i]);
+        snprintf(fake_store.last_mark_queue, sizeof(fake_store.last_mark_queue), "%s", marks[i].reply_to);
     }
-    call_add(CALL_DONE, arg)->fn.done = done;
+    struct call *call = call_add(CALL_MARK, arg);
+    call->fn.marked = done;
+    bool is_failed = marks[count - 1].is_owed && marks[count - 1].is_retry;
+    call->count = is_failed && fake_store.given_up.count > 0 ? 1 : 0;
 }
 
 void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg)
@@ -380,6 +415,8 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
     call->fn.alerts = done;
     call->count = alerts[0].is_closed ? 0 : count; /* closing what was never open changes nothing */
     fake_store.alerts += call->count;
+    snprintf(fake_store.last_alert, sizeof(fake_store.last_alert), "%s: %.*s", alerts[0].subject,
+             (int)alerts[0].text.len, alerts[0].text.data);
     fake_store.closings += alerts[0].is_closed ? 1 : 0;
 }
 

@@ -7,7 +7,7 @@
 #define MG_TESTS_SCHEDULER_FAKES_H
 
 #include "io/broker.h"
-#include "io/store.h"
+#include "io/store_owed.h"
 
 /* ---- loop ---- */
 void fake_loop_reset(void);
@@ -37,6 +37,10 @@ struct fake_store {
     uint64_t last_report;                                          /* its sequence */
     char last_mark[80];
     uint64_t last_mark_version;
+    bool last_mark_is_retry;
+    char last_mark_queue[MG_REPLY_TO_MAX + 1];
+    struct mg_given_up given_up; /* told with the next retry that failed; count 0: nothing is */
+    char last_alert[1200];       /* "subject: text" */
 };
 extern struct fake_store fake_store;
 
@@ -46,6 +50,7 @@ const struct mg_order_record *fake_store_order(const char *order_id);        /* 
 const struct mg_event_record *fake_store_event(const char *order_id, int n); /* NULL: none */
 int fake_store_event_count(const char *order_id);
 struct mg_order_record *fake_store_record(const char *order_id); /* to meddle with; NULL: none */
+void fake_store_owe(const char *order_id);                       /* the statuses of its first event */
 /* As another instance would: raises the version and touches nothing else. */
 void fake_store_bump(const char *order_id);
 

@@ -43,6 +43,7 @@ void stage_start_limited(struct mg_json_limits limits)
                                             .window = 100,
                                             .quiesce_ms = 3000,
                                             .park_ms = 1000,
+                                            .owed_for_ms = 86400000,
                                             .drain_timeout_ms = 1000,
                                             .limits = limits,
                                             .spans = stage_spans,

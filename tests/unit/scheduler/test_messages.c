@@ -161,11 +161,64 @@ START_TEST(a_status_that_cannot_go_out_is_owed_until_it_can)
     stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
     stage_settle();
     ck_assert_int_eq(fake_store.unmarks, 0); /* still nobody there */
+    ck_assert_int_eq(fake_store.marks, 2);   /* which its queue is told */
+    ck_assert(fake_store.last_mark_is_retry);
+    ck_assert_str_eq(fake_store.last_mark_queue, "client");
     fake_broker.fails_type = NULL;
     stage_command("cmd-2", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
     stage_settle();
     ck_assert_int_eq(fake_store.unmarks, 1);
     ck_assert_int_eq(fake_broker.acked, 3);
+}
+END_TEST
+
+/* Would catch: a client that comes back from another queue, and waits for what it is owed until its old queue
+ * is tried again. */
+START_TEST(a_client_that_posts_its_order_again_is_told_what_it_is_owed)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_RETURNED;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+    ck_assert_int_eq(fake_store.marks, 3); /* of two events, one with two statuses */
+    fake_broker.fails_type = NULL;
+    int before = fake_broker_count("status");
+    stage_submit_from("o1", "[14.00]", "client.new", false);
+    stage_settle();
+    ck_assert_str_eq(fake_store.last_mark_queue, "client.new");
+    ck_assert_int_eq(fake_store.unmarks, 2);
+    ck_assert_int_ge(fake_broker_count("status") - before, 3); /* its state, and the two events' statuses */
+    int acked = fake_broker.acked;
+    before = fake_broker_count("status");
+    stage_submit_from("o1", "[14.00]", "client.new", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("status") - before, 1); /* now it is owed nothing */
+    ck_assert_int_eq(fake_broker.acked, acked + 1);
+}
+END_TEST
+
+/* Would catch: statuses that are given up and nobody knows, or an alert for each of thousands of queues. */
+START_TEST(what_is_given_up_is_told_once_a_queue_and_not_without_end)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_RETURNED;
+    stage_submit("o1", false);
+    stage_settle();
+    fake_store.given_up = (struct mg_given_up){.queue = "Best\xc3\xa4tigung", .count = 3};
+    stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, 1);
+    ck_assert_ptr_nonnull(
+        strstr(fake_store.last_alert, "Best??tigung: Best\xc3\xa4tigung takes no statuses"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "\"statuses_given_up\""));
+    fake_store.given_up.alerts_open = 20;
+    stage_command("cmd-2", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_store.last_alert, "other queues: one of many: Best"));
 }
 END_TEST
 
@@ -520,6 +573,8 @@ int main(void)
     tcase_add_test(messages, an_unknown_workflow_is_refused_with_its_name);
     tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
     tcase_add_test(messages, a_status_that_cannot_go_out_is_owed_until_it_can);
+    tcase_add_test(messages, a_client_that_posts_its_order_again_is_told_what_it_is_owed);
+    tcase_add_test(messages, what_is_given_up_is_told_once_a_queue_and_not_without_end);
     tcase_add_test(messages, a_command_sent_twice_changes_once);
     tcase_add_test(messages, a_supervisor_gives_no_operators_command);
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);

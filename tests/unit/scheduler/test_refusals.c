@@ -357,6 +357,8 @@ START_TEST(what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits)
     ck_assert_int_eq(fake_store.unmarks, 0);
     ck_assert_int_eq(fake_broker_count("status"), statuses);
     fake_store.is_owed_lost = false;
+    fake_store_owe("o1");
+    fake_store_owe("o2");
     ask_for_owed("owed-3", "o1");
     ck_assert_int_eq(fake_store.unmarks, 1);
     ck_assert_int_eq(fake_broker_count("status"), statuses + 1);

@@ -113,6 +113,7 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 
 static mg_store_lead_fn *lead_done;
 static mg_store_sweep_fn *sweep_done;
+static mg_store_owed_fn *owed_done;
 static mg_store_wake_fn *wake_done;
 static mg_store_parked_fn *parked_done;
 static mg_store_alerts_fn *write_done;
@@ -362,6 +363,34 @@ void fake_answer_parked_fenced(void)
     answer_parked(&(struct mg_parked_answer){.is_leader = false}, NULL);
 }
 
+void mg_store_ask_owed(struct mg_store *store, const struct mg_ask_owed *options, mg_store_owed_fn *done,
+                       void *arg)
+{
+    (void)store;
+    assert(!fake.is_owed_open && arg == supervisor);
+    assert(options->epoch == 7 && strcmp(options->holder, "me") == 0);
+    fake.is_owed_open = true;
+    fake.owed_asks++;
+    fake.owed_asked = *options;
+    owed_done = done;
+}
+
+void fake_answer_owed(const struct mg_due *dues, int count)
+{
+    assert(fake.is_owed_open);
+    fake.is_owed_open = false;
+    owed_done(supervisor, true, dues, count, NULL);
+}
+
+void fake_answer_owed_failed(void)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+    assert(fake.is_owed_open);
+    fake.is_owed_open = false;
+    owed_done(supervisor, false, NULL, 0, &err);
+}
+
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg)
 {
@@ -595,6 +624,9 @@ void fake_pass_quietly(int64_t ms)
         fake_pass(50);
         if (fake.is_sweep_open) {
             fake_answer_sweep(NULL, 0);
+        }
+        if (fake.is_owed_open) {
+            fake_answer_owed(NULL, 0);
         }
         if (fake.is_write_open) {
             fake_answer_write();

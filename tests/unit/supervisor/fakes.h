@@ -6,6 +6,7 @@
 #ifndef MG_TESTS_SUPERVISOR_FAKES_H
 #define MG_TESTS_SUPERVISOR_FAKES_H
 
+#include "io/store_owed.h"
 #include "supervisor.h"
 #include "wire/alert.h"
 #include "wire/command.h"
@@ -24,8 +25,8 @@ struct fake_world {
 
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
-    bool is_count_open, is_counting_away, is_retire_open, is_parked_open;
-    int tries, sweeps, wakes, writes, resigned, kept, counts, retires;
+    bool is_count_open, is_counting_away, is_retire_open, is_parked_open, is_owed_open;
+    int tries, sweeps, wakes, owed_asks, writes, resigned, kept, counts, retires;
     int bite;                      /* of the last retire */
     struct mg_sweep_options asked; /* by the last sweep */
     int parked_asks;
@@ -34,6 +35,7 @@ struct fake_world {
     int looks; /* at queues, out of turn */
     bool is_unwatchable;
     int64_t asked_boot_ms; /* and when; the database looks at its clock then */
+    struct mg_ask_owed owed_asked;
     struct mg_alert_write alerts[WATCHED_COUNT];
     char alert_texts[WATCHED_COUNT][256];
     int alert_count;
@@ -78,6 +80,8 @@ void fake_answer_parked(const struct mg_parked_queue *queues, int queue_count, c
                         int due_count);
 void fake_answer_parked_failed(void);
 void fake_answer_parked_fenced(void);
+void fake_answer_owed(const struct mg_due *dues, int count);
+void fake_answer_owed_failed(void);
 void fake_answer_wake(bool is_leader, bool is_full);
 void fake_answer_wake_failed(void);
 void fake_answer_write(void);

@@ -58,6 +58,48 @@ START_TEST(each_due_becomes_one_command)
 }
 END_TEST
 
+/* Catches statuses that nobody tries again, and a question beside each of many sweeps in a row. */
+START_TEST(owed_statuses_are_asked_for_after_a_sweep)
+{
+    fake_lead(100);
+    ck_assert(!fake.is_owed_open);
+    fake_answer_sweep_full(NULL, 0, 0);
+    ck_assert(fake.is_owed_open);
+    ck_assert_int_eq(fake.owed_asked.limit, 500);
+    ck_assert_int_eq(fake.owed_asked.ask_again_ms, fake_supervisor()->options.ask_again_ms);
+    const struct mg_due due = other(MG_CAUSE_OWED, "o-5", 0);
+    fake_answer_owed(&due, 1);
+    ck_assert_int_eq(fake.command_count, 1);
+    ck_assert_int_eq(fake.commands[0].kind, MG_CAUSE_OWED);
+    ck_assert_uint_eq(fake.commands[0].seq, 4);
+    fake_pass(50); /* the next sweep comes at once, since the last was full */
+    fake_answer_sweep(NULL, 0);
+    ck_assert_int_eq(fake.owed_asks, 1);
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    ck_assert_int_eq(fake.owed_asks, 2);
+    fake_answer_owed_failed();
+    ck_assert_int_eq(fake.warnings, 1);
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    fake_answer_owed_failed();
+    ck_assert_int_eq(fake.warnings, 1); /* said once */
+}
+END_TEST
+
+/* Catches owed statuses that take the place of deadlines. */
+START_TEST(deadlines_come_before_owed_statuses)
+{
+    int64_t now_ms = fake_database_ms();
+    const struct mg_due dues[] = {overdue("o-1", now_ms), overdue("o-2", now_ms)};
+    fake_lead(100);
+    fake.room = 1;
+    fake_answer_sweep(dues, 2);
+    ck_assert_int_eq(fake.command_count, 1);
+    ck_assert(!fake.is_owed_open);
+}
+END_TEST
+
 START_TEST(the_same_ask_is_one_cause)
 {
     int64_t now_ms = fake_database_ms();
@@ -460,6 +502,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, each_due_becomes_one_command);
     tcase_add_test(tcase, the_same_ask_is_one_cause);
+    tcase_add_test(tcase, owed_statuses_are_asked_for_after_a_sweep);
+    tcase_add_test(tcase, deadlines_come_before_owed_statuses);
     tcase_add_test(tcase, without_room_the_rest_is_left_due);
     tcase_add_test(tcase, a_full_sweep_is_followed_at_once);
     tcase_add_test(tcase, an_unconfirmed_ask_is_only_counted);

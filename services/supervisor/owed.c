@@ -1,0 +1,56 @@
+/*
+ * Statuses that clients' queues did not take: after a sweep that could ask for all that it found, the
+ * database is asked which to try again, and the schedulers are asked to. How seldom a queue is tried, and
+ * when its statuses are given up, follows from what the schedulers find (io/store_owed.h).
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/store_owed.h"
+#include "supervisor.h"
+
+static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, int count,
+                          const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    supervisor->is_asking_owed = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    if (err != NULL) {
+        mg_log(supervisor->is_owed_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not ask for owed statuses",
+               MG_LOG_TEXT("reason", err->text));
+    }
+    supervisor->is_owed_failing = err != NULL;
+    if (!is_leader) {
+        return; /* the next sweep finds out, too */
+    }
+    /* What there is no room for is found again after ask-again. */
+    for (int i = 0; i < count && supervisor_ask(supervisor, &dues[i]); i++) {
+    }
+}
+
+void supervisor_owed_ask(struct supervisor *supervisor)
+{
+    /* The other half is for deadlines and alerts. */
+    int64_t room = (int64_t)mg_broker_publish_room(supervisor->broker) / 2;
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    bool is_early = supervisor->owed_asked_boot_ms != 0 &&
+                    now_boot_ms - supervisor->owed_asked_boot_ms < supervisor->options.sweep_period_ms;
+    if (supervisor->is_asking_owed || is_early || room <= 0) {
+        return;
+    }
+    int64_t batch = supervisor->options.sweep_batch;
+    const struct mg_ask_owed options = {.epoch = supervisor->epoch,
+                                        .holder = supervisor->holder,
+                                        .limit = (int)(room < batch ? room : batch),
+                                        .ask_again_ms = supervisor->options.ask_again_ms};
+    supervisor->owed_asked_boot_ms = now_boot_ms;
+    supervisor->is_asking_owed = true;
+    mg_store_ask_owed(supervisor->store, &options, owed_answered, supervisor);
+}
+
+void supervisor_owed_start(struct supervisor *supervisor)
+{
+    supervisor->is_asking_owed = false;
+    supervisor->owed_asked_boot_ms = 0;
+}

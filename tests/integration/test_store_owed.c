@@ -1,0 +1,481 @@
+/*
+ * Owed statuses: a queue that takes nothing is tried by one order at a time, and later each time; what came
+ * back is told all at once; what is owed for too long is given up. And none of it reads what it does not
+ * answer for, however much is owed.
+ */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/loop.h"
+#include "io/store_owed.h"
+#include "io/store_private.h"
+
+#define DAY_MS INT64_C(86400000)
+
+static struct rig rig;
+static struct mg_ask_owed options;
+static struct mg_given_up given_up[8];
+static int given_up_count;
+
+static void setup(void)
+{
+    rig_start(&rig);
+    rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 7, holder = 'me'");
+    options = (struct mg_ask_owed){.epoch = 7, .holder = "me", .limit = 100, .ask_again_ms = 2000};
+}
+
+static void teardown(void)
+{
+    rig_finish(&rig);
+}
+
+/* Ended orders o-1 to o-`count` of a client, each with one event. */
+static void orders_make(int first, int count, const char *reply_to)
+{
+    char sql[2048];
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
+        "  failure_count, locked_by, workflow, workflow_version, revision, reply_to, is_high, wants_step_status)"
+        " SELECT 'o-' || n, 'processed', 'processed', 'none', 1, n, 0, 0, 'x', 'w', 1, 1, '%s', false, false"
+        "  FROM generate_series(%d, %d) n;"
+        "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, at, attempt, statuses, owed)"
+        " SELECT 'o-' || n, 1, 'submitted', 'c', 'x', clock_timestamp() - interval '1 hour'"
+        "   + n * interval '1 microsecond', 0, '[{\"v\":1,\"seq\":1}]', false FROM generate_series(%d, %d) n",
+        reply_to, first, first + count - 1, first, first + count - 1);
+    rig_admin(&rig, sql);
+}
+
+static void on_marked(void *arg, const struct mg_given_up *from, int count, const struct mg_err *err)
+{
+    given_up_count = count;
+    for (int i = 0; i < count && i < 8; i++)
+        given_up[i] = from[i];
+    rig_done(arg, err);
+}
+
+static void mark(int first, int count, bool is_owed, bool is_retry, const char *reply_to)
+{
+    static struct mg_owed marks[256];
+    static char ids[256][24];
+    for (int i = 0; i < count; i++) {
+        snprintf(ids[i], sizeof ids[i], "o-%d", first + i);
+        marks[i] = (struct mg_owed){ids[i], 1, is_owed, is_retry, reply_to};
+    }
+    mg_store_mark_owed(rig.store, marks, count, DAY_MS, on_marked, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+}
+
+static void on_asked(void *arg, bool is_leader, const struct mg_due *dues, int count,
+                     const struct mg_err *err)
+{
+    rig.sweep.is_leader = is_leader;
+    rig.sweep.due_count = count;
+    for (int i = 0; i < count && i < 256; i++)
+        rig.dues[i] = dues[i];
+    rig_done(arg, err);
+}
+
+/* Returns how many are to be tried. */
+static int ask(void)
+{
+    mg_store_ask_owed(rig.store, &options, on_asked, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    return rig.sweep.due_count;
+}
+
+/* As if so much time had passed. */
+static void pass(const char *interval)
+{
+    char sql[512];
+    snprintf(sql, sizeof sql,
+             "UPDATE reply_queue SET since = since - interval '%s', tried_at = tried_at - interval '%s',"
+             "  ask_at = ask_at - interval '%s';"
+             "UPDATE order_event SET at = at - interval '%s', owed_asked_at = owed_asked_at - interval '%s'",
+             interval, interval, interval, interval, interval);
+    rig_admin(&rig, sql);
+}
+
+/* Until the queue is tried again, in seconds. */
+static double waits_s(void)
+{
+    return strtod(rig_value(&rig, "SELECT extract(epoch FROM ask_at - clock_timestamp()) FROM reply_queue"),
+                  NULL);
+}
+
+/* Catches clients that are gone for good, of whom each order costs as much as if it alone were owed. */
+START_TEST(a_queue_that_takes_nothing_is_tried_with_one_order)
+{
+    orders_make(1, 50, "gone");
+    mark(1, 50, true, false, "gone");
+    ck_assert_int_eq(ask(), 0); /* it was tried just now */
+    pass("2 seconds");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-1");
+    ck_assert_int_eq(rig.dues[0].ask, MG_CAUSE_OWED);
+    ck_assert_uint_eq(rig.dues[0].version, 1);
+    ck_assert_uint_eq(rig.dues[0].seq, 1);
+    ck_assert_int_eq(ask(), 0);
+    pass("2 seconds"); /* nothing was heard of it: the ask may be lost */
+    ck_assert_int_eq(ask(), 1);
+}
+END_TEST
+
+/* Catches a queue that is tried as often after hours as after seconds, or never again. */
+START_TEST(a_queue_that_takes_nothing_for_long_is_tried_more_seldom)
+{
+    static const struct {
+        const char *since;
+        double waits_s;
+    } cases[] = {{"8 minutes", 30}, {"16 hours", 3600}, {"9 days", 4 * 3600}};
+    orders_make(1, 2, "gone");
+    mark(1, 2, true, false, "gone");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char sql[128];
+        snprintf(sql, sizeof sql,
+                 "UPDATE reply_queue SET ask_at = now(), since = clock_timestamp() - interval '%s'",
+                 cases[i].since);
+        rig_admin(&rig, sql);
+        rig_admin(&rig, "UPDATE order_event SET owed_asked_at = NULL");
+        ck_assert_int_eq(ask(), 1);
+        mark(1, 1, true, true, "gone");
+        ck_assert_msg(waits_s() > cases[i].waits_s - 15 && waits_s() < cases[i].waits_s + 15,
+                      "%s: %f s, not %f", cases[i].since, waits_s(), cases[i].waits_s);
+        mark(2, 1, true, false, "gone"); /* a status of another order makes it neither later nor sooner */
+        ck_assert(waits_s() > cases[i].waits_s - 15);
+    }
+}
+END_TEST
+
+/* Catches thousands that wait, each for itself, although their client is back; and one that is sent twice. */
+START_TEST(when_a_queue_takes_one_the_others_follow)
+{
+    orders_make(1, 250, "back");
+    mark(1, 250, true, false, "back");
+    pass("1 hour");
+    ck_assert_int_eq(ask(), 1);
+    mark(1, 1, false, true, "back");
+    ck_assert_int_eq(ask(), 100);
+    ck_assert_int_eq(ask(), 0); /* those are on their way */
+    mark(2, 100, false, true, "back");
+    ck_assert_int_eq(ask(), 100);
+    mark(102, 50, false, true, "back"); /* while the rest is on its way */
+    ck_assert_int_eq(ask(), 49);
+    mark(152, 99, false, true, "back");
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event WHERE owed"), "0");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM reply_queue"), "0"); /* and nothing is left */
+}
+END_TEST
+
+/* Catches a full queue that takes one now and then, and is flooded each time. */
+START_TEST(a_queue_that_refuses_one_of_many_is_tried_with_one_again)
+{
+    orders_make(1, 50, "full");
+    mark(1, 50, true, false, "full");
+    pass("1 hour");
+    ck_assert_int_eq(ask(), 1);
+    mark(1, 1, false, true, "full");
+    mark(2, 1, true, true, "full");
+    pass("4 seconds");
+    ck_assert_int_eq(ask(), 1);
+}
+END_TEST
+
+/* Catches statuses that are owed from their commit on and were never tried. */
+START_TEST(what_no_queue_was_tried_for_is_asked_for_after_a_second)
+{
+    orders_make(1, 3, "client");
+    rig_admin(&rig,
+              "UPDATE order_event SET owed = true, at = clock_timestamp() WHERE order_id = 'o-1';"
+              "UPDATE order_event SET owed = true, at = clock_timestamp() + interval '1 hour'"
+              " WHERE order_id = 'o-2';"
+              "UPDATE order_event SET owed = true, owed_asked_at = clock_timestamp() + interval '1 hour'"
+              " WHERE order_id = 'o-3'");
+    ck_assert_int_eq(ask(), 2); /* of the future: by a clock that was ahead */
+    ck_assert_int_eq(ask(), 0);
+    pass("1 second");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-1");
+    mark(1, 1, false, true, "");
+    pass("2 seconds");
+    ck_assert_int_eq(ask(), 2);
+}
+END_TEST
+
+/* Catches statuses that wait for hours, because a clock that was ahead has said when to try again. */
+START_TEST(a_clock_that_went_back_makes_nobody_wait)
+{
+    orders_make(1, 2, "away");
+    mark(1, 2, true, false, "away");
+    rig_admin(&rig, "UPDATE reply_queue SET tried_at = clock_timestamp() + interval '1 hour',"
+                    "  ask_at = clock_timestamp() + interval '5 hours';"
+                    "UPDATE order_event SET owed_asked_at = clock_timestamp() + interval '1 hour'");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert(waits_s() <= 2);
+    ck_assert_int_eq(ask(), 0);
+}
+END_TEST
+
+/* Catches statuses that stay with the queue that their client has left. */
+START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
+{
+    orders_make(1, 2, "left");
+    rig_admin(&rig, "UPDATE order_process SET reply_to = 'new' WHERE order_id = 'o-2'");
+    mark(1, 2, true, false, "left");
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(owed_to, ' ' ORDER BY order_id) FROM order_event"),
+                     "left new");
+    pass("2 seconds");
+    ck_assert_int_eq(ask(), 2); /* one of each queue */
+    rig_admin(&rig, "UPDATE order_process SET reply_to = 'new'");
+    mark(1, 1, true, true, "new");
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(owed_to, ' ' ORDER BY order_id) FROM order_event"),
+                     "new new");
+}
+END_TEST
+
+/* Catches statuses that are owed for ever, are given up while they may arrive, or vanish. */
+START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
+{
+    orders_make(1, 4, "gone");
+    orders_make(5, 1, "other");
+    mark(1, 4, true, false, "gone");
+    mark(5, 1, true, false, "other");
+    rig_admin(&rig, "UPDATE order_event SET at = clock_timestamp() - interval '25 hours'"
+                    " WHERE order_id IN ('o-1', 'o-2', 'o-5')");
+    mark(3, 1, true, false, "gone");
+    ck_assert_int_eq(given_up_count, 0); /* nobody has tried it again */
+    mark(1, 1, true, true, "gone");
+    ck_assert_int_eq(given_up_count, 1);
+    ck_assert_str_eq(given_up[0].queue, "gone");
+    ck_assert_int_eq(given_up[0].count, 2);
+    ck_assert_int_eq(given_up[0].alerts_open, 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ' ORDER BY order_id) FROM order_event"
+                                     " WHERE NOT owed AND given_up_at IS NOT NULL AND statuses IS NOT NULL"),
+                     "o-1 o-2");
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ' ORDER BY order_id) FROM order_event"
+                                     " WHERE owed"),
+                     "o-3 o-4 o-5");
+    mark(1, 1, true, true, "gone"); /* of another scheduler, that was slower */
+    ck_assert_str_eq(rig_value(&rig, "SELECT owed FROM order_event WHERE order_id = 'o-1'"), "f");
+    mark(1, 1, false, true, "gone"); /* and one that has arrived after all */
+    ck_assert_str_eq(rig_value(&rig, "SELECT given_up_at IS NULL FROM order_event WHERE order_id = 'o-1'"),
+                     "t");
+}
+END_TEST
+
+/* Catches a bite that grows with what is owed, and one that waits for hours for the next. */
+START_TEST(what_is_given_up_is_given_up_in_bites)
+{
+    orders_make(1, 600, "gone");
+    rig_admin(&rig,
+              "UPDATE order_event SET owed = true, owed_to = 'gone', at = at - interval '2 days';"
+              "INSERT INTO reply_queue (name, since, tried_at, ask_at) VALUES ('gone', now(), now(),"
+              "  now() + interval '1 hour');"
+              "INSERT INTO operator_alert (code, subject, text) VALUES ('statuses_given_up', 'x', 'x')");
+    mark(600, 1, true, true, "gone");
+    ck_assert_int_eq(given_up[0].count, 500);
+    ck_assert_int_eq(given_up[0].alerts_open, 1);
+    ck_assert_int_eq(ask(), 1);
+    mark(600, 1, true, true, "gone");
+    ck_assert_int_eq(given_up[0].count, 100);
+    pass("1 day");
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM reply_queue"), "0");
+}
+END_TEST
+
+static bool is_waiting_for_a_lock(const struct rig *at)
+{
+    (void)at;
+    return strcmp(rig_value(&rig,
+                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
+                            " AND wait_event_type = 'Lock'"),
+                  "1") == 0;
+}
+
+static void tick(void *arg)
+{
+    mg_loop_stop(((struct rig *)arg)->loop);
+}
+
+/* Catches a queue's row that goes while a status of it is marked: then nobody would ever ask for it. The
+ * question's clock stands still between what it sees and what it locks, for as long as the mark takes. */
+START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
+{
+    orders_make(1, 1, "gone");
+    rig_admin(&rig, "INSERT INTO reply_queue (name, since, tried_at, ask_at) VALUES ('gone', now(), now(),"
+                    "  now() - interval '1 second')");
+    rig_admin(
+        &rig,
+        "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$"
+        " BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN pg_catalog.clock_timestamp(); END $$;"
+        "SELECT pg_advisory_lock(4711)");
+    char sql[128];
+    snprintf(sql, sizeof sql, "ALTER DATABASE %s SET search_path = public, pg_catalog",
+             rig_value(&rig, "SELECT current_database()"));
+    rig_admin(&rig, sql);
+    mg_store_destroy(rig.store);
+    rig_start_with(&rig, (struct mg_store_options){0}, true);
+    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
+    mg_timer_start(timer, 5, 5);
+    mg_store_ask_owed(rig.store, &options, on_asked, &rig);
+    rig_wait(&rig, is_waiting_for_a_lock);
+    mg_timer_destroy(timer);
+    rig_admin(&rig, "UPDATE order_event SET owed = true, owed_to = 'gone';"
+                    "UPDATE reply_queue SET marks = marks + 1; SELECT pg_advisory_unlock(4711)");
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(rig.sweep.due_count, 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM reply_queue"), "1");
+    ck_assert_int_eq(ask(), 1);
+}
+END_TEST
+
+/* Catches a leader of before that has its word. */
+START_TEST(who_leads_no_more_asks_nothing)
+{
+    orders_make(1, 1, "away");
+    mark(1, 1, true, false, "away");
+    pass("2 seconds");
+    options.epoch = 6;
+    ck_assert_int_eq(ask(), 0);
+    ck_assert(!rig.sweep.is_leader);
+    options.epoch = 7;
+    ck_assert_int_eq(ask(), 1);
+    ck_assert(rig.sweep.is_leader);
+}
+END_TEST
+
+/* Pages that the question read, as PostgreSQL counts them. */
+static int pages_read(void)
+{
+    char sql[256];
+    const char *statements[] = {"BEGIN", MG_STORE_BY_KEY.text, NULL, "ROLLBACK; DEALLOCATE q"};
+    int pages = 0;
+    static char prepare[16384];
+    snprintf(prepare, sizeof prepare, "PREPARE q AS %s", MG_STORE_ASK_OWED.text);
+    rig_admin(&rig, prepare);
+    snprintf(sql, sizeof sql,
+             "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE q(7, 'me', 500, 2000)");
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+        if (statements[i] != NULL) {
+            rig_admin(&rig, statements[i]);
+            continue;
+        }
+        PGresult *plan = PQexec(rig.admin, sql);
+        ck_assert_msg(PQresultStatus(plan) == PGRES_TUPLES_OK, "%s", PQerrorMessage(rig.admin));
+        for (int row = 0; row < PQntuples(plan); row++) {
+            const char *line = PQgetvalue(plan, row, 0), *hit = strstr(line, "shared hit=");
+            const char *read = strstr(line, " read=");
+            ck_assert_msg(strstr(line, "Seq Scan on order_") == NULL && strstr(line, "Bitmap") == NULL &&
+                              strstr(line, "Hash Join") == NULL && strstr(line, "Merge Join") == NULL,
+                          "%s", line);
+            if (strstr(line, "Planning:") != NULL) break;
+            int here = (int)((hit != NULL ? strtoll(hit + 11, NULL, 10) : 0) +
+                             (read != NULL ? strtoll(read + 6, NULL, 10) : 0));
+            pages = here > pages ? here : pages; /* a node's include those below it */
+        }
+        PQclear(plan);
+    }
+    return pages;
+}
+
+/* Catches a sweep whose cost grows with all that is owed: of one client that is gone, or of as many clients
+ * as there are orders; before and after the statistics know of it. */
+START_TEST(a_question_reads_no_more_however_much_is_owed)
+{
+    static const char *const owners[] = {"'gone'", "'gone.' || order_id"};
+    int few, many;
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        char sql[512];
+        rig_admin(&rig, "TRUNCATE order_process, order_event, reply_queue; ANALYZE order_event, reply_queue");
+        for (int round = 0; round < 2; round++) {
+            orders_make(round * 300 + 1, round == 0 ? 300 : 50000, "gone");
+            snprintf(
+                sql, sizeof sql,
+                "UPDATE order_event SET owed = true, owed_to = %s WHERE NOT owed;"
+                "INSERT INTO reply_queue (name, since, tried_at, ask_at) SELECT DISTINCT owed_to, now(), now(),"
+                "  now() - interval '1 second' FROM order_event ON CONFLICT DO NOTHING",
+                owners[i]);
+            rig_admin(&rig, sql);
+            *(round == 0 ? &few : &many) = pages_read();
+        }
+        ck_assert_msg(many < few * 3 / 2 + 100, "%s: %d pages of 300, %d of 50300", owners[i], few, many);
+        rig_admin(&rig, "ANALYZE order_event, reply_queue, order_process");
+        many = pages_read();
+        ck_assert_msg(many < few * 3 / 2 + 100, "%s: %d pages of 300, %d of 50300", owners[i], few, many);
+    }
+}
+END_TEST
+
+static void on_owed(void *arg, const struct mg_order_record *record, const struct mg_event_record *events,
+                    int count, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->is_found = record != NULL;
+    at->owed_count = count;
+    for (int i = 0; i < count && i < 8; i++) {
+        at->owed_versions[i] = events[i].version;
+        snprintf(at->owed_statuses[i], sizeof at->owed_statuses[i], "%.*s", (int)events[i].statuses.len,
+                 events[i].statuses.data);
+    }
+    rig_done(at, err);
+}
+
+START_TEST(owed_statuses_are_read_oldest_first_until_they_are_settled)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    struct mg_event_record event;
+    struct mg_order_write write = write_make(&record, 0, &event, "m");
+    event.statuses = mg_slice_of("[1]");
+    event.is_owed = true;
+    rig_commit(&rig, &write, 1);
+    record.order.version = 2;
+    write = write_make(&record, 1, &event, "r");
+    event.statuses = mg_slice_of("[2]");
+    event.is_owed = true;
+    rig_commit(&rig, &write, 1);
+    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert(rig.is_found);
+    ck_assert_int_eq(rig.owed_count, 2);
+    ck_assert_uint_eq(rig.owed_versions[0], 1);
+    ck_assert_str_eq(rig.owed_statuses[1], "[2]");
+    struct mg_owed settled[] = {{"o-1", 2, false, true, ""}, {"o-1", 1, false, true, ""}};
+    mg_store_mark_owed(rig.store, settled, 2, DAY_MS, on_marked, &rig);
+    rig_wait_answer(&rig);
+    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
+    rig_wait_answer(&rig);
+    ck_assert(rig.is_found);
+    ck_assert_int_eq(rig.owed_count, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("owed");
+    TCase *test = tcase_create("owed");
+    tcase_set_timeout(test, 120);
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, a_queue_that_takes_nothing_is_tried_with_one_order);
+    tcase_add_test(test, a_queue_that_takes_nothing_for_long_is_tried_more_seldom);
+    tcase_add_test(test, when_a_queue_takes_one_the_others_follow);
+    tcase_add_test(test, a_queue_that_refuses_one_of_many_is_tried_with_one_again);
+    tcase_add_test(test, what_no_queue_was_tried_for_is_asked_for_after_a_second);
+    tcase_add_test(test, a_clock_that_went_back_makes_nobody_wait);
+    tcase_add_test(test, what_is_owed_is_owed_to_where_the_order_is_attached_now);
+    tcase_add_test(test, what_is_owed_for_too_long_is_given_up_and_kept);
+    tcase_add_test(test, what_is_given_up_is_given_up_in_bites);
+    tcase_add_test(test, who_leads_no_more_asks_nothing);
+    tcase_add_test(test, a_question_reads_no_more_however_much_is_owed);
+    tcase_add_test(test, owed_statuses_are_read_oldest_first_until_they_are_settled);
+    tcase_add_test(test, a_queue_that_is_marked_meanwhile_is_not_forgotten); /* last: it changes the clock */
+    suite_add_tcase(suite, test);
+    return store_main(suite, "owed");
+}
