@@ -40,6 +40,9 @@ struct mg_delivery {
     struct mg_slice body;
     struct mg_slice message_id, correlation_id, reply_to, type, app_id, user_id, traceparent;
     struct mg_slice exchange, routing_key;
+    /* Through the default exchange only: the header x-makegood-client, by which `dead requeue` says whose
+     * submission it was; absent elsewhere. */
+    struct mg_slice client;
     int64_t arrived_boot_ms;
     void *user; /* free for the receiver */
 };
@@ -110,6 +113,7 @@ struct mg_message {
     const char *type; /* "request", "reply", "status", … */
     const char *message_id, *correlation_id, *reply_to, *traceparent, *app_id; /* NULL: absent */
     const char *reason;   /* header x-makegood-reason; NULL: absent */
+    const char *client;   /* header x-makegood-client; NULL: absent */
     bool is_again;        /* header x-makegood-again: the receiver treats it as redelivered */
     struct mg_slice body; /* copied */
 };

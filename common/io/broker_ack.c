@@ -115,6 +115,7 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
         mg_amqp_header_text(properties, MG_HEADER_TRACEPARENT),
         mg_amqp_slice(method->exchange),
         mg_amqp_slice(method->routing_key),
+        method->exchange.len == 0 ? mg_amqp_header_text(properties, MG_HEADER_CLIENT) : (struct mg_slice){0},
     };
     size_t size = body_bytes + 1;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -126,9 +127,9 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
     char *at = held->text;
     struct mg_delivery *delivery = &held->delivery;
     struct mg_slice *const targets[] = {
-        &delivery->message_id,  &delivery->correlation_id, &delivery->reply_to,
-        &delivery->type,        &delivery->app_id,         &delivery->user_id,
-        &delivery->traceparent, &delivery->exchange,       &delivery->routing_key,
+        &delivery->message_id,  &delivery->correlation_id, &delivery->reply_to,    &delivery->type,
+        &delivery->app_id,      &delivery->user_id,        &delivery->traceparent, &delivery->exchange,
+        &delivery->routing_key, &delivery->client,
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         *targets[i] = acks_copy(&at, texts[i]);

@@ -42,6 +42,7 @@
 #define MG_AMQP_ADDRESS_SIZE 300 /* a host name of at most 255 characters and its port */
 
 #define MG_HEADER_AGAIN       "x-makegood-again"
+#define MG_HEADER_CLIENT      "x-makegood-client"
 #define MG_HEADER_REASON      "x-makegood-reason"
 #define MG_HEADER_PUBLISH     "x-makegood-publish"
 #define MG_HEADER_TRACEPARENT "traceparent"

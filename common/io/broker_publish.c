@@ -27,7 +27,7 @@
 #define EXPIRY_PERIOD_MS           100
 #define REASON_MAX                 1024 /* of the header for people; method and header must fit one frame */
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
-#define HEADERS_MAX                4
+#define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
 
 enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
@@ -43,7 +43,7 @@ struct mg_outgoing {
     size_t sent_bytes;
     int64_t published_boot_ms;
     struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, app_id,
-        reason, body;
+        reason, client, body;
     char text[];
 };
 
@@ -144,6 +144,7 @@ static enum mg_class publish_check(const struct mg_message *message, struct mg_e
         {"reply-to", message->reply_to},
         {"traceparent", message->traceparent},
         {"app id", message->app_id},
+        {"client", message->client},
     };
     for (size_t i = 0; i < sizeof(shorts) / sizeof(shorts[0]); i++) {
         if (shorts[i].text != NULL && strlen(shorts[i].text) > MG_AMQP_SHORT_MAX)
@@ -189,6 +190,7 @@ static struct mg_outgoing *publish_make(const struct mg_message *message)
         mg_slice_of(message->traceparent),
         mg_slice_of(message->app_id),
         publish_reason(message->reason),
+        mg_slice_of(message->client),
         message->body,
     };
     size_t size = 0;
@@ -200,7 +202,7 @@ static struct mg_outgoing *publish_make(const struct mg_message *message)
     struct mg_slice *const targets[] = {
         &outgoing->exchange,       &outgoing->routing_key, &outgoing->type,        &outgoing->message_id,
         &outgoing->correlation_id, &outgoing->reply_to,    &outgoing->traceparent, &outgoing->app_id,
-        &outgoing->reason,         &outgoing->body,
+        &outgoing->reason,         &outgoing->client,      &outgoing->body,
     };
     char *at = outgoing->text;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -280,7 +282,9 @@ static bool publish_send_head(struct mg_broker *broker, struct mg_outgoing *mess
     const struct {
         const char *name;
         struct mg_slice text;
-    } texts[] = {{MG_HEADER_REASON, message->reason}, {MG_HEADER_TRACEPARENT, message->traceparent}};
+    } texts[] = {{MG_HEADER_REASON, message->reason},
+                 {MG_HEADER_CLIENT, message->client},
+                 {MG_HEADER_TRACEPARENT, message->traceparent}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (texts[i].text.data == NULL) continue;
         headers[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(texts[i].name)};

@@ -91,6 +91,10 @@ struct mg_order_record {
     uint8_t digest[MG_SHA256_SIZE];           /* of the submission's body */
     struct mg_slice reply_to, correlation_id; /* where statuses go; reply_to absent: nobody asked */
     struct mg_slice traceparent;
+    /* The client whose order it is: proved by the exchange that it came through; "": none was, and those who
+     * share an exchange share such orders; absent: an older version stored it, and the first repetition says.
+     */
+    struct mg_slice client;
     int64_t created_at_ms;
     bool is_high, wants_step_status;
     uint64_t stored_steps; /* bits: steps that have a row, as of the load or of what the caller has written */

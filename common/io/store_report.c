@@ -122,7 +122,7 @@ static const struct {
         " " ISO("p.wake_at") " AS wake_at, p.workflow, p.workflow_version, p.revision, p.reply_to,"
         " p.correlation_id, p.traceparent, p.is_high, p.wants_step_status,"
         " " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"
-        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload"
+        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload, o.client"
         " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
         " WHERE p.order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_STEPS] = {{
@@ -150,8 +150,8 @@ static const struct {
         "  generation bigint, failure_count bigint, locked_by text, complete_by text, wake_at text, workflow text,"
         "  workflow_version bigint, revision bigint, reply_to text, correlation_id text, traceparent text,"
         "  is_high boolean, wants_step_status boolean, created_at text, updated_at text)"
-        " LEFT JOIN LATERAL (SELECT received_at, digest, payload FROM json_to_recordset(a.dossier->'revisions')"
-        "   AS r (revision bigint, received_at text, digest text, payload json)"
+        " LEFT JOIN LATERAL (SELECT received_at, digest, payload, client FROM json_to_recordset(a.dossier->'revisions')"
+        "   AS r (revision bigint, received_at text, digest text, payload json, client text)"
         "  WHERE r.revision = p.revision) r ON true"}, 1},
     [MG_REPORT_ARCHIVED_STEPS] = {{
         "report_archived_steps",

@@ -11,7 +11,7 @@ const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
     "SELECT i.n, p.order_id, p.process_state, p.goal, p.reason, p.version, p.seq, p.generation,"
     " p.failure_count, " MG_SQL_MS("p.complete_by") ", " MG_SQL_MS("p.wake_at") ", p.workflow, p.workflow_version, p.revision,"
-    " p.reply_to, p.correlation_id, p.traceparent, p.is_high, p.wants_step_status, " MG_SQL_MS("p.created_at") ", o.payload, o.digest,"
+    " p.reply_to, p.correlation_id, p.traceparent, p.is_high, p.wants_step_status, " MG_SQL_MS("p.created_at") ", o.payload, o.digest, o.client,"
     " s.position, s.step, s.service, s.state, s.kind, s.reason, s.maybe, s.is_undo_dispatched, s.is_refused,"
     " s.is_accepted, s.attempt, s.failure_count, s.cool_down_count, s.generation,"
     " " MG_SQL_MS("s.complete_by") ", " MG_SQL_MS("s.due_at") ", " MG_SQL_MS("s.quiet_at") ","
@@ -45,6 +45,7 @@ enum {
     P_CREATED_AT,
     P_PAYLOAD,
     P_DIGEST,
+    P_CLIENT,
     S_POSITION,
     S_STEP,
     S_SERVICE,
@@ -214,7 +215,8 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
     if (!mg_rows_is_null(rows, row, P_PAYLOAD)) {
         (void)mg_rows_bytes(rows, row, P_DIGEST, record->digest,
                             MG_SHA256_SIZE); /* NOT NULL with its length checked */
-        if (!take(arena, rows, row, P_PAYLOAD, &record->payload)) {
+        if (!take(arena, rows, row, P_PAYLOAD, &record->payload) ||
+            !take(arena, rows, row, P_CLIENT, &record->client)) {
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
         }
     }

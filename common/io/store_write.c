@@ -45,7 +45,8 @@
     X(4, workflow_version, bigint, INT, PLAIN)                                                               \
     X(5, payload, text, TEXT, PLAIN)                                                                         \
     X(6, digest, bytea, BYTES, PLAIN)                                                                        \
-    X(7, is_high, boolean, BOOL, PLAIN)
+    X(7, is_high, boolean, BOOL, PLAIN)                                                                      \
+    X(8, client, text, TEXT, PLAIN)
 
 #define STEP_COLUMNS(X)                                                                                      \
     X(4, kind, text, TEXT, PLAIN)                                                                            \
@@ -295,6 +296,7 @@ static void push_payload(struct mg_store_write *write, const struct mg_order_rec
     mg_pg_push_text(params, PAYLOAD_payload, or_empty(record->payload));
     mg_pg_push_text(params, PAYLOAD_digest, digest(record->digest, true));
     mg_pg_push_bool(params, PAYLOAD_is_high, record->is_high);
+    mg_pg_push_text(params, PAYLOAD_client, record->client);
 }
 
 static void push_step(struct mg_store_write *write, const struct mg_order_record *record, int index)

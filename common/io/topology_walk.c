@@ -44,6 +44,8 @@ struct letter {
     char *body;
     size_t body_len;
     bool is_whole;
+    bool is_exchange_noted;
+    struct mg_slice exchange; /* through which it came to where it died */
     struct mg_dead_letter shown;
 };
 
@@ -177,6 +179,9 @@ static void letter_show(const struct walk *walk, struct letter *letter)
         const amqp_table_t *death = &deaths->value.array.entries[0].value.table;
         const amqp_field_value_t *value = mg_amqp_table_find(death, "queue");
         if (value != NULL) shown->queue = mg_amqp_value_text(value);
+        value = mg_amqp_table_find(death, "exchange");
+        letter->is_exchange_noted = value != NULL;
+        if (value != NULL) letter->exchange = mg_amqp_value_text(value);
         value = mg_amqp_table_find(death, "reason");
         if (value != NULL) shown->reason = mg_amqp_value_text(value);
         value = mg_amqp_table_find(death, "count");
@@ -231,10 +236,22 @@ static enum mg_class walk_settle(struct walk *walk, const struct letter *letter,
     return class;
 }
 
+/* Whose submission it is, which the default exchange would not prove: as the scheduler noted that refused it,
+ * or as the broker noted the exchange through which it came. A header of the sender's own is not believed. */
+static struct mg_slice letter_client(const struct walk *walk, const struct letter *letter)
+{
+    struct mg_slice noted = mg_amqp_header_text(letter->properties, MG_HEADER_CLIENT), client = {0};
+    if (strcmp(walk->queue, MG_QUEUE_REJECTED) == 0) return noted;
+    if (!letter->is_exchange_noted || !mg_topology_client(letter->exchange, &client))
+        return (struct mg_slice){0};
+    return letter->exchange.len == 0 ? noted : client;
+}
+
 /* The headers as they were, without what brokers and we put on the way here, and with the mark that it comes
  * again. CC and BCC name further queues, to which the broker would deliver by the operator's right to write
  * anywhere, not by the sender's. */
-static int walk_headers(const amqp_basic_properties_t *properties, amqp_table_entry_t entries[HEADERS_MAX])
+static int walk_headers(const struct walk *walk, const struct letter *letter,
+                        amqp_table_entry_t entries[HEADERS_MAX])
 {
     static const char *const dropped[] = {"x-death",
                                           "x-delivery-count",
@@ -242,12 +259,20 @@ static int walk_headers(const amqp_basic_properties_t *properties, amqp_table_en
                                           MG_HEADER_REASON,
                                           MG_HEADER_PUBLISH,
                                           MG_HEADER_AGAIN,
+                                          MG_HEADER_CLIENT,
                                           "CC",
                                           "BCC"};
+    const amqp_basic_properties_t *properties = letter->properties;
+    struct mg_slice client = letter_client(walk, letter);
     int count = 0;
     entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_AGAIN)};
     entries[count].value.kind = AMQP_FIELD_KIND_BOOLEAN;
     entries[count++].value.value.boolean = 1;
+    if (client.len > 0) {
+        entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_CLIENT)};
+        entries[count].value.kind = AMQP_FIELD_KIND_UTF8;
+        entries[count++].value.value.bytes = mg_amqp_bytes(client);
+    }
     if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) return count;
     for (int i = 0; i < properties->headers.num_entries && count < HEADERS_MAX; i++) {
         struct mg_slice key = mg_amqp_slice(properties->headers.entries[i].key);
@@ -293,7 +318,7 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
                           walk->queue, LETTER_BODY_MAX);
     amqp_table_entry_t entries[HEADERS_MAX];
     amqp_basic_properties_t properties = *letter->properties;
-    properties.headers.num_entries = walk_headers(letter->properties, entries);
+    properties.headers.num_entries = walk_headers(walk, letter, entries);
     properties.headers.entries = entries;
     properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
     /* The user would have to be ours, and a life span has passed long ago. An order that has its id from its

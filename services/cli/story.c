@@ -119,10 +119,12 @@ static void steps_print(FILE *out, const struct table *steps)
 void story_print(FILE *out, const struct table *order, const struct table *steps, const struct table *events)
 {
     if (order != NULL) {
-        (void)fprintf(out, "order %s  %s %s  %s  version %s  generation %s\n",
+        const char *client = table_cell(order, 0, "client"); /* "": none of its own, or none known */
+        (void)fprintf(out, "order %s  %s %s  %s  version %s  generation %s%s%s\n",
                       table_cell(order, 0, "order_id"), table_cell(order, 0, "workflow"),
                       table_cell(order, 0, "workflow_version"), table_cell(order, 0, "state"),
-                      table_cell(order, 0, "version"), table_cell(order, 0, "generation"));
+                      table_cell(order, 0, "version"), table_cell(order, 0, "generation"),
+                      client[0] != '\0' ? "  client " : "", client);
     }
     if (steps != NULL) {
         steps_print(out, steps);

@@ -36,6 +36,7 @@ struct mg_item {
 
     /* one of these, by lane */
     struct mg_submission *submission;
+    struct mg_slice client; /* that posts it, as in mg_order_record; never absent */
     uint8_t digest[MG_SHA256_SIZE];
     struct mg_reply *reply;
     struct mg_command *command;

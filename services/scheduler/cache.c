@@ -37,7 +37,7 @@ static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the 
 static struct mg_slice *text_at(struct mg_order_record *record, int index)
 {
     struct mg_slice *const of_order[] = {&record->payload, &record->reply_to, &record->correlation_id,
-                                         &record->traceparent};
+                                         &record->traceparent, &record->client};
     const int of_order_count = sizeof(of_order) / sizeof(of_order[0]);
     if (index < of_order_count) {
         return of_order[index];

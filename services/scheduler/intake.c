@@ -12,16 +12,28 @@
 #include "core/key.h"
 #include "wire/status.h"
 
+#define MG_CLIENT_USER_SIZE                                                                                  \
+    (sizeof("client-") + 255) /* a client's name is part of an exchange's, a short string, too */
 /* Stands in orders.rejected for a message whose bytes were not taken in. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
+
+/* The client that posts (law 8), as its exchange proves, or, where `dead requeue` did, as the scheduler that
+ * refused it or the broker noted; "": the shared namespace. False: that exchange is no way in. */
+static bool client_of(const struct mg_delivery *delivery, struct mg_slice *ret_client)
+{
+    if (delivery->client.data != NULL) {
+        *ret_client = delivery->client;
+        return true;
+    }
+    return mg_topology_client(delivery->exchange, ret_client);
+}
 
 static bool is_reply_to_usable(const struct mg_delivery *delivery)
 {
     struct mg_slice client;
     return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
            delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to) &&
-           !mg_topology_is_direct_reply(delivery->reply_to) &&
-           mg_topology_client(delivery->exchange, &client) &&
+           !mg_topology_is_direct_reply(delivery->reply_to) && client_of(delivery, &client) &&
            mg_topology_is_queue_of(client, delivery->reply_to);
 }
 
@@ -57,7 +69,7 @@ static bool is_text(struct mg_slice bytes)
     return true;
 }
 
-/* Who names an order that does not name itself (law 8), together with its message. */
+/* In the shared namespace the sender names itself; the broker has checked a user, nobody an application. */
 static struct mg_slice sender_of(const struct mg_delivery *delivery)
 {
     return delivery->user_id.len > 0 ? delivery->user_id : delivery->app_id;
@@ -99,6 +111,8 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     const struct mg_delivery *delivery = work->delivery;
     mg_log(MG_LOG_DEBUG, "a submission was refused", MG_LOG_TEXT("order_id", order_id),
            MG_LOG_TEXT("why", reason));
+    struct mg_slice client;
+    bool is_proved = client_of(delivery, &client) && client.len > 0;
     struct mg_send_spec spec = {.work = work,
                                 .kind = MG_SEND_REJECTED,
                                 .exchange = "",
@@ -108,8 +122,9 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
                                 .correlation_id = delivery->correlation_id,
                                 .reply_to = delivery->reply_to,
                                 .traceparent = delivery->traceparent,
-                                .app_id =
-                                    sender_of(delivery), /* so that it is the same order when requeued */
+                                /* So that it is the same order, of the same client, when requeued. */
+                                .app_id = sender_of(delivery),
+                                .client = is_proved ? client : (struct mg_slice){NULL, 0},
                                 .reason = mg_slice_of(reason),
                                 .body = delivery->body};
     if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
@@ -149,15 +164,22 @@ static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char
     item->submitted = item->end != MG_END_LEAVE ? MG_SUBMITTED_REJECTED : MG_SUBMITTED_NOTHING;
 }
 
-/* Law 8: as submitted, else from sender and message. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory.
- */
-static enum mg_class identity_of(struct mg_batch *batch, const struct mg_delivery *delivery,
-                                 const struct mg_submission *submission, const char **ret_order_id)
+/* Law 8: as submitted, else from sender and message. Of a client with an exchange of its own the sender is
+ * the user that the shipped rights give it, which is what RabbitMQ would have proved as user_id, whatever the
+ * message says. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory. */
+static enum mg_class identity_of(struct mg_batch *batch, const struct mg_item *item,
+                                 const char **ret_order_id)
 {
-    struct mg_slice sender = sender_of(delivery);
-    if (submission->order_id[0] != '\0') {
-        *ret_order_id = submission->order_id;
+    const struct mg_delivery *delivery = item->work->delivery;
+    if (item->submission->order_id[0] != '\0') {
+        *ret_order_id = item->submission->order_id;
         return MG_OK;
+    }
+    char user[MG_CLIENT_USER_SIZE];
+    struct mg_slice sender = sender_of(delivery);
+    if (item->client.len > 0) {
+        snprintf(user, sizeof(user), "client-%.*s", (int)item->client.len, item->client.data);
+        sender = mg_slice_of(user);
     }
     if (delivery->message_id.len == 0 || sender.len == 0) {
         return MG_BAD_INPUT;
@@ -209,15 +231,16 @@ static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
             batch, work, item->submission->order_id,
             "reply_to names a queue of Makegood's or of another client; use a queue of your own");
     }
-    if (!is_text(delivery->reply_to) || !is_text(delivery->correlation_id)) {
+    if (!is_text(delivery->reply_to) || !is_text(delivery->correlation_id) || !is_text(item->client)) {
         return refuse_unread(batch, work, item->submission->order_id,
-                             "reply_to and correlation_id must be UTF-8 without NUL");
+                             "reply_to, correlation_id and the client's name must be UTF-8 without NUL");
     }
-    enum mg_class class = identity_of(batch, delivery, item->submission, &item->order_id);
+    enum mg_class class = identity_of(batch, item, &item->order_id);
     if (class == MG_BAD_INPUT) {
         return refuse_unread(
             batch, work, "",
-            "nothing identifies the order: give order_id, or message_id with user_id or app_id");
+            "nothing identifies the order: give order_id, or message_id with user_id or app_id (with an "
+            "exchange of your own: message_id)");
     }
     item->cause = cause_of(batch, delivery);
     return class == MG_OK && item->cause.data != NULL ? true : leave_unread(batch, work, MG_TRANSIENT);
@@ -227,9 +250,8 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;
     const struct mg_delivery *delivery = work->delivery;
-    struct mg_slice client;
     struct mg_err err;
-    if (!mg_topology_client(delivery->exchange, &client)) {
+    if (!client_of(delivery, &item->client)) {
         mg_log(MG_LOG_ERROR, "a submission came through an exchange that is not for submissions",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
         mg_work_settle(batch->scheduler, work, MG_END_REJECT);
@@ -283,6 +305,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     record->reply_to = delivery->reply_to.len > 0 ? delivery->reply_to : (struct mg_slice){NULL, 0};
     record->correlation_id = delivery->correlation_id;
     record->traceparent = traceparent_of(batch, delivery);
+    record->client = item->client;
     record->is_high = submission->is_high || item->work->lane == MG_LANE_HIGH;
     record->wants_step_status = submission->wants_step_status;
     record->created_at_ms = batch->now_ms;
@@ -318,21 +341,40 @@ static bool status_told(const struct mg_item *item, struct mg_status_text *ret_s
     return is_found;
 }
 
-/* Has the order's statuses go to where its client is now. */
+/* Has the order's statuses go to where its client is now, if it says where. An order of an older version
+ * becomes its client's, by a revision with the same payload, since a payload's row is never changed. */
 static void order_reattach(struct mg_batch *batch, struct mg_item *item)
 {
-    struct mg_order_record *record = item->fold->record;
-    record->reply_to = item->work->delivery->reply_to;
-    record->correlation_id = item->work->delivery->correlation_id;
+    struct mg_fold *fold = item->fold;
+    struct mg_order_record *record = fold->record;
+    const struct mg_delivery *delivery = item->work->delivery;
+    if (delivery->reply_to.len > 0) {
+        record->reply_to = delivery->reply_to;
+        record->correlation_id = delivery->correlation_id;
+    }
+    if (record->client.data == NULL) {
+        record->client = item->client;
+        record->revision += fold->is_payload_changed ? 0 : 1;
+        fold->is_payload_changed = true;
+    }
     struct mg_cause cause = {.kind = MG_CAUSE_REATTACHED, .step = -1, .retry_after_ms = -1};
     (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* no state forbids it */
+}
+
+/* Another client's order and other bytes are refused in the same words: neither learns more of the order than
+ * that its id is taken. */
+static bool is_conflict(const struct mg_item *item)
+{
+    const struct mg_order_record *record = item->fold->record;
+    bool is_anothers = record->client.data != NULL && !mg_slice_equal(record->client, item->client);
+    return is_anothers || memcmp(record->digest, item->digest, sizeof(record->digest)) != 0;
 }
 
 static void order_repeat(struct mg_batch *batch, struct mg_item *item)
 {
     const struct mg_delivery *delivery = item->work->delivery;
-    struct mg_order_record *record = item->fold->record;
-    if (memcmp(record->digest, item->digest, sizeof(record->digest)) != 0) {
+    const struct mg_order_record *record = item->fold->record;
+    if (is_conflict(item)) {
         item_refuse(batch, item,
                     "conflict: another order has this order_id; give the new one an id of its own");
         return;
@@ -349,16 +391,15 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     }
     mg_metric_add(batch->scheduler->counters.duplicates, 1);
     item->submitted = MG_SUBMITTED_REPEATED;
-    if (!is_awaited) {
-        return;
-    }
-    bool is_elsewhere = !mg_slice_equal(record->reply_to, delivery->reply_to) ||
-                        !mg_slice_equal(record->correlation_id, delivery->correlation_id);
-    if (is_elsewhere) {
-        item->is_recalled = true; /* also what is marked as owed at this moment */
+    bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
+                                       !mg_slice_equal(record->correlation_id, delivery->correlation_id));
+    item->is_recalled = item->is_recalled || is_elsewhere; /* also what is marked as owed at this moment */
+    if (is_elsewhere || record->client.data == NULL) {
         order_reattach(batch, item);
     }
-    mg_fold_status(batch, item, &status);
+    if (is_awaited) {
+        mg_fold_status(batch, item, &status);
+    }
 }
 
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)

@@ -19,7 +19,7 @@
 #define MG_SEND_TRIES 2
 /* The broker had no room although nothing of ours was outstanding: look again soon. */
 #define MG_OUTBOX_RETRY_MS 20
-#define MG_SEND_TEXTS      9 /* texts behind a send, a NUL each */
+#define MG_SEND_TEXTS      10 /* texts behind a send, a NUL each */
 
 static void list_remove(struct mg_send_list *list, struct mg_send *send)
 {
@@ -76,7 +76,7 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     size_t request_size = spec->request != NULL ? sizeof(*spec->request) : 0;
     size_t size = sizeof(struct mg_send) + request_size + key.len + spec->message_id.len +
                   spec->correlation_id.len + spec->reply_to.len + spec->traceparent.len + spec->app_id.len +
-                  spec->reason.len + spec->body.len + rendered.len + MG_SEND_TEXTS;
+                  spec->reason.len + spec->client.len + spec->body.len + rendered.len + MG_SEND_TEXTS;
     struct mg_send *send = calloc(1, size);
     if (send == NULL) {
         return NULL;
@@ -100,6 +100,7 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     send->traceparent = text_put(&at, spec->traceparent).data;
     send->app_id = text_put(&at, spec->app_id).data;
     send->reason = text_put(&at, spec->reason).data;
+    send->client = text_put(&at, spec->client).data;
     send->body = text_put(&at, spec->body);
     return send;
 }
@@ -252,6 +253,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .traceparent = send->traceparent,
                                  .app_id = send->app_id,
                                  .reason = send->reason,
+                                 .client = send->client,
                                  .is_again = send->is_again,
                                  .body = send->body};
     if (send->request != NULL) {

@@ -133,7 +133,7 @@ struct mg_send {
     struct mg_debt *debt;
     /* the message */
     const char *exchange, *type; /* constants */
-    const char *routing_key, *message_id, *correlation_id, *reply_to, *traceparent, *app_id, *reason;
+    const char *routing_key, *message_id, *correlation_id, *reply_to, *traceparent, *app_id, *reason, *client;
     struct mg_slice body;
 };
 
@@ -146,7 +146,7 @@ struct mg_send_spec {
     struct mg_work *work;
     enum mg_send_kind kind;
     const char *exchange, *type, *routing_key;
-    struct mg_slice message_id, correlation_id, reply_to, traceparent, app_id, reason, body;
+    struct mg_slice message_id, correlation_id, reply_to, traceparent, app_id, reason, client, body;
     const struct mg_request *request;
 };
 

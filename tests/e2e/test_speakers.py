@@ -4,7 +4,7 @@ import json
 
 import pika
 
-from harness import scenario, step
+from harness import Client, Order, scenario, step
 from privileges import CLIENTS, OwnAccess, client_of
 from local.cluster import SERVICES
 
@@ -179,3 +179,68 @@ def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     payment.start()
     shop.wait_status(order, "processed")
     assert "forged" not in json.dumps(s.rows("SELECT result FROM order_step WHERE order_id = %s", order.order_id))
+
+
+def operator_of(s):
+    client = Client(s.cluster.access.url_of("operator"), exchange="makegood.intake")
+    s.clients.append(client)
+    return client
+
+
+def refused(client, order, count):
+    """Waits until the client has been told `count` times that the id is taken; and it must have been told nothing else."""
+    def told():
+        return [message for message, _ in client.messages if message.get("order_id") == order.order_id]
+    client.wait_message(lambda *_: len(told()) >= count, "the refusal")
+    assert all(message["status"] == "rejected" and message["seq"] == 0 and message["reason"].startswith("conflict") for message in told()), told()
+    assert len({message["reason"] for message in told()}) == 1, told()
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=2)
+def an_order_belongs_to_the_client_that_posted_it_first(s):
+    """Would catch: a client that takes over another's order, or its ids, or learns how it stands."""
+    shop, other, operator = client_of(s, "shop"), client_of(s, "other"), operator_of(s)
+    s.remote("carrier").switch("silent")
+    order = shop.submit(payload={"n": 1})
+    s.wait_step(order, "ship", "running")
+    version, events = s.process(order)["version"], len(s.events(order))
+    other.post(order)
+    refused(other, order, 1)
+    operator.post(order)  # through makegood.intake, which proves no client
+    refused(operator, order, 1)
+    changed = Order(order.order_id, order.body.replace('"n": 1', '"n": 2'), order.correlation_id)
+    other.post(changed)
+    refused(other, order, 2)  # in the same words
+    assert (s.process(order)["version"], len(s.events(order))) == (version, events), s.story(order)
+    s.remote("carrier").switch("order")
+    shop.wait_status(order, "processed")
+    assert "client shop" in s.cluster.tool("order", "show", order.order_id).stdout
+    assert json.loads(s.cluster.tool("order", "export", order.order_id).stdout)["revisions"][0]["client"] == "shop"
+    refused(other, order, 2)
+    shop.post(order)
+    s.wait(lambda: sum(message["status"] == "processed" for message, _ in shop.messages if message.get("order_id") == order.order_id) >= 2,
+           "its own repetition is answered")
+
+    # What an operator requeues stays its client's: refused for want of a workflow, and taken once that is loaded.
+    early = shop.submit("late", {"n": 2})
+    shop.wait_message(lambda body, _: body.get("order_id") == early.order_id and body["status"] == "rejected", "there is no such workflow")
+    s.load_workflow("late", [step("charge", "payment")])
+    s.cluster.tool("dead", "requeue", "--queue", "orders.rejected", "--all", "--reason", "it is loaded now")
+    s.wait_state(early, "processed")
+    other.post(early)
+    refused(other, early, 1)
+    assert s.rows("SELECT DISTINCT client FROM orders WHERE order_id IN (%s, %s)", early.order_id, order.order_id) == [{"client": "shop"}]
+    refused(other, order, 2)
+
+    # An order of before the clients were kept: the first that repeats it has it.
+    s.rows("UPDATE orders SET client = NULL WHERE order_id = %s; SELECT 1", order.order_id)
+    for scheduler in s.cluster.schedulers:  # what they remember of it, they know the client of
+        scheduler.terminate()
+        scheduler.start().wait_ready()
+    shop.messages.clear()
+    shop.post(order)
+    s.wait(lambda: s.rows("SELECT 1 FROM orders WHERE order_id = %s AND revision = 2 AND client = 'shop'", order.order_id), "it is shop's")
+    shop.wait_status(order, "processed")
+    other.messages.clear()
+    other.post(order)
+    refused(other, order, 1)

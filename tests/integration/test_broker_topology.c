@@ -437,6 +437,54 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
 }
 END_TEST
 
+/* Catches: a client that writes another's name into a submission and has an operator requeue it; a submission
+ * that is nobody's once it was requeued. */
+START_TEST(requeued_submission_is_still_its_clients)
+{
+    char client[64], intake[MG_QUEUE_NAME_SIZE + 64], statuses[MG_QUEUE_NAME_SIZE + 64];
+    test_queue_name("client", client);
+    for (char *dot = strchr(client, '.'); dot != NULL; dot = strchr(dot, '.'))
+        *dot = '-';
+    const char *clients[] = {client};
+    const struct mg_topology_names names = {.clients = clients, .client_count = 1};
+    struct mg_err err;
+    ck_assert_int_eq(mg_topology_apply(test_address(), &names, on_line, NULL, &err), MG_OK);
+    (void)snprintf(intake, sizeof intake, "makegood.intake.%s", client);
+    (void)snprintf(statuses, sizeof statuses, "client.%s.statuses", client);
+    test_queue_bind(requests, intake);
+    fixture_start(&fixture);
+    struct mg_message message = {.exchange = intake,
+                                 .routing_key = requests,
+                                 .message_id = service,
+                                 .correlation_id = "c-9",
+                                 .type = "request",
+                                 .client = "victim",
+                                 .body = mg_slice_of("{\"dead\":true}")};
+    fixture_publish_message(&fixture, &message);
+    ck_assert(wait_deliveries(1));
+    ck_assert_ptr_null(fixture.deliveries[0]->client.data);
+    for (int i = 0; i < 2; i++) { /* the second time it comes through the default exchange */
+        mg_broker_reject(fixture.broker, fixture.deliveries[i]);
+        ck_assert(wait_dead(1));
+        ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 1);
+        ck_assert(wait_deliveries(i + 2));
+        ck_assert(mg_slice_is(fixture.deliveries[i + 1]->client, client));
+        ck_assert(mg_slice_is(fixture.deliveries[i + 1]->exchange, ""));
+    }
+    mg_broker_ack(fixture.broker, fixture.deliveries[2]);
+    message.exchange = MG_EXCHANGE_REQUESTS; /* proves no client */
+    fixture_publish_message(&fixture, &message);
+    ck_assert(wait_deliveries(4));
+    mg_broker_reject(fixture.broker, fixture.deliveries[3]);
+    ck_assert(wait_dead(1));
+    ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 1);
+    ck_assert(wait_deliveries(5));
+    ck_assert_ptr_null(fixture.deliveries[4]->client.data);
+    mg_broker_ack(fixture.broker, fixture.deliveries[4]);
+    test_queue_delete(statuses);
+}
+END_TEST
+
 /* ---- a look, at a queue of this test's own ---- */
 
 struct order {
@@ -570,6 +618,7 @@ int main(void)
     tcase_add_test(tests, queues_are_bounded);
     tcase_add_test(tests, unreachable_broker_is_transient);
     tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
+    tcase_add_test(tests, requeued_submission_is_still_its_clients);
     tcase_add_test(tests, look_shows_letters_in_order_and_leaves_them);
     tcase_add_test(tests, look_passes_over_what_does_not_come);
     tcase_add_test(tests, delivery_count_rises_with_each_return);

@@ -112,6 +112,7 @@ static void assert_same(const struct mg_order_record *a, const struct mg_order_r
     assert_slice(a->reply_to, b->reply_to);
     assert_slice(a->correlation_id, b->correlation_id);
     assert_slice(a->traceparent, b->traceparent);
+    assert_slice(a->client, b->client);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         const struct mg_step_record *x = &a->steps[i], *y = &b->steps[i];
         ck_assert_str_eq(a->step_names[i], b->step_names[i]);
@@ -139,6 +140,7 @@ static void fill_order(struct mg_order_record *record)
     record->order.wake_at_ms = 1700000000456;
     record->reply_to = mg_slice_of("amq.gen-x");
     record->correlation_id = mg_slice_of("");
+    record->client = mg_slice_of("shop");
     record->traceparent = mg_slice_of("00-abc-def-01");
     record->is_high = record->wants_step_status = true;
     memset(record->digest, 0x5a, sizeof record->digest);

@@ -31,6 +31,15 @@
 #define TURN_US         1000000
 #define WORDS_MAX       3 /* what a service has refused for good, no operator mends */
 
+#define FIRST         "first"
+#define OTHER         "other"
+#define FOREIGN_QUEUE "client.foreign.first"
+
+static void queue_name(int client, const char *which, char ret_name[32])
+{
+    (void)snprintf(ret_name, 32, "client.c%d.%s", client, which);
+}
+
 static struct {
     struct sim_table orders; /* struct sim_submitted */
     int unanswered, expected, command_number;
@@ -98,6 +107,24 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
     }
 }
 
+/* Who repeats another client's submission is told that the id is taken, and nothing else. An order that a
+ * failover took away may have become its own. */
+static void on_foreign(const struct sim_queue *queue, const struct sim_message *message)
+{
+    struct mg_status_message status;
+    struct mg_err err;
+    if (mg_status_parse(message->body, &status, &err) != MG_OK) {
+        sim_violated("statuses", "a status in %s cannot be read: %s", queue->name, err.text);
+    }
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(status.order_id));
+    bool is_conflict = status.status == MG_STATUS_REJECTED && status.seq == 0 &&
+                       strncmp(status.reason, "conflict", strlen("conflict")) == 0;
+    if (!is_conflict && (order == NULL || !order->is_tail_lost)) {
+        sim_violated("own_client", "another client is told of %s: %.*s", status.order_id,
+                     (int)message->body.len, message->body.data);
+    }
+}
+
 static void on_nothing(const struct sim_queue *queue, const struct sim_message *message)
 {
     (void)queue, (void)message;
@@ -123,7 +150,7 @@ static bool post(const struct mg_message *message, const char *app_id)
 
 static void submit(struct sim_submitted *order, const char *reply_to)
 {
-    struct mg_message message = {.exchange = order->number % 3 == 0 ? "" : MG_EXCHANGE_INTAKE,
+    struct mg_message message = {.exchange = order->exchange,
                                  .routing_key = order->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
                                  .type = "submission",
                                  .message_id = order->message_id,
@@ -165,8 +192,28 @@ static void post_again(void *arg)
 {
     struct sim_submitted *order = arg;
     char other[32];
-    (void)snprintf(other, sizeof(other), "client.%d", (int)sim_draw(CLIENTS));
+    int client = order->is_proved ? order->client : (int)sim_draw(CLIENTS);
+    queue_name(client, OTHER, other);
     submit(order, sim_draw(2) == 0 ? order->queue : other);
+}
+
+/* Another client's repetition, by its own exchange, or by one that all share. */
+static void post_foreign(void *arg)
+{
+    const struct sim_submitted *order = arg;
+    struct sim_stored stored;
+    if (!sim_store_find(order->order_id, &stored) || order->has_app_id) {
+        return; /* not yet there; or of an id that the other would not derive */
+    }
+    bool is_shared = order->is_proved && sim_draw(2) == 0;
+    struct mg_message message = {.exchange = is_shared ? MG_EXCHANGE_INTAKE : MG_INTAKE_PREFIX "foreign",
+                                 .routing_key = MG_QUEUE_INTAKE,
+                                 .type = "submission",
+                                 .message_id = order->message_id,
+                                 .correlation_id = order->order_id,
+                                 .reply_to = FOREIGN_QUEUE,
+                                 .body = mg_slice_of(order->body)};
+    (void)post(&message, NULL);
 }
 
 /* Once the first is surely in: else who comes first would be the order. */
@@ -217,6 +264,19 @@ static int workflow_draw(int number)
     return index;
 }
 
+/* One in three posts through an exchange of its own. */
+static void client_draw(struct sim_submitted *order)
+{
+    order->client = (int)sim_draw(CLIENTS);
+    order->is_proved = order->number % 3 == 1;
+    queue_name(order->client, FIRST, order->queue);
+    if (order->is_proved) {
+        (void)snprintf(order->exchange, sizeof(order->exchange), MG_INTAKE_PREFIX "c%d", order->client);
+    } else if (order->number % 3 == 2) {
+        (void)snprintf(order->exchange, sizeof(order->exchange), MG_EXCHANGE_INTAKE);
+    }
+}
+
 static int64_t later_us(void)
 {
     return sim_script() != NULL ? TURN_US : sim_draw_between(0, 20000000);
@@ -230,15 +290,19 @@ static void order_make(int number)
     order->is_high = sim_draw(8) == 0;
     order->has_app_id = sim_draw(8) == 0; /* its id is made of sender and message */
     order->workflow = sim_happens(SIM_CLIENT_UNKNOWN) ? -1 : workflow_draw(number);
-    (void)snprintf(order->queue, sizeof(order->queue), "client.%d", (int)sim_draw(CLIENTS));
-    order->is_unheard = order->workflow >= 0 && sim_happens(SIM_CLIENT_DEAD);
+    client_draw(order);
+    order->is_unheard = order->workflow >= 0 && !order->is_proved && sim_happens(SIM_CLIENT_DEAD);
     if (order->is_unheard) {
         (void)snprintf(order->queue, sizeof(order->queue), SIM_DEAD_QUEUE);
     }
     (void)snprintf(order->message_id, sizeof(order->message_id), "order-%d", number);
     char id[96] = "", body[512];
     if (order->has_app_id) {
-        mg_uuid_derived(mg_slice_of("client"), mg_slice_of(order->message_id), order->order_id);
+        char user[32] = "client";
+        if (order->is_proved) {
+            (void)snprintf(user, sizeof(user), "client-c%d", order->client);
+        }
+        mg_uuid_derived(mg_slice_of(user), mg_slice_of(order->message_id), order->order_id);
     } else {
         (void)snprintf(order->order_id, sizeof(order->order_id), "o%d", number);
         (void)snprintf(id, sizeof(id), "\"order_id\":\"%s\",", order->order_id);
@@ -259,6 +323,9 @@ static void order_make(int number)
     }
     if (sim_happens(SIM_CLIENT_CONFLICT)) {
         sim_after(NULL, later_us(), post_other, order);
+    }
+    if (sim_happens(SIM_CLIENT_FOREIGN)) {
+        sim_after(NULL, later_us(), post_foreign, order);
     }
     if (sim_happens(SIM_CLIENT_GARBAGE)) {
         post_garbage();
@@ -328,7 +395,7 @@ static void command_post(const struct mg_command *command)
                                  .routing_key = MG_QUEUE_COMMANDS,
                                  .type = "command",
                                  .message_id = command->command_id,
-                                 .reply_to = "client.0",
+                                 .reply_to = "client.c0.first",
                                  .body = mg_buf_slice(&body)};
     sim_trace("operator: %s %s %s", mg_cause_name(command->kind), command->order_id, command->step);
     (void)post(&message, NULL);
@@ -401,20 +468,21 @@ static void script_start(const struct sim_script *script)
 
 void sim_clients_heal(void)
 {
-    for (int i = 0; i < CLIENTS; i++) {
+    for (int i = 0; i < 2 * CLIENTS; i++) {
         char name[32];
-        (void)snprintf(name, sizeof(name), "client.%d", i);
+        queue_name(i / 2, i % 2 == 0 ? FIRST : OTHER, name);
         sim_queue_find(mg_slice_of(name))->exists = true;
     }
 }
 
 void sim_clients_start(int orders)
 {
-    for (int i = 0; i < CLIENTS; i++) {
+    for (int i = 0; i < 2 * CLIENTS; i++) {
         char name[32];
-        (void)snprintf(name, sizeof(name), "client.%d", i);
+        queue_name(i / 2, i % 2 == 0 ? FIRST : OTHER, name);
         sim_queue_declare(name)->read = on_status;
     }
+    sim_queue_declare(FOREIGN_QUEUE)->read = on_foreign;
     sim_queue_find(mg_slice_of(MG_QUEUE_ALERTS))->read = on_nothing;
     sim_queue_find(mg_slice_of(MG_QUEUE_REJECTED))->read = on_nothing;
     if (sim_script() != NULL) {

@@ -17,6 +17,9 @@ struct sim_submitted {
     int number, workflow; /* index in definitions.c; -1: one that nobody knows */
     char *body;           /* the submission as it goes out, each time the same */
     char queue[32];       /* where its statuses go first */
+    char exchange[32];    /* through which its client posts it, always the same */
+    int client;
+    bool is_proved; /* that exchange is this client's alone */
     char message_id[48];
     bool is_high, has_app_id;
     bool is_unheard; /* its queue is never there, so nobody waits for an answer */

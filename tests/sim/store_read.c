@@ -8,7 +8,7 @@
 
 /* ---- orders (store_rows.c: MG_STORE_LOAD_ORDERS) ---- */
 
-enum { ORDER_COLUMN_COUNT = 22, STEP_COLUMN_COUNT = 24 };
+enum { ORDER_COLUMN_COUNT = 23, STEP_COLUMN_COUNT = 24 };
 
 static void put_order(struct sim_output *output, int64_t n, const struct mg_order_record *record)
 {
@@ -35,7 +35,7 @@ static void put_order(struct sim_output *output, int64_t n, const struct mg_orde
     sim_output_bool(output, at++, record->is_high);
     sim_output_bool(output, at++, record->wants_step_status);
     sim_output_time(output, at++, record->created_at_ms);
-    assert(at + 2 == ORDER_COLUMN_COUNT); /* payload and digest: in the first row of an order alone */
+    assert(at + 3 == ORDER_COLUMN_COUNT); /* payload, digest and client: in the first row of an order alone */
 }
 
 static void put_digest(struct sim_output *output, int column, const uint8_t *digest, bool is_there)
@@ -47,8 +47,9 @@ static void put_digest(struct sim_output *output, int column, const uint8_t *dig
 
 static void put_payload(struct sim_output *output, const struct mg_order_record *record)
 {
-    sim_output_text(output, ORDER_COLUMN_COUNT - 2, record->payload);
-    put_digest(output, ORDER_COLUMN_COUNT - 1, record->digest, record->payload.data != NULL);
+    sim_output_text(output, ORDER_COLUMN_COUNT - 3, record->payload);
+    sim_output_text(output, ORDER_COLUMN_COUNT - 1, record->client);
+    put_digest(output, ORDER_COLUMN_COUNT - 2, record->digest, record->payload.data != NULL);
 }
 
 static void put_step(struct sim_output *output, const struct mg_order_record *record, int index)

@@ -16,7 +16,7 @@
 
 struct sim_payload {
     int64_t revision;
-    struct mg_slice text;
+    struct mg_slice text, client;
     uint8_t digest[MG_SHA256_SIZE];
 };
 

@@ -89,10 +89,11 @@ static const char *const NEW_ORDER[] = {ORDER_COLUMNS(AS_NAME) "workflow", "work
 /* The payload of the order's revision is part of its record. */
 static void payload_show(struct sim_order *order)
 {
-    order->record.payload = (struct mg_slice){NULL, 0};
+    order->record.payload = order->record.client = (struct mg_slice){NULL, 0};
     for (int i = 0; i < order->payload_count; i++) {
         if (order->payloads[i].revision == order->record.revision) {
             order->record.payload = order->payloads[i].text;
+            order->record.client = order->payloads[i].client;
             memcpy(order->record.digest, order->payloads[i].digest, MG_SHA256_SIZE);
         }
     }
@@ -339,11 +340,11 @@ static void insert_steps(struct sim_input *input, struct sim_output *output)
 /* ---- orders, order_event, operator_alert ---- */
 
 static const char *const PAYLOADS[] = {"order_id", "revision", "workflow", "workflow_version",
-                                       "payload",  "digest",   "is_high"};
+                                       "payload",  "digest",   "is_high",  "client"};
 
 static void insert_payloads(struct sim_input *input, struct sim_output *output)
 {
-    enum { ORDER_ID, REVISION, WORKFLOW, WORKFLOW_VERSION, PAYLOAD, DIGEST };
+    enum { ORDER_ID, REVISION, WORKFLOW, WORKFLOW_VERSION, PAYLOAD, DIGEST, IS_HIGH, CLIENT };
     (void)output;
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
@@ -361,6 +362,7 @@ static void insert_payloads(struct sim_input *input, struct sim_output *output)
             return;
         }
         payload.text = sim_text(values[PAYLOAD]);
+        payload.client = sim_text(values[CLIENT]);
         sim_order_add_payload(order, &payload);
         payload_show(order);
         change->is_payload_changed = change->before != NULL;

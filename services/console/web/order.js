@@ -96,7 +96,7 @@ function factsShow(order) {
     fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
     fact("came", when(order.created_at)), fact("changed", when(order.updated_at)), fact("complete by", when(order.complete_by)),
     fact("looked at again", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),
-    fact("priority", order.is_high ? "high" : "normal"), fact("client's queue", order.reply_to), fact("correlation", order.correlation_id && h("span", {class: "id"}, order.correlation_id)),
+    fact("priority", order.is_high ? "high" : "normal"), fact("client", order.client), fact("client's queue", order.reply_to), fact("correlation", order.correlation_id && h("span", {class: "id"}, order.correlation_id)),
     fact("written by", h("span", {class: "id"}, order.locked_by)), fact("trace", order.traceparent && h("span", {class: "id"}, order.traceparent))));
 }
 

@@ -226,6 +226,7 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
         (void)snprintf(record->order_id, sizeof(record->order_id), "%s", fidelity_order_id(order));
         (void)snprintf(record->workflow, sizeof(record->workflow), "fulfilment");
         record->payload = mg_slice_of(FIDELITY_ANY(PAYLOADS));
+        record->client = fidelity_draw_text();
         memset(record->digest, (int)fidelity_draw(256), sizeof(record->digest));
     }
     *write = (struct mg_order_write){.record = record,
@@ -243,6 +244,7 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
         write->is_payload_changed = true;
         record->revision++;
         record->payload = mg_slice_of(FIDELITY_ANY(PAYLOADS));
+        record->client = fidelity_draw_text();
         memset(record->digest, (int)fidelity_draw(256), sizeof(record->digest));
     }
     change_order(record);

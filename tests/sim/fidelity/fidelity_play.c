@@ -76,6 +76,7 @@ static void learn(const struct mg_order_record *record)
     copy->reply_to = kept(record->reply_to);
     copy->correlation_id = kept(record->correlation_id);
     copy->traceparent = kept(record->traceparent);
+    copy->client = kept(record->client);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         copy->steps[i].cause = kept(record->steps[i].cause);
         copy->steps[i].result = kept(record->steps[i].result);

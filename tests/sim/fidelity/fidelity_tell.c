@@ -65,6 +65,7 @@ void fidelity_tell_record(FILE *out, const struct mg_order_record *record)
     fidelity_tell_slice(out, "reply_to", record->reply_to);
     fidelity_tell_slice(out, "correlation", record->correlation_id);
     fidelity_tell_slice(out, "trace", record->traceparent);
+    fidelity_tell_slice(out, "client", record->client);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         if ((record->stored_steps >> i & 1) != 0) {
             tell_step(out, record, i);

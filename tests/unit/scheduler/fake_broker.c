@@ -64,6 +64,7 @@ void fake_broker_deliver(const struct fake_delivery *from)
     delivery->app_id = mg_slice_of(from->app_id);
     delivery->exchange = mg_slice_of(from->exchange);
     delivery->traceparent = mg_slice_of(from->traceparent);
+    delivery->client = mg_slice_of(from->client);
     fake_broker.options.on_delivery(fake_broker.options.arg, delivery);
 }
 
@@ -142,6 +143,8 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     text_keep(published->correlation, sizeof(published->correlation), message->correlation_id);
     text_keep(published->message_id, sizeof(published->message_id), message->message_id);
     text_keep(published->reason, sizeof(published->reason), message->reason);
+    text_keep(published->client, sizeof(published->client), message->client);
+    text_keep(published->app_id, sizeof(published->app_id), message->app_id);
     published->body = strndup(message->body.data, message->body.len);
     published->is_again = message->is_again;
     published->is_open = true;

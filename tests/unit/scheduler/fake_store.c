@@ -110,6 +110,7 @@ static struct mg_order_record record_copy(struct mg_arena *arena, const struct m
     copy.reply_to = mg_arena_copy(arena, from->reply_to);
     copy.correlation_id = mg_arena_copy(arena, from->correlation_id);
     copy.traceparent = mg_arena_copy(arena, from->traceparent);
+    copy.client = mg_arena_copy(arena, from->client);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         copy.steps[i].cause = mg_arena_copy(arena, from->steps[i].cause);
         copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);

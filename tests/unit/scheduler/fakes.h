@@ -57,7 +57,8 @@ void fake_store_bump(const char *order_id);
 /* ---- broker ---- */
 #define FAKE_PUBLISHED_MAX 512
 struct fake_published {
-    char type[32], queue[256], correlation[256], message_id[256], reason[512], traceparent[64];
+    char type[32], queue[256], correlation[256], message_id[256], reason[512], traceparent[64], client[64],
+        app_id[64];
     char *body;
     bool is_again, is_open;
     mg_published_fn *done;
@@ -84,7 +85,8 @@ bool fake_broker_confirm(void); /* the oldest open publish; false: none is open 
 void fake_broker_seen(void);    /* tells what the watched queues hold */
 struct fake_delivery {
     int consumer;
-    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange, *traceparent;
+    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange, *traceparent,
+        *client;
     bool is_redelivered, is_oversized;
     uint32_t delivery_count;
 };

@@ -177,6 +177,7 @@ START_TEST(what_is_kept_is_the_whole_order)
     record->reply_to = (struct mg_slice){NULL, 0};
     record->correlation_id = mg_slice_of("");
     record->traceparent = mg_slice_of("00-trace");
+    record->client = mg_slice_of("shop");
     for (int i = 0; i < 3; i++) {
         struct mg_step_record *step = &record->steps[i];
         step->cause = mg_slice_of("o1.reserve.1.do");
@@ -198,6 +199,7 @@ START_TEST(what_is_kept_is_the_whole_order)
     assert_same_text(kept->reply_to, record->reply_to);
     assert_same_text(kept->correlation_id, record->correlation_id);
     assert_same_text(kept->traceparent, record->traceparent);
+    assert_same_text(kept->client, record->client);
     for (int i = 0; i < 3; i++) {
         const struct mg_step_record *a = &kept->steps[i], *b = &record->steps[i];
         assert_same_text(a->cause, b->cause);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../suite.h"
+#include "base/id.h"
 #include "stage.h"
 
 static void command(const char *name, const char *exchange)
@@ -106,6 +107,140 @@ START_TEST(what_comes_through_a_strangers_exchange_counts_for_nothing)
 }
 END_TEST
 
+/* ---- an order belongs to its client ---- */
+
+static void post(const char *exchange, const char *order_id, const char *reply_to)
+{
+    char body[256], id[96] = "";
+    if (order_id != NULL) {
+        (void)snprintf(id, sizeof(id), "\"order_id\":\"%s\",", order_id);
+    }
+    (void)snprintf(body, sizeof(body), "{%s\"workflow\":\"two\",\"payload\":{\"items\":[1]}}", id);
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                                .exchange = exchange,
+                                                .body = body,
+                                                .message_id = "m1",
+                                                .reply_to = reply_to,
+                                                .app_id = "app"});
+    stage_settle();
+}
+
+static const char SHOP[] = "makegood.intake.shop", OTHER[] = "makegood.intake.other";
+
+/* What a conflict leaves: the order as it was, and nothing said of it. */
+static void assert_conflict(const char *reply_to, int published, int events)
+{
+    ck_assert_int_eq(fake_broker.count, published + 2);
+    ck_assert_str_eq(fake_broker_last("status")->queue, reply_to);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"seq\":0"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "conflict"));
+    ck_assert_str_eq(fake_broker_last("submission")->queue, "orders.rejected");
+    ck_assert_int_eq(fake_store_event_count("o1"), events);
+    ck_assert(mg_slice_is(fake_store_order("o1")->reply_to, "client.shop.a"));
+    ck_assert(mg_slice_is(fake_store_order("o1")->client, "shop"));
+}
+
+/* Would catch: a client that takes over the statuses of another's order, or learns how that stands. */
+START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
+{
+    post(SHOP, "o1", "client.shop.a");
+    int published = fake_broker.count;
+    post(OTHER, "o1", "client.other.a");
+    assert_conflict("client.other.a", published, 1);
+    ck_assert_str_eq(fake_broker_last("submission")->client, "other");
+    char refusal[512];
+    (void)snprintf(refusal, sizeof(refusal), "%s", strstr(fake_broker_last("status")->body, "\"reason\""));
+    post("makegood.intake", "o1", "client.other.a");
+    assert_conflict("client.other.a", published + 2, 1);
+    ck_assert_str_eq(fake_broker_last("submission")->client, "");
+    post("", "o1", "client.other.a");
+    assert_conflict("client.other.a", published + 4, 1);
+    stage_submit_from("o1", "[2]", "client.other.a", false); /* nor is it told that its bytes were right */
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, refusal));
+    post(SHOP, "o1", "client.shop.b");
+    ck_assert_str_eq(fake_broker_last("status")->queue, "client.shop.b");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"accepted\""));
+    ck_assert(mg_slice_is(fake_store_order("o1")->reply_to, "client.shop.b"));
+}
+END_TEST
+
+/* Would catch: clients that share an exchange, and are kept from their own orders by where they post. */
+START_TEST(who_shares_an_exchange_shares_its_orders)
+{
+    post("makegood.intake", "o1", "a");
+    ck_assert(mg_slice_is(fake_store_order("o1")->client, ""));
+    post("", "o1", "b");
+    ck_assert(mg_slice_is(fake_store_order("o1")->reply_to, "b"));
+    ck_assert_int_eq(fake_broker_count("submission"), 0);
+    post(SHOP, "o1", "client.shop.a");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "conflict"));
+    ck_assert(mg_slice_is(fake_store_order("o1")->reply_to, "b"));
+}
+END_TEST
+
+/* Would catch: an order of before that nobody, or everybody, may take. */
+START_TEST(an_order_of_an_older_version_is_its_first_repeaters)
+{
+    post(SHOP, "o1", "client.shop.a");
+    fake_store_record("o1")->client = (struct mg_slice){NULL, 0};
+    mg_cache_clear(&stage_scheduler->cache);
+    post(SHOP, "o1", NULL); /* who wants no answer is its client, too */
+    const struct mg_order_record *record = fake_store_order("o1");
+    ck_assert(mg_slice_is(record->client, "shop"));
+    ck_assert(mg_slice_is(record->reply_to, "client.shop.a"));
+    ck_assert_int_eq(record->revision, 2);
+    ck_assert(mg_slice_is(record->payload, "{\"items\":[1]}"));
+    int published = fake_broker.count;
+    post(OTHER, "o1", "client.other.a");
+    assert_conflict("client.other.a", published, 2);
+    mg_cache_clear(&stage_scheduler->cache);
+    post(OTHER, "o1", "client.other.a");
+    assert_conflict("client.other.a", published + 2, 2);
+}
+END_TEST
+
+/* Would catch: a client that derives another's ids by saying that it is the other. */
+START_TEST(a_derived_id_is_made_of_the_proved_client)
+{
+    char of_user[MG_UUID_SIZE], of_app[MG_UUID_SIZE];
+    mg_uuid_derived(mg_slice_of("client-shop"), mg_slice_of("m1"), of_user);
+    mg_uuid_derived(mg_slice_of("app"), mg_slice_of("m1"), of_app);
+    post(SHOP, NULL, NULL);
+    ck_assert_ptr_nonnull(fake_store_order(of_user)); /* the user of the shipped rights, as it was */
+    ck_assert_ptr_null(fake_store_order(of_app));
+    post("makegood.intake", NULL, NULL);
+    ck_assert_ptr_nonnull(fake_store_order(of_app));
+}
+END_TEST
+
+/* Would catch: a submission that becomes nobody's, or another order, because an operator requeued it. */
+START_TEST(a_requeued_submission_is_its_clients)
+{
+    struct fake_delivery requeued = {.consumer = MG_LANE_NORMAL,
+                                     .exchange = "",
+                                     .client = "shop",
+                                     .app_id = "app",
+                                     .message_id = "m1",
+                                     .reply_to = "client.other.a",
+                                     .is_redelivered = true,
+                                     .body = "{\"workflow\":\"two\",\"payload\":{\"items\":[1]}}"};
+    fake_broker_deliver(&requeued);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 1); /* another's queue is not for its statuses, either */
+    ck_assert_str_eq(fake_broker.published[0].queue, "orders.rejected");
+    ck_assert_str_eq(fake_broker.published[0].client, "shop");
+    requeued.reply_to = "client.shop.a";
+    fake_broker_deliver(&requeued);
+    stage_settle();
+    char id[MG_UUID_SIZE];
+    mg_uuid_derived(mg_slice_of("client-shop"), mg_slice_of("m1"), id);
+    ck_assert_ptr_nonnull(fake_store_order(id));
+    ck_assert(mg_slice_is(fake_store_order(id)->client, "shop"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler speakers");
@@ -114,6 +249,11 @@ int main(void)
     tcase_add_test(speakers, a_client_with_an_exchange_of_its_own_names_its_own_queues_only);
     tcase_add_test(speakers, a_word_from_the_agents_of_another_service_counts_for_nothing);
     tcase_add_test(speakers, what_comes_through_a_strangers_exchange_counts_for_nothing);
+    tcase_add_test(speakers, another_clients_repetition_is_a_conflict_and_tells_nothing);
+    tcase_add_test(speakers, who_shares_an_exchange_shares_its_orders);
+    tcase_add_test(speakers, an_order_of_an_older_version_is_its_first_repeaters);
+    tcase_add_test(speakers, a_derived_id_is_made_of_the_proved_client);
+    tcase_add_test(speakers, a_requeued_submission_is_its_clients);
     suite_add_tcase(suite, speakers);
     return run_suite(suite);
 }
