@@ -24,7 +24,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 10 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 13 /* the newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
  * to do; true: it says how they fit. `version` 0: there is none. */

@@ -4,7 +4,7 @@
  * them cost what one costs. The sweep leaves them alone.
  *
  * A step is marked by whoever parks it (store_write.c), or by the sweep. Who moves it on without knowing of
- * the mark, a scheduler of schema 8 or below, leaves the mark behind: it is taken away here.
+ * the mark, a scheduler of schema 10 or below, leaves the mark behind: it is taken away here.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -82,7 +82,7 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 /* The wake_at of an order that was woken: before all others, and kept by whoever writes the order. */
 #define MG_SQL_WOKEN MG_SQL_TIME("1")
 
-/* A step that waits for its service's gate: order_step.parked_high says so. Schedulers of schema 8 and below
+/* A step that waits for its service's gate: order_step.parked_high says so. Schedulers of schema 10 and below
  * do not; the sweep marks what it finds. */
 #define MG_SQL_WAITS_FOR_GATE(step)                                                                          \
     "(" step ".state IN ('waiting', 'undo_waiting', 'unknown')"                                              \

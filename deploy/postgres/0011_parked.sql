@@ -4,7 +4,7 @@
 -- window is full) are found by service. So the sweep passes them by, and they cost nothing while the gate is closed.
 --
 -- Both columns are NULL of a step that waits for nothing or for a moment only, so a plain order enters no index by them.
--- Schedulers of schema 8 and below set neither: the sweep marks what they have parked when it finds it.
+-- Schedulers of schema 10 and below set neither: the sweep marks what they have parked when it finds it.
 
 ALTER TABLE order_step
     ADD COLUMN IF NOT EXISTS parked_high  boolean,     -- parked, and whether its queue is the one of high priority

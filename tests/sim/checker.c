@@ -395,7 +395,7 @@ bool sim_check_has_copies(const char *order_id, const char *step)
     return sim_table_find(&check.copied, step_key(order_id, step, key)) != NULL;
 }
 
-bool sim_check_is_settled(const char *correlation_id)
+bool sim_check_is_do_settled(const char *correlation_id)
 {
     struct mg_slice id = mg_slice_of(correlation_id);
     return sim_table_find(&check.settled, id) != NULL && sim_table_find(&check.sent_twice, id) == NULL;

@@ -10,7 +10,7 @@
 bool sim_check_has_copies(const char *order_id, const char *step);
 /* An answer to this do that leaves nothing open is on its way, and Makegood has sent its request once:
  * whoever gets it from now on, after an ack that the broker has lost, is nobody's to know of. */
-bool sim_check_is_settled(const char *correlation_id);
+bool sim_check_is_do_settled(const char *correlation_id);
 void sim_check_parked_written(struct sim_submitted *order);     /* check_deadline.c: it was committed */
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 

@@ -422,7 +422,7 @@ static bool is_answered_before(const struct mg_http_call *call)
 {
     char id[MG_KEY_SIZE];
     mg_correlation_write(call->work->order_id, call->work->step, call->attempt, MG_KIND_DO, id);
-    return sim_check_is_settled(id);
+    return sim_check_is_do_settled(id);
 }
 
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,

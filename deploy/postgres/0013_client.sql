@@ -3,12 +3,12 @@
 -- Whose order it is: the client that posted it, proved by the exchange makegood.intake.<client> that it came through. ''
 -- stands for the namespace of those who post through an exchange that proves no client.
 --
--- NULL: a program of schema 8 or below stored it. The first that posts the same bytes again becomes its client, by a
+-- NULL: a program of schema 12 or below stored it. The first that posts the same bytes again becomes its client, by a
 -- further revision with the same payload.
 
 ALTER TABLE orders ADD COLUMN client text;
 
--- All that is kept of an order, as `makegood order export` prints it; NULL: there is no such order. One statement, so one
+-- As before, with whose order it is and when a status was given up. All that is kept of an order, as `makegood order export` prints it; NULL: there is no such order. One statement, so one
 -- moment. Payloads, results and statuses stand in it as they came. Of what can grow without end the newest are in it,
 -- and how many older ones are not: an order that people repair and repeat for months stays below.
 CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE sql STABLE AS $$
@@ -42,7 +42,7 @@ CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE s
             SELECT t.version AS k, json_build_object('version', t.version, 'at', makegood_time(t.at),
                 'cause_kind', t.cause_kind, 'cause', t.cause, 'by_whom', t.by_whom, 'step', t.step,
                 'attempt', t.attempt, 'reason', t.reason, 'transitions', t.transitions, 'statuses', t.statuses,
-                'owed', t.owed) AS o
+                'owed', t.owed, 'given_up_at', makegood_time(t.given_up_at)) AS o
             FROM order_event t WHERE t.order_id = p.order_id ORDER BY t.version DESC LIMIT 10000) n),
         'alerts', (SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (
             SELECT t.alert_id AS k, json_build_object('alert_id', t.alert_id, 'code', t.code, 'subject', t.subject,
