@@ -414,7 +414,8 @@ static void reply_published(const struct sim_message *message)
         sim_violated("cut_is_no_answer", "order %s: %s is done without its result", reply.order_id,
                      reply.step);
     }
-    if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED) {
+    bool is_named = message->correlation_id.data != NULL; /* a stranger's is not */
+    if (is_named && !reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED) {
         (void)sim_table_put(&check.settled, message->correlation_id);
     }
 }
