@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "broker_options.h"
 #include "io/http_server.h"
+#include "io/vitals.h"
 #include "measure.h"
 #include "notify.h"
 #include "tracer.h"
@@ -32,6 +33,7 @@ struct process {
     struct mg_http_server *http_server;
     struct mg_notify *notify;
     struct mg_measure *measure;
+    struct mg_vitals *vitals;
     struct mg_tracer *tracer; /* NULL: nobody wants spans */
     struct mg_span_sink spans;
     bool is_closing; /* what signals are for is gone */
@@ -104,7 +106,15 @@ static bool wants_spans(const struct process *process)
     return process->service->has_spans && process->shared.options.otlp_url[0] != '\0';
 }
 
-static struct mg_http_server_options http_options(const struct process *process)
+/* What the service knows of itself, and whether its servers answer. */
+static bool process_is_ready(void *arg, char *ret_reason, size_t size)
+{
+    const struct process *process = arg;
+    return process->service->is_ready(process->shared.service, ret_reason, size) &&
+           mg_vitals_are_good(process->vitals, ret_reason, size);
+}
+
+static struct mg_http_server_options http_options(struct process *process)
 {
     const struct mg_process *shared = &process->shared;
     return (struct mg_http_server_options){.address = shared->options.http,
@@ -113,8 +123,8 @@ static struct mg_http_server_options http_options(const struct process *process)
                                            .is_plaintext_allowed =
                                                shared->options.broker.is_plaintext_allowed,
                                            .metrics = shared->metrics,
-                                           .is_ready = process->service->is_ready,
-                                           .arg = shared->service};
+                                           .is_ready = process_is_ready,
+                                           .arg = process};
 }
 
 static enum mg_class options_check(struct process *process, enum mg_log_level *ret_level, struct mg_err *err)
@@ -238,6 +248,15 @@ static enum mg_class spans_open(struct process *process, struct mg_err *err)
     return class;
 }
 
+static enum mg_class vitals_open(struct process *process, struct mg_err *err)
+{
+    const struct mg_process *shared = &process->shared;
+    const struct mg_vitals_of of = {
+        .store = shared->store, .broker = shared->broker, .probe_exchange = shared->probe_exchange};
+    process->vitals = mg_vitals_create(shared->loop, &of);
+    return process->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
+}
+
 static enum mg_class process_open(struct process *process, struct mg_err *err)
 {
     struct mg_process *shared = &process->shared;
@@ -255,12 +274,13 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     if (process->measure == NULL) return mg_err_set(err, MG_TRANSIENT, "no memory");
     enum mg_class class = spans_open(process, err);
     if (class == MG_OK) class = service->create(shared, err);
+    if (class == MG_OK) class = vitals_open(process, err);
     if (class == MG_OK && shared->options.http[0] != '\0') {
         const struct mg_http_server_options options = http_options(process);
         class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
     }
     if (class != MG_OK) return class;
-    process->notify = mg_notify_create(shared->loop, service->is_ready, shared->service);
+    process->notify = mg_notify_create(shared->loop, process_is_ready, process);
     if (process->notify == NULL) class = mg_err_set(err, MG_TRANSIENT, "no memory");
     return class;
 }
@@ -269,6 +289,7 @@ static void process_close(struct process *process)
 {
     mg_notify_destroy(process->notify);
     mg_http_server_destroy(process->http_server);
+    mg_vitals_destroy(process->vitals);
     mg_measure_destroy(process->measure);
     process->is_closing = true;
     process->service->destroy(&process->shared);

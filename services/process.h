@@ -38,6 +38,7 @@ struct mg_process {
     /* Set by `create`, for SIGHUP to give them renewed secrets. NULL: the service has none. */
     struct mg_broker *broker;
     struct mg_store *store;
+    const char *probe_exchange; /* one that it may publish to; set with the broker */
 };
 
 struct mg_process_service {

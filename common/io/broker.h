@@ -86,6 +86,12 @@ void mg_broker_destroy(struct mg_broker *broker);
  * (MG_BAD_INPUT) the old one stays. */
 enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err) MG_MUSTCHECK;
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
+/* Publishes a message that no queue gets, to be called every second or two: an idle connection would hear
+ * neither of a broker that is silent, nor of an alarm, which is told only to who publishes. `exchange` is one
+ * that the user may write to. Nothing is sent while an answer is awaited, or the broker is not up. */
+void mg_broker_probe(struct mg_broker *broker, const char *exchange);
+/* Whether for 3 s nothing has come in answer to what was published. */
+bool mg_broker_is_silent(const struct mg_broker *broker);
 
 /* Ends a delivery. Acks are sent together, `multiple` only up to the highest tag below which all are settled;
  * one above a delivery that is still held may wait for that one, some 20 ms or until half of a prefetch

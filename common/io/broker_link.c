@@ -288,6 +288,7 @@ void mg_link_drain(struct mg_link *link)
                          mg_amqp_failure_text(link->connection, status, &why));
             return;
         }
+        link->heard_boot_ms = mg_clock_boot_ms();
         link_take_frame(link, &frame);
         /* Between a method and its header the method still points into the pool; after that, all has been
          * copied. */

@@ -62,6 +62,7 @@ struct mg_link {
     uint64_t generation;              /* rises with each connection */
     int attempts;                     /* connections in a row that did not last */
     int64_t opened_boot_ms;
+    int64_t heard_boot_ms;     /* when a frame last came, other than a heartbeat */
     int64_t answer_by_boot_ms; /* 0: no question is waiting for an answer */
     size_t send_budget;        /* bytes that the socket is known to take */
     bool is_plain;             /* no TLS: what is held back goes out in one write */

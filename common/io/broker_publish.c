@@ -29,6 +29,7 @@
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
+#define SILENT_MAX_MS              3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
 
 enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
 
@@ -56,6 +57,7 @@ static void publish_body(struct mg_link *link, amqp_bytes_t piece);
 static void publish_complete(struct mg_link *link);
 static bool publish_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
 static void publish_probe(struct mg_broker *broker);
+static void publish_ask(struct mg_broker *broker, const char *exchange, bool is_mandatory);
 static void publish_on_idle(void *arg);
 static void publish_on_expiry(void *arg);
 static void publish_flush(struct mg_broker *broker);
@@ -380,21 +382,27 @@ static bool publish_channel_closed(struct mg_link *link, const amqp_channel_clos
     return false;
 }
 
+/* A message without a body that no queue gets. */
+static void publish_ask(struct mg_broker *broker, const char *exchange, bool is_mandatory)
+{
+    broker->publishes.next_tag++;
+    amqp_basic_properties_t none = {0};
+    amqp_basic_publish_t method = {.exchange = amqp_cstring_bytes(exchange),
+                                   .routing_key = amqp_cstring_bytes(PROBE_KEY),
+                                   .mandatory = is_mandatory};
+    amqp_frame_t header = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
+    header.payload.properties.class_id = AMQP_BASIC_CLASS;
+    header.payload.properties.decoded = &none;
+    if (mg_link_send(&broker->publish, AMQP_BASIC_PUBLISH_METHOD, &method))
+        (void)mg_link_send_frame(&broker->publish, &header); /* lost: the next connection asks again */
+}
+
 static void publish_probe(struct mg_broker *broker)
 {
     struct mg_publish_part *part = &broker->publishes;
     if (part->is_probing || !mg_link_has_room(&broker->publish, HEAD_BYTES)) return;
     part->is_probing = true;
-    part->next_tag++;
-    amqp_basic_properties_t none = {0};
-    amqp_basic_publish_t method = {.exchange = amqp_cstring_bytes(part->doubted),
-                                   .routing_key = amqp_cstring_bytes(PROBE_KEY),
-                                   .mandatory = 1};
-    amqp_frame_t header = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
-    header.payload.properties.class_id = AMQP_BASIC_CLASS;
-    header.payload.properties.decoded = &none;
-    if (mg_link_send(&broker->publish, AMQP_BASIC_PUBLISH_METHOD, &method))
-        (void)mg_link_send_frame(&broker->publish, &header); /* lost: the next connection probes again */
+    publish_ask(broker, part->doubted, true);
 }
 
 /* Nothing but the probe was sent: whatever the broker says of it, it was let in. */
@@ -404,6 +412,32 @@ static void publish_take_probe(struct mg_broker *broker, const amqp_method_t *me
     broker->publishes.is_doubted = false;
     mg_broker_state_changed(broker);
     if (broker->publish.is_open) publish_flush(broker);
+}
+
+/* ---- whether the broker answers ---- */
+
+static bool is_answer_awaited(const struct mg_broker *broker)
+{
+    return broker->publishes.awaited_boot_ms > broker->publish.heard_boot_ms;
+}
+
+/* A message that is sent or half sent is a question, too; none may begin within it. */
+void mg_broker_probe(struct mg_broker *broker, const char *exchange)
+{
+    struct mg_publish_part *part = &broker->publishes;
+    struct mg_link *link = &broker->publish;
+    if (!link->is_open || link->is_blocked || part->is_doubted || is_answer_awaited(broker)) return;
+    part->awaited_boot_ms = mg_clock_boot_ms();
+    if (part->first != NULL) return;
+    mg_broker_enter(broker);
+    if (mg_link_has_room(link, HEAD_BYTES)) publish_ask(broker, exchange, false);
+    mg_broker_leave(broker);
+}
+
+bool mg_broker_is_silent(const struct mg_broker *broker)
+{
+    return broker->publish.is_open && is_answer_awaited(broker) &&
+           mg_clock_boot_ms() - broker->publishes.awaited_boot_ms > SILENT_MAX_MS;
 }
 
 /* ---- outcomes ---- */
@@ -504,6 +538,7 @@ static void publish_lost(struct mg_link *link)
     struct mg_publish_part *part = &broker->publishes;
     part->next_tag = 1;
     part->is_probing = false;
+    part->awaited_boot_ms = 0;
     memset(part->ring, 0, sizeof(part->ring));
     while (part->first != NULL && part->first->tag != 0)
         publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);

@@ -342,6 +342,8 @@ static void settle(struct mg_pg *pg, struct mg_pg_call *call)
     pg->call_count--;
     pg->call_bytes -= call->bytes;
     judge_rights(pg, call);
+    if (pg->options.on_full != NULL && strcmp(call->sqlstate, SQLSTATE_DISK_FULL) == 0)
+        pg->options.on_full(pg->options.arg);
     answer(pg, call);
     mg_pg_call_free(call);
 }

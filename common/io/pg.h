@@ -118,6 +118,7 @@ struct mg_pg_options {
     /* A statement was refused for want of a right (what is missing, for people), or the one that was has now
      * been let through (NULL). Said once for each change; NULL: nobody wants to know. */
     void (*on_denied)(void *arg, const char *reason);
+    void (*on_full)(void *arg); /* a call was refused because the disk is full; NULL: nobody wants to know */
     void (*on_lost)(
         void *arg, const char *reason); /* also: a connection attempt failed; after all calls were answered */
     void *arg;

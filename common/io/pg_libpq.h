@@ -24,7 +24,8 @@ void mg_pg_message(const char *message, char *ret_text, size_t size);
 
 /* ---- what people are told (pg_explain.c) ---- */
 
-#define SQLSTATE_NO_RIGHT "42501" /* insufficient_privilege */
+#define SQLSTATE_NO_RIGHT  "42501" /* insufficient_privilege */
+#define SQLSTATE_DISK_FULL "53100" /* disk_full */
 
 /* Why the connection could not be made, and what to do about it. May block as connecting does. */
 void mg_pg_explain_connect(PGconn *conn, char *ret_text, size_t size);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* How soon a refused server is looked at again, for callers that stay. */
@@ -55,6 +56,7 @@ static const struct mg_sql CHECK_SCHEMA = {
 static void on_session(void *arg);
 static void on_session_lost(void *arg, const char *reason);
 static void on_denied(void *arg, const char *reason);
+static void on_full(void *arg);
 
 enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
                               struct mg_store **ret_store, struct mg_err *err)
@@ -79,6 +81,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
         .metrics = options->metrics,
         .on_connected = on_session,
         .on_denied = on_denied,
+        .on_full = on_full,
         .on_lost = on_session_lost,
         .arg = store,
     };
@@ -132,6 +135,15 @@ static void on_denied(void *arg, const char *reason)
         mg_log(MG_LOG_WARN, "the database refuses what this service needs", MG_LOG_TEXT("reason", reason));
     else
         mg_log(MG_LOG_INFO, "the database grants again what this service needs", MG_LOG_NONE);
+}
+
+static void on_full(void *arg)
+{
+    struct mg_store *store = arg;
+    char reason[MG_ERR_TEXT_MAX];
+    bool is_news = mg_store_is_well(store, reason, sizeof reason);
+    store->full_boot_ms = mg_clock_boot_ms();
+    if (is_news) mg_log(MG_LOG_WARN, "the database's disk is full: it refuses what needs room", MG_LOG_NONE);
 }
 
 /* ---- connecting and checking ---- */

@@ -67,6 +67,13 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
  * tried meanwhile, which is how a right that was granted is noticed. */
 bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size);
 
+/* Asks the database whether it answers and has room; to be called every second or two. Nothing is sent while
+ * the last question is open. */
+void mg_store_probe(struct mg_store *store);
+/* False, with the reason: the question is open for 3 s, or a call was refused in the last 5 s because the
+ * disk is full. */
+bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t size);
+
 /* `err` is NULL on success. */
 typedef void mg_store_done_fn(void *arg, const struct mg_err *err);
 

@@ -23,6 +23,8 @@ struct mg_store {
     char reason[MG_ERR_TEXT_MAX]; /* why it is down */
     char refused[320];            /* what was last told to on_refused */
     char denied[MG_ERR_TEXT_MAX]; /* the right that is missing; "": none */
+    int64_t probed_boot_ms;       /* when the probe that is open was sent; 0: none is */
+    int64_t full_boot_ms;         /* when a call was last refused for want of room; 0: never */
     /* Leadership of this very session; gone with it. */
     uint64_t lead_epoch; /* 0: does not lead */
     char lead_holder[128];

@@ -59,6 +59,7 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
     options.spans = process->spans;
     enum mg_class class = mg_agent_start(&agent, process->loop, process->metrics, err);
     process->broker = agent.broker;
+    process->probe_exchange = agent.lanes[0].reply_exchange;
     for (int i = 0; i < agent.lane_count && class == MG_OK; i++) {
         const struct mg_service *service = agent.lanes[i].service;
         mg_log(MG_LOG_INFO, "serving", MG_LOG_TEXT("service", service->name),

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "console/server.h"
 #include "io/broker.h"
+#include "io/vitals.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
     "2s" /* pages take milliseconds; on a machine that is overloaded somebody must still see why */
@@ -19,7 +20,8 @@ bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct mg_console *console = arg;
     return mg_store_is_ready(console->store, ret_reason, size) &&
-           mg_store_is_ready(console->changing_store, ret_reason, size);
+           mg_store_is_ready(console->changing_store, ret_reason, size) &&
+           mg_vitals_are_good(console->vitals, ret_reason, size);
 }
 
 static struct mg_http_server_options http_options(const struct mg_console_options *options,
@@ -127,6 +129,11 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
         console->dead == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
     enum mg_class class = stores_create(console, err);
+    const struct mg_vitals_of vitals = {.store =
+                                            console->store}; /* the broker it only asks when somebody acts */
+    if (class == MG_OK) console->vitals = mg_vitals_create(console->loop, &vitals);
+    if (class == MG_OK && console->vitals == NULL)
+        class = mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
     if (class == MG_OK) class = runner_start(console, err);
     if (class == MG_OK)
         class =
@@ -164,6 +171,7 @@ void mg_console_destroy(struct mg_console *console)
     dead_destroy(console->dead);
     commander_destroy(console->commander);
     mg_batch_runner_stop(console->runner);
+    mg_vitals_destroy(console->vitals);
     mg_store_destroy(console->changing_store);
     mg_store_destroy(console->store);
     changes_free(console);

@@ -22,6 +22,7 @@ struct mg_console {
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
+    struct mg_vitals *vitals;
     struct mg_store *changing_store; /* for what takes longer than a page may */
     struct mg_batch_runner *runner;
     struct mg_http_server *http;

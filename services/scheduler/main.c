@@ -78,6 +78,7 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
         process->service = scheduler;
         process->broker = scheduler->broker;
         process->store = scheduler->store;
+        process->probe_exchange = MG_EXCHANGE_REQUESTS;
     }
     return class;
 }

@@ -106,6 +106,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     }
     process->store = supervisor.store;
     process->broker = supervisor.broker;
+    process->probe_exchange = MG_EXCHANGE_SUPERVISOR;
     return class;
 }
 

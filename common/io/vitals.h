@@ -1,0 +1,27 @@
+/*
+ * Whether database and broker answer although a process has nothing to ask them: both are probed every
+ * MG_VITALS_PERIOD_MS, so /readyz tells within 5 s that one of them is silent, that the database's disk is
+ * full, or that the broker has an alarm. A probe costs the process some microseconds and PostgreSQL about one
+ * millisecond.
+ */
+#ifndef MG_IO_VITALS_H
+#define MG_IO_VITALS_H
+
+#include "io/broker.h"
+#include "io/store.h"
+
+#define MG_VITALS_PERIOD_MS 1500
+
+struct mg_vitals;
+struct mg_vitals_of {
+    struct mg_store *store;     /* NULL: none */
+    struct mg_broker *broker;   /* NULL: none */
+    const char *probe_exchange; /* one that the process may publish to */
+};
+
+struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_of *of); /* NULL: no memory */
+void mg_vitals_destroy(struct mg_vitals *vitals); /* before those that it probes; accepts NULL */
+/* False: why, for /readyz. */
+bool mg_vitals_are_good(const struct mg_vitals *vitals, char *ret_reason, size_t size);
+
+#endif
