@@ -24,10 +24,7 @@
 #define SKEW_MS 2000
 
 static struct {
-    struct sim_table published;  /* "<type> <message_id>" of all that a queue ever had; no values */
-    struct sim_table copied;     /* "<order_id>.<step>" of dos that are out more than once; no values */
-    struct sim_table sent_twice; /* their correlation ids, where Makegood itself did it; no values */
-    struct sim_table settled;    /* and of those with an answer that leaves nothing open; no values */
+    struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
     struct mg_definition *definitions;
     uint64_t epoch;
     char holder[128];
@@ -364,7 +361,7 @@ void sim_check_led(uint64_t epoch, const char *holder)
 
 /* ---- messages ---- */
 
-static bool request_read(const struct sim_message *message, struct mg_request *ret_request)
+bool sim_check_read_request(const struct sim_message *message, struct mg_request *ret_request)
 {
     struct mg_err err;
     struct mg_arena *arena = mg_arena_create(MG_REQUEST_LIMITS.max_bytes);
@@ -374,65 +371,13 @@ static bool request_read(const struct sim_message *message, struct mg_request *r
     return is_read;
 }
 
-static struct mg_slice step_key(const char *order_id, const char *step, char ret_key[MG_KEY_SIZE])
-{
-    (void)snprintf(ret_key, MG_KEY_SIZE, "%s.%s", order_id, step);
-    return mg_slice_of(ret_key);
-}
-
-void sim_check_copied(const struct sim_message *message)
-{
-    struct mg_request request;
-    char key[MG_KEY_SIZE];
-    if (request_read(message, &request) && request.kind == MG_KIND_DO) {
-        (void)sim_table_put(&check.copied, step_key(request.order_id, request.step, key));
-    }
-}
-
-bool sim_check_has_copies(const char *order_id, const char *step)
-{
-    char key[MG_KEY_SIZE];
-    return sim_table_find(&check.copied, step_key(order_id, step, key)) != NULL;
-}
-
-bool sim_check_is_do_settled(const char *correlation_id)
-{
-    struct mg_slice id = mg_slice_of(correlation_id);
-    return sim_table_find(&check.settled, id) != NULL && sim_table_find(&check.sent_twice, id) == NULL;
-}
-
-/* Law 10: every service here answers what it has done with a number, so a do without one was cut off. */
-static void reply_published(const struct sim_message *message)
-{
-    struct mg_reply reply;
-    struct mg_err err;
-    if (!mg_slice_is(message->type, "reply") ||
-        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK) {
-        return;
-    }
-    if (reply.kind == MG_KIND_DO && reply.outcome == MG_OUTCOME_DONE && reply.result.data == NULL) {
-        sim_violated("cut_is_no_answer", "order %s: %s is done without its result", reply.order_id,
-                     reply.step);
-    }
-    bool is_named = message->correlation_id.data != NULL; /* a stranger's is not */
-    if (is_named && !reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED) {
-        (void)sim_table_put(&check.settled, message->correlation_id);
-    }
-}
-
 void sim_check_published(const struct sim_message *message)
 {
     char key[MG_KEY_SIZE + 64];
     if (message->type.data == NULL || message->message_id.data == NULL) {
         return;
     }
-    if (is_published(message->type.data, message->message_id.data)) {
-        sim_check_copied(message);
-        if (mg_slice_is(message->type, "request")) {
-            (void)sim_table_put(&check.sent_twice, message->correlation_id);
-        }
-    }
-    reply_published(message);
+    sim_copies_published(message, is_published(message->type.data, message->message_id.data));
     (void)snprintf(key, sizeof(key), "%s %s", message->type.data, message->message_id.data);
     (void)sim_table_put(&check.published, mg_slice_of(key));
 }
@@ -585,7 +530,7 @@ static void command_acked(const struct sim_message *message)
 static void request_acked(const struct sim_message *message)
 {
     struct mg_request request;
-    if (request_read(message, &request) && sim_is_time_true() &&
+    if (sim_check_read_request(message, &request) && sim_is_time_true() &&
         !is_published("reply", message->correlation_id.data) &&
         sim_store_now_ms() < request.complete_by_ms - SKEW_MS) {
         sim_violated("ack_after_reply", "request %s is acked in time, and no reply is in a queue",

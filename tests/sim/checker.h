@@ -11,6 +11,11 @@ bool sim_check_has_copies(const char *order_id, const char *step);
 /* An answer to this do that leaves nothing open is on its way, and Makegood has sent its request once:
  * whoever gets it from now on, after an ack that the broker has lost, is nobody's to know of. */
 bool sim_check_is_do_settled(const char *correlation_id);
+/* copies.c: a message is in a queue; `is_again`: and not for the first time. */
+struct sim_message;
+void sim_copies_published(const struct sim_message *message, bool is_again);
+struct mg_request;
+bool sim_check_read_request(const struct sim_message *message, struct mg_request *ret_request);
 void sim_check_parked_written(struct sim_submitted *order);     /* check_deadline.c: it was committed */
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 

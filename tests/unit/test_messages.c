@@ -164,32 +164,6 @@ START_TEST(a_reply_comes_back)
 }
 END_TEST
 
-/* Catches: an undo that overtakes a do, because its agent, of an older version or in another language, does
- * not say that it has given it up. */
-START_TEST(a_reply_that_may_be_and_says_no_more_may_still_act)
-{
-    static const struct {
-        const char *text;
-        bool may_still_act;
-    } cases[] = {{"\"outcome\":\"transient\",\"executed\":\"maybe\"", true},
-                 {"\"outcome\":\"unknown\",\"executed\":\"maybe\"", true},
-                 {"\"outcome\":\"transient\",\"executed\":\"maybe\",\"may_still_act\":false", false},
-                 {"\"outcome\":\"accepted\",\"executed\":\"maybe\"", false},
-                 {"\"outcome\":\"accepted\",\"executed\":\"maybe\",\"may_still_act\":true", true},
-                 {"\"outcome\":\"done\",\"executed\":\"yes\"", false},
-                 {"\"outcome\":\"done\",\"executed\":\"yes\",\"may_still_act\":true", true},
-                 {"\"outcome\":\"permanent\",\"executed\":\"no\"", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct mg_reply back = {0};
-        mg_buf_clear(&body);
-        mg_buf_printf(&body, "{\"v\":1,\"order_id\":\"o\",\"step\":\"s\",\"attempt\":1,\"kind\":\"do\",%s}",
-                      cases[i].text);
-        ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
-        ck_assert_int_eq(back.may_still_act, cases[i].may_still_act);
-    }
-}
-END_TEST
-
 START_TEST(a_truncated_result_is_none)
 {
     struct mg_reply back = {0}, reply = {.order_id = "o",
@@ -607,7 +581,6 @@ int main(void)
     tcase_add_test(tests, a_traceparent_that_is_none_is_left_out);
     tcase_add_test(tests, a_reply_comes_back);
     tcase_add_test(tests, a_truncated_result_is_none);
-    tcase_add_test(tests, a_reply_that_may_be_and_says_no_more_may_still_act);
     tcase_add_test(tests, a_bad_error_text_does_not_lose_the_reply);
     tcase_add_test(tests, a_long_text_is_cut_at_a_character);
     tcase_add_test(tests, a_service_report_comes_back);

@@ -268,72 +268,6 @@ START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
 }
 END_TEST
 
-/* ---- what may still be at work at the service (law 11) ---- */
-
-/* Catches: an undo that overtakes the call of an earlier try, because a later one was answered. */
-START_TEST(one_try_that_was_given_up_keeps_the_attempt_open)
-{
-    flow_deliver(&(struct flow_request){.left_ms = 10000});
-    flow_wait_calls(1);
-    flow_answer_status(0, 504, "");
-    flow_wait_calls(2);
-    flow_answer_status(1, 422, "{}");
-    flow_wait_replies(1);
-    expect_reply(0, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
-    ck_assert(flow_reply(0)->may_still_act);
-    flow_deliver(&(struct flow_request){.order_id = "o2"});
-    flow_wait_calls(3);
-    flow_answer_status(2, 503, "");
-    flow_wait_calls(4);
-    flow_answer_status(3, 422, "{}");
-    flow_wait_replies(2);
-    expect_reply(1, MG_OUTCOME_PERMANENT, MG_EXECUTED_MAYBE, "http_422");
-    ck_assert(!flow_reply(1)->may_still_act);
-    flow_deliver(&(struct flow_request){.order_id = "o3"});
-    flow_wait_calls(5);
-    flow_answer_broken(4);
-    flow_wait_replies(3);
-    ck_assert(flow_reply(2)->may_still_act);
-}
-END_TEST
-
-/* Catches: an undo that overtakes the call of the agent that had the request before. */
-START_TEST(what_came_again_may_be_at_work_elsewhere_whatever_the_answer)
-{
-    flow_deliver(&(struct flow_request){.is_redelivered = true});
-    flow_wait_calls(1);
-    flow_answer_status(0, 200, "{}");
-    flow_wait_replies(1);
-    expect_reply(0, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
-    ck_assert(flow_reply(0)->may_still_act);
-    flow_deliver(&(struct flow_request){.order_id = "o2"});
-    flow_wait_calls(2);
-    flow_answer_status(1, 200, "{}");
-    flow_wait_replies(2);
-    ck_assert(!flow_reply(1)->may_still_act);
-}
-END_TEST
-
-/* Catches: the same, where the request was given to another agent after this one had its answer. */
-START_TEST(an_answer_that_outlives_its_connection_leaves_the_attempt_open)
-{
-    flow_deliver(&(struct flow_request){.left_ms = 10000});
-    flow_wait_calls(1);
-    flow_answer_status(0, 200, "{\"id\": 7.50}");
-    flow_wait_replies(1);
-    ck_assert(!flow_reply(0)->may_still_act);
-    fakes.broker.on_state(fakes.broker.arg, false, "gone");
-    fakes_confirm(MG_PUBLISH_UNKNOWN);
-    fakes.broker.on_state(fakes.broker.arg, true, "");
-    flow_wait_replies(2);
-    expect_reply(1, MG_OUTCOME_DONE, MG_EXECUTED_YES, "");
-    ck_assert(flow_reply(1)->may_still_act);
-    ck_assert(mg_slice_is(flow_reply(1)->result, "{\"id\": 7.50}"));
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
-    flow_wait_story("crra");
-}
-END_TEST
-
 /* Catches: a backlog behind acks that the broker has not been told of, taken for a clock that is ahead. */
 START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock)
 {
@@ -581,9 +515,6 @@ int main(void)
         a_refusal_of_a_redelivered_request_is_maybe_too,
         a_first_refusal_proves_that_nothing_happened,
         a_broken_answer_is_unknown_and_not_sent_again,
-        one_try_that_was_given_up_keeps_the_attempt_open,
-        what_came_again_may_be_at_work_elsewhere_whatever_the_answer,
-        an_answer_that_outlives_its_connection_leaves_the_attempt_open,
         a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock,
         what_waited_while_the_agent_stood_still_says_nothing_of_the_clock,
         at_most_once_has_one_try_on_a_fresh_connection,

@@ -1,0 +1,74 @@
+/*
+ * What the checker knows of the copies of each request, and of the answers to them: who may know that another
+ * one is out, and whether an answer leaves anything open (design law 11).
+ */
+#include <stdio.h>
+
+#include "broker.h"
+#include "checker.h"
+#include "core/key.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+static struct {
+    struct sim_table copied; /* "<order_id>.<step>" of dos that are out more than once; no values */
+    struct sim_table
+        sent_twice;           /* correlation ids of requests that Makegood itself has sent twice; no values */
+    struct sim_table settled; /* and of those with an answer that leaves nothing open; no values */
+} copies;
+
+static struct mg_slice step_key(const char *order_id, const char *step, char ret_key[MG_KEY_SIZE])
+{
+    (void)snprintf(ret_key, MG_KEY_SIZE, "%s.%s", order_id, step);
+    return mg_slice_of(ret_key);
+}
+
+void sim_check_copied(const struct sim_message *message)
+{
+    struct mg_request request;
+    char key[MG_KEY_SIZE];
+    if (sim_check_read_request(message, &request) && request.kind == MG_KIND_DO) {
+        (void)sim_table_put(&copies.copied, step_key(request.order_id, request.step, key));
+    }
+}
+
+bool sim_check_has_copies(const char *order_id, const char *step)
+{
+    char key[MG_KEY_SIZE];
+    return sim_table_find(&copies.copied, step_key(order_id, step, key)) != NULL;
+}
+
+bool sim_check_is_do_settled(const char *correlation_id)
+{
+    struct mg_slice id = mg_slice_of(correlation_id);
+    return sim_table_find(&copies.settled, id) != NULL && sim_table_find(&copies.sent_twice, id) == NULL;
+}
+
+/* Law 10: every service here answers what it has done with a number, so a do without one was cut off. */
+static void reply_published(const struct sim_message *message)
+{
+    struct mg_reply reply;
+    struct mg_err err;
+    if (!mg_slice_is(message->type, "reply") || sim_is_forged(message->message_id) ||
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK) {
+        return;
+    }
+    if (reply.kind == MG_KIND_DO && reply.outcome == MG_OUTCOME_DONE && reply.result.data == NULL) {
+        sim_violated("cut_is_no_answer", "order %s: %s is done without its result", reply.order_id,
+                     reply.step);
+    }
+    if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED) {
+        (void)sim_table_put(&copies.settled, message->correlation_id);
+    }
+}
+
+void sim_copies_published(const struct sim_message *message, bool is_again)
+{
+    if (is_again) {
+        sim_check_copied(message);
+    }
+    if (is_again && mg_slice_is(message->type, "request")) {
+        (void)sim_table_put(&copies.sent_twice, message->correlation_id);
+    }
+    reply_published(message);
+}

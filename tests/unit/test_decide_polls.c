@@ -1,0 +1,128 @@
+/* Accepted work: what a poll that fails means for it, and what does not end it. */
+#include "decide_fixture.h"
+#include "suite.h"
+
+/* What may come of a poll instead of an answer: the service fails, is unclear, refuses, or nobody replies. */
+static enum mg_verdict poll_fails(int way)
+{
+    static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_UNKNOWN,
+                                               MG_OUTCOME_PERMANENT};
+    (void)due(0);
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
+    return way == 3 ? overdue(0) : reply_executed(0, OUTCOMES[way], MG_EXECUTED_MAYBE);
+}
+
+/* Guard: accepted work is not ended by a poll. Catches: an order turned back, and its work undone, because
+ * the service was away for some seconds now and then. */
+START_TEST(accepted_work_is_asked_about_however_often_that_fails)
+{
+    plan.steps[0].finish_within_ms = 24 * 3600000;
+    plan.steps[0].poll_ms = 5000;
+    plan.complete_within_ms = 0;
+    plan.steps[0].is_at_most_once = _i >= 4;
+    plan.steps[0].retry.attempts = _i >= 4 ? 1 : 3;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    int64_t longest_ms = 0;
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(poll_fails(_i % 4), MG_GO);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+        int64_t wait_ms = order.steps[0].due_at_ms - context.now_ms;
+        ck_assert_int_ge(wait_ms, 5000);
+        ck_assert_int_le(wait_ms, 30000);
+        longest_ms = wait_ms > longest_ms ? wait_ms : longest_ms;
+        ck_assert_int_eq(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING), i + 1 == MG_POLL_FAILURES_ALERT);
+    }
+    ck_assert_int_gt(longest_ms, 20000);
+    ck_assert_uint_eq(order.failure_count, 0);
+    due(0);
+    reply(0, MG_OUTCOME_ACCEPTED); /* a good one ends the row */
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_uint_eq(order.steps[0].failure_count, 0);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 5000);
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(_i % 4);
+    }
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING));
+    due(0);
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    ck_assert(has_request(1, MG_KIND_DO));
+}
+END_TEST
+
+/* Catches: work that is asked about for ever, because its polls only fail. */
+START_TEST(accepted_work_whose_polls_only_fail_ends_when_its_time_is_over)
+{
+    plan.steps[0].finish_within_ms = 300000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    int64_t finish_by_ms = order.steps[0].finish_by_ms;
+    bool is_told = false;
+    for (int i = 0; i < 100 && order.state == MG_ORDER_PROCESSING; i++) {
+        ck_assert_int_le(order.steps[0].due_at_ms, finish_by_ms);
+        (void)poll_fails(_i);
+        is_told = is_told || has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING);
+    }
+    ck_assert(is_told);
+    ck_assert_int_ge(context.now_ms, finish_by_ms);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_uint_eq(order.failure_count, 1);
+}
+END_TEST
+
+/* Catches: polls that failed being taken for attempts of the do. */
+START_TEST(accepted_work_that_is_gone_is_done_again_whatever_its_polls)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(0);
+    }
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_lt(order.steps[0].due_at_ms, context.now_ms + 1000);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_DO));
+    for (int i = 0; i < 2; i++) { /* it has all its attempts */
+        (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+        due(0);
+    }
+}
+END_TEST
+
+/* Catches: the alert of polls left open by what ends the polling otherwise. */
+START_TEST(alert_of_failing_polls_closes_with_the_polling)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
+        (void)poll_fails(0);
+    }
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_POLLS_FAILING));
+    static const enum mg_cause_kind WORDS[] = {MG_CAUSE_CANCEL, MG_CAUSE_SKIP, MG_CAUSE_SETTLE};
+    ck_assert_int_eq(operate(WORDS[_i], WORDS[_i] == MG_CAUSE_CANCEL ? -1 : 0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decide_polls");
+    TCase *cases = tcase_create("scenarios");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_loop_test(cases, accepted_work_is_asked_about_however_often_that_fails, 0, 8);
+    tcase_add_loop_test(cases, accepted_work_whose_polls_only_fail_ends_when_its_time_is_over, 0, 4);
+    tcase_add_test(cases, accepted_work_that_is_gone_is_done_again_whatever_its_polls);
+    tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
