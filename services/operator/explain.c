@@ -74,8 +74,8 @@ static bool is_running(const char *state)
 /* It waits for no moment: the supervisor asks about it when the gate of its service opens. */
 static bool is_for_gate(const char *reason)
 {
-    return is_word(reason, "breaker_open") || is_word(reason, "service_paused") ||
-           is_word(reason, "window_full");
+    return is_word(reason, "no_consumer") || is_word(reason, "breaker_open") ||
+           is_word(reason, "service_paused") || is_word(reason, "window_full");
 }
 
 static void step_write(struct mg_buf *out, const struct explain_facts *facts, int row)
