@@ -4,6 +4,7 @@
  * when its statuses are given up, follows from what the schedulers find (io/store_owed.h).
  */
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "io/store_owed.h"
 #include "supervisor.h"
@@ -23,6 +24,9 @@ static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, 
     supervisor->is_owed_failing = err != NULL;
     if (!is_leader) {
         return; /* the next sweep finds out, too */
+    }
+    if (count > 0) {
+        MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
     /* What there is no room for is found again after ask-again. */
     for (int i = 0; i < count && supervisor_ask(supervisor, &dues[i]); i++) {

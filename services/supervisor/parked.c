@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "supervisor.h"
 
@@ -102,6 +103,9 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
         return;
     }
     queues_take(supervisor, answer);
+    if (answer->due_count > 0) {
+        MG_FAILPOINT(SUPERVISOR_SWEPT);
+    }
     for (int i = 0; i < answer->due_count; i++) {
         if (!supervisor_ask(supervisor, &answer->dues[i])) {
             return; /* what was not asked is asked about again */
