@@ -84,7 +84,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
     rabbit.ctl("add_user", "stranger", "stranger")
     rabbit.ctl("add_vhost", "elsewhere")
 
-    def refused(what, told, logged=(), code=1, url=url, ca=ours.ca, own=None, words=("broker", "check")):
+    def refused(what, told, logged=(), code=1, url=url, ca=ours.ca, own=None, words=("broker", "check", "--service", "payment")):
         certificate, key = own or ours.of("client")
         env = {"MAKEGOOD_AMQP_CA_FILE": str(ca), "MAKEGOOD_AMQP_CERT_FILE": str(certificate),
                "MAKEGOOD_AMQP_KEY_FILE": str(key), "MAKEGOOD_AMQP_URL": url}
