@@ -564,7 +564,8 @@ void sim_check_dead(const struct sim_queue *from, const struct sim_message *mess
     cause_dead(message);
     /* A refused submission that orders.rejected does not take lies here instead. */
     const struct sim_submitted *order = sim_submitted_find(message->correlation_id);
-    bool is_refusable = mg_slice_is(message->type, "submission") && (order == NULL || order->workflow < 0);
+    bool is_refusable = mg_slice_is(message->type, "submission") &&
+                        (order == NULL || order->workflow < 0 || sim_is_foreign(message->reply_to));
     bool is_lawful = sim_is_forged(message->message_id) || strcmp(why, "delivery_limit") == 0 ||
                      is_refusable || sim_newer_may_die(message) || sim_has_happened(SIM_STORE_FAILOVER);
     if (!is_lawful) {

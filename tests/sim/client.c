@@ -109,6 +109,11 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
 
 /* Who repeats another client's submission is told that the id is taken, and nothing else. An order that a
  * failover took away may have become its own. */
+bool sim_is_foreign(struct mg_slice reply_to)
+{
+    return mg_slice_is(reply_to, FOREIGN_QUEUE);
+}
+
 static void on_foreign(const struct sim_queue *queue, const struct sim_message *message)
 {
     struct mg_status_message status;

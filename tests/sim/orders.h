@@ -57,6 +57,8 @@ struct sim_submitted *sim_submitted_at(int index);
 /* stranger.c */
 void sim_strangers_start(void);
 bool sim_is_forged(struct mg_slice text);
+/* client.c: a client's repetition of what is not its own, by the queue of its answers. It may be refused. */
+bool sim_is_foreign(struct mg_slice reply_to);
 void sim_check_speakers(
     const struct mg_order_write *write); /* nothing of a stranger's is in what is stored */
 
