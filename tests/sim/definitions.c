@@ -50,7 +50,7 @@ static const struct {
              "post") "\"at_most_once\":true,\"on_unknown\":\"operator\","
                      "\"complete_within\":\"4s\",\"retry\":{\"attempts\":1}," DO("") ",\"undo\":\"none\"}]}"},
     {"build", "{\"workflow\":\"build\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP(
-                  "lay", "yard") "\"finish_within\":\"20s\",\"on_unknown\":\"verify\"," RETRY("4")
+                  "lay", "yard") "\"finish_within\":\"40s\",\"on_unknown\":\"verify\"," RETRY("4")
                   DO("") "," VERIFY "," UNDO() "}," STEP("paint", "bank") RETRY("3")
                       DO(",\"of\":\"${/results/lay/number}\"") "," UNDO() "}]}"},
     {"haul",
