@@ -9,6 +9,7 @@
 #include "base/harden.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "broker_options.h"
 #include "io/http_server.h"
 #include "io/vitals.h"
@@ -332,6 +333,7 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
     char hardening[MG_HARDENING_SIZE];
     struct mg_err err;
     mg_harden(hardening);
+    mg_memory_settle();
     options_make(&process);
     (void)snprintf(process.program, sizeof process.program, "makegood-%s", service->name);
     const struct mg_program program = {process.program, service->summary, service->usage, process.options,

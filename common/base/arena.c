@@ -45,6 +45,11 @@ void mg_arena_destroy(struct mg_arena *arena)
     free(arena);
 }
 
+size_t mg_arena_used(const struct mg_arena *arena)
+{
+    return arena->used;
+}
+
 /* A piece with whatever was there before. */
 static char *take(struct mg_arena *arena, size_t size)
 {

@@ -63,6 +63,7 @@ struct mg_slice mg_buf_slice(const struct mg_buf *buf);
 struct mg_arena;
 struct mg_arena *mg_arena_create(size_t max_bytes);        /* NULL: no memory */
 void mg_arena_destroy(struct mg_arena *arena);             /* accepts NULL */
+size_t mg_arena_used(const struct mg_arena *arena);        /* bytes handed out */
 void *mg_arena_alloc(struct mg_arena *arena, size_t size); /* NULL: no memory, or above max_bytes */
 struct mg_slice mg_arena_copy(struct mg_arena *arena,
                               struct mg_slice); /* NUL-terminated copy; absent: no memory or absent */

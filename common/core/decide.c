@@ -104,7 +104,7 @@ static void step_effects(struct mg_decider *decider, int index, enum mg_step_sta
 
 static bool are_polls_failing(const struct mg_step *step)
 {
-    return step->is_accepted && step->failure_count >= MG_POLL_FAILURES_ALERT &&
+    return step->is_accepted && step->poll_failure_count >= MG_POLL_FAILURES_ALERT &&
            (step->state == MG_STEP_WAITING || step->state == MG_STEP_RUNNING);
 }
 
@@ -257,9 +257,10 @@ static enum mg_verdict step_due(struct mg_decider *decider)
     if (!is_waiting || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the step no longer waits after this attempt");
     }
+    int64_t due_at_ms;
     if (step->due_at_ms > decider->context->now_ms &&
-        mg_judge_is_wait_too_long(decider, decider->cause->step)) {
-        step->due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+        mg_judge_wait_is_too_long(decider, decider->cause->step, &due_at_ms)) {
+        step->due_at_ms = due_at_ms;
         decider->is_changed = true;
         return mg_decider_end(decider, MG_GO, "a clock that was ahead had it wait for too long");
     }
@@ -281,7 +282,7 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         return mg_decider_end(decider, MG_GO, "a new order");
     case MG_CAUSE_REATTACHED:
         decider->is_changed = true;
-        return mg_decider_end(decider, MG_GO, "its client asks from another place");
+        return mg_decider_end(decider, MG_GO, "its client asks again");
     case MG_CAUSE_REPLY:
         return mg_judge_reply(decider);
     case MG_CAUSE_OVERDUE:

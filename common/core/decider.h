@@ -43,6 +43,14 @@ static inline int64_t mg_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* False also of what a database clock that was set forward has passed too early. `deadline_ms` 0: there is
+ * none. */
+static inline bool mg_has_passed(const struct mg_context *context, int64_t deadline_ms)
+{
+    bool is_spared = deadline_ms > context->spared_after_ms && deadline_ms <= context->spared_before_ms;
+    return deadline_ms != 0 && deadline_ms <= context->now_ms && !is_spared;
+}
+
 static inline bool mg_step_is_running(const struct mg_step *step)
 {
     return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
@@ -68,8 +76,9 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
 enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
-/* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it. */
-bool mg_judge_is_wait_too_long(const struct mg_decider *decider, int step);
+/* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it.
+ * `*ret_due_at_ms`: when it may end at the earliest. */
+bool mg_judge_wait_is_too_long(const struct mg_decider *decider, int step, int64_t *ret_due_at_ms);
 
 /* operator.c */
 enum mg_verdict mg_operator_decide(struct mg_decider *decider);

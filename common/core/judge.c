@@ -49,12 +49,21 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
 }
 
-/* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. */
-bool mg_judge_is_wait_too_long(const struct mg_decider *decider, int index)
+/* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. A poll
+ * of accepted work does not wait for the attempt that was accepted, but perhaps for one before it:
+ * do_accepted() has it due at that very moment then. */
+static int64_t bar_at_ms(const struct mg_step *step)
+{
+    bool is_poll = step->is_accepted && step->due_at_ms != step->quiet_at_ms;
+    return is_poll ? 0 : step->quiet_at_ms;
+}
+
+bool mg_judge_wait_is_too_long(const struct mg_decider *decider, int index, int64_t *ret_due_at_ms)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    return step->due_at_ms > step->quiet_at_ms &&
-           step->due_at_ms - decider->context->now_ms > wait_max_ms(decider, index);
+    int64_t bar_ms = bar_at_ms(step), now_ms = decider->context->now_ms;
+    *ret_due_at_ms = mg_later(bar_ms, now_ms);
+    return step->due_at_ms > bar_ms && step->due_at_ms - now_ms > wait_max_ms(decider, index);
 }
 
 /* A service that cannot be reached at all: waiting for it is no failure (law 7). A full window is about
@@ -182,19 +191,21 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
     return do_retry(decider, index, reason);
 }
 
-/* Accepted work can be asked about, but not undone: the attempt has its whole time to begin it. */
+/* Accepted work can be asked about, but not undone: the attempt has its whole time to begin it. Where an
+ * attempt before it may still act, the first poll waits until both are quiet. */
 static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
-    int64_t poll_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms + plan->poll_ms);
+    bool is_first_open = step->quiet_at_ms > decider->context->now_ms;
     attempt_stays_open(decider, index);
+    int64_t poll_at_ms = is_first_open ? step->quiet_at_ms : decider->context->now_ms + plan->poll_ms;
     if (plan->finish_within_ms == 0 || !plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
     }
     step->is_maybe = true;
     step->is_accepted = true;
-    step->failure_count = 0; /* from here on it counts polls that fail in a row */
+    step->poll_failure_count = 0;
     step->finish_by_ms = decider->context->now_ms + plan->finish_within_ms;
     return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING, poll_at_ms);
 }
@@ -230,23 +241,30 @@ static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum 
     return mg_decider_step(decider, index, event, reason, due_at_ms);
 }
 
+/* The last poll is at the work's end. Where the clock was set past that end the work goes on, and so does the
+ * polling, at its pace. */
+static int64_t poll_next_ms(const struct mg_decider *decider, const struct mg_step *step, int64_t wait_ms)
+{
+    int64_t now_ms = decider->context->now_ms, next_ms = now_ms + wait_ms;
+    return step->finish_by_ms > now_ms ? mg_earlier(next_ms, step->finish_by_ms) : next_ms;
+}
+
 /* The remote works, and only the asking failed: that ends nothing before the work's time is over, counts
  * against no attempt, and is repeated ever more seldom. */
 static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
-    int64_t now_ms = decider->context->now_ms;
-    if (now_ms >= step->finish_by_ms) {
+    if (mg_has_passed(decider->context, step->finish_by_ms)) {
         decider->order.failure_count++;
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
     }
-    step->failure_count++;
-    int64_t wait_ms =
-        mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms), step->failure_count,
-                      retry_after_ms(decider), mg_decider_random(decider, index));
+    step->poll_failure_count++;
+    int64_t wait_ms = mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms),
+                                    (uint32_t)step->poll_failure_count, retry_after_ms(decider),
+                                    mg_decider_random(decider, index));
     return verify_again(decider, index, reason,
-                        mg_earlier(now_ms + mg_later(plan->poll_ms, wait_ms), step->finish_by_ms));
+                        poll_next_ms(decider, step, mg_later(plan->poll_ms, wait_ms)));
 }
 
 static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum mg_reason reason)
@@ -266,21 +284,41 @@ static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
 }
 
+/* The remote works, by its word, or may yet begin to: it is asked again until the work's time is over. */
+static enum mg_verdict poll_answered(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (mg_has_passed(decider->context, step->finish_by_ms)) {
+        decider->order.failure_count++;
+        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
+    }
+    step->is_accepted = true;
+    step->poll_failure_count = 0;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
+                           poll_next_ms(decider, step, decider->plan->steps[index].poll_ms));
+}
+
 static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
+    bool was_accepted = step->is_accepted;
+    bool is_early = step->quiet_at_ms > 0 && !mg_has_passed(decider->context, step->quiet_at_ms);
+    if (was_accepted && is_early) {
+        return poll_answered(decider, index); /* law 11: the 202 leaves its attempt the whole of its time */
+    }
     if (plan->is_absent_final) {
         step->is_maybe = false;
         step->is_refused = true;
     }
-    if (step->is_accepted) {
-        step->failure_count = 0; /* it counted polls */
-    }
     step->is_accepted = false;
+    step->poll_failure_count = 0;
     step->finish_by_ms = 0; /* the next attempt's work has its own time */
     if (plan->is_at_most_once) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_VERIFIED_ABSENT, 0);
+    }
+    if (was_accepted) { /* and lost: that ends the attempt, which has not been counted */
+        return do_retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     }
     if (step->failure_count < plan->retry.attempts) { /* the doubt that led here has been counted */
         return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, MG_REASON_VERIFIED_ABSENT,
@@ -295,19 +333,14 @@ static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
-    int64_t now_ms = decider->context->now_ms;
     if (step->finish_by_ms == 0) { /* found at work by a verify that doubt had sent */
-        step->finish_by_ms =
-            now_ms + (plan->finish_within_ms > 0 ? plan->finish_within_ms : plan->complete_within_ms);
+        step->finish_by_ms = decider->context->now_ms +
+                             (plan->finish_within_ms > 0 ? plan->finish_within_ms : plan->complete_within_ms);
     }
-    if (now_ms >= step->finish_by_ms) {
-        decider->order.failure_count++;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_FINISH_EXPIRED, 0);
+    if (!step->is_accepted && step->failure_count > 0) {
+        step->failure_count--; /* of the doubt: the attempt has not failed */
     }
-    step->is_accepted = true;
-    step->failure_count = 0; /* from here on it counts polls that fail in a row */
-    return mg_decider_step(decider, index, MG_STEP_EVENT_ACCEPT, MG_REASON_REMOTE_WORKING,
-                           mg_earlier(now_ms + plan->poll_ms, step->finish_by_ms));
+    return poll_answered(decider, index);
 }
 
 static enum mg_verdict verify_replied(struct mg_decider *decider, int index)

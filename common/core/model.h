@@ -56,18 +56,18 @@ struct mg_plan {
 
 struct mg_step {
     enum mg_step_state state;
-    enum mg_kind kind;        /* of the attempt that runs, or ran last */
-    enum mg_reason reason;    /* why it is where it is */
-    bool is_maybe;            /* law 10: it may have happened; only a proof or a finished undo clears it */
-    bool is_undo_dispatched;  /* since the last rise of the generation */
-    bool is_refused;          /* the last do provably did not execute: a resume may take a new key */
-    bool is_accepted;         /* the remote works on it (202) until finish_by_ms */
-    uint32_t attempt;         /* law 5: the fencing token; never reset */
-    uint32_t failure_count;   /* failures that count, in this direction, since the last cool-down; while the
-                                 remote works, of polls, since the last good one */
-    uint32_t cool_down_count; /* cool-downs taken in this direction */
-    uint32_t generation;      /* of the idempotency key */
-    int64_t complete_by_ms;   /* of the running attempt */
+    enum mg_kind kind;           /* of the attempt that runs, or ran last */
+    enum mg_reason reason;       /* why it is where it is */
+    bool is_maybe;               /* law 10: it may have happened; only a proof or a finished undo clears it */
+    bool is_undo_dispatched;     /* since the last rise of the generation */
+    bool is_refused;             /* the last do provably did not execute: a resume may take a new key */
+    bool is_accepted;            /* the remote works on it (202) until finish_by_ms */
+    uint32_t attempt;            /* law 5: the fencing token; never reset */
+    uint32_t failure_count;      /* failures that count, in this direction, since the last cool-down */
+    uint32_t cool_down_count;    /* cool-downs taken in this direction */
+    uint32_t generation;         /* of the idempotency key */
+    uint64_t poll_failure_count; /* while the remote works: of its polls, since the last that was answered */
+    int64_t complete_by_ms;      /* of the running attempt */
     int64_t due_at_ms;    /* when the supervisor should ask about it; 0: it waits for nothing but a message */
     int64_t quiet_at_ms;  /* law 11: before this, an earlier attempt may still act */
     int64_t finish_by_ms; /* until when accepted work may take */
@@ -107,7 +107,10 @@ struct mg_cause {
 
 /* What the core must know of the world at the moment of deciding. */
 struct mg_context {
-    int64_t now_ms;  /* database clock */
+    int64_t now_ms; /* database clock */
+    /* That clock was set forward: deadlines behind `spared_after_ms` and up to `spared_before_ms` have time
+     * left although it has passed them. Both 0: there are none. */
+    int64_t spared_after_ms, spared_before_ms;
     uint64_t random; /* one drawn number a decision; jitter is derived from it */
     int64_t quiesce_ms;
     int64_t park_ms; /* how long a parked step waits before it is asked for again */

@@ -13,6 +13,7 @@ static int64_t new_complete_by_ms(const struct mg_decider *decider)
 static void step_forget_failures(struct mg_step *step)
 {
     step->failure_count = 0;
+    step->poll_failure_count = 0;
     step->cool_down_count = 0;
 }
 

@@ -126,8 +126,7 @@ static void step_advance(struct mg_decider *decider, int index, uint64_t finishe
 
 static bool is_expired(const struct mg_decider *decider)
 {
-    int64_t complete_by_ms = decider->order.complete_by_ms;
-    return complete_by_ms != 0 && complete_by_ms <= decider->context->now_ms;
+    return mg_has_passed(decider->context, decider->order.complete_by_ms);
 }
 
 static void plan_forward(struct mg_decider *decider)
@@ -194,6 +193,7 @@ static void plan_undos(struct mg_decider *decider)
         }
         if (needs_undo(decider->plan, order, i)) {
             step->failure_count = 0;
+            step->poll_failure_count = 0;
             step->cool_down_count = 0;
             bool is_quiet = step->quiet_at_ms <= decider->context->now_ms;
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,

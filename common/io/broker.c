@@ -45,6 +45,9 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     broker->redeliveries =
         mg_metrics_series(metrics, MG_COUNTER, "makegood_redeliveries_total", NULL,
                           "Messages that came from the broker and had been given to somebody before.");
+    broker->passed =
+        mg_metrics_series(metrics, MG_COUNTER, "makegood_passed_total", NULL,
+                          "Messages given back unread, because the memory for those in hand had no room.");
     class = mg_acks_init(broker, err);
     if (class == MG_OK) class = mg_consume_init(broker, err);
     if (class == MG_OK) class = mg_publish_init(broker, &with_metrics, err);
@@ -78,6 +81,8 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
     if (options->consumer_count < 0 || options->consumer_count > MG_CONSUMERS_MAX)
         return mg_err_set(err, MG_BAD_INPUT, "cannot consume from %d queues: at most %d",
                           options->consumer_count, MG_CONSUMERS_MAX);
+    broker->body_max_bytes =
+        options->body_max_bytes > 0 ? options->body_max_bytes : MG_BROKER_BODY_MAX_DEFAULT;
     const struct mg_tls_files *tls = &options->address.tls;
     bool has_memory = (broker->url = strdup(options->address.url)) != NULL &&
                       (broker->ca_file = copy_path(tls->ca_file)) != NULL &&
@@ -96,8 +101,13 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
             strlen(consumer->queue) > MG_AMQP_SHORT_MAX)
             return mg_err_set(err, MG_BAD_INPUT, "cannot consume from %.255s: prefetch should be 1 to %d",
                               consumer->queue, MG_PREFETCH_MAX);
+        size_t body_max_bytes =
+            consumer->body_max_bytes > 0 ? consumer->body_max_bytes : broker->body_max_bytes;
         broker->consumers[i] = (struct mg_consumer_slot){.queue = strdup(consumer->queue),
                                                          .prefetch = consumer->prefetch,
+                                                         .bytes_max = consumer->bytes_max,
+                                                         .body_max_bytes = body_max_bytes,
+                                                         .largest = {0, body_max_bytes},
                                                          .is_wanted = true,
                                                          .is_awaited = true};
         has_memory = broker->consumers[i].queue != NULL;
@@ -111,8 +121,6 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
     }
     if (!has_memory) return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
     if (options->metrics == NULL) broker->own_metrics = mg_metrics_create();
-    broker->body_max_bytes =
-        options->body_max_bytes > 0 ? options->body_max_bytes : MG_BROKER_BODY_MAX_DEFAULT;
     broker->rank = options->rank;
     broker->on_delivery = options->on_delivery;
     broker->on_state = options->on_state;
@@ -206,6 +214,18 @@ static int broker_trouble(const struct mg_broker *broker, const char **ret_reaso
         }
     }
     return 0;
+}
+
+enum mg_reach mg_broker_reach(const struct mg_broker *broker)
+{
+    const struct mg_link *links[] = {&broker->publish, &broker->consume};
+    enum mg_reach reach = MG_REACH_UNKNOWN;
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        if (!links[i]->is_started || links[i]->is_open) continue;
+        if (links[i]->trouble == MG_TROUBLE_SETUP) return MG_REACH_REFUSED;
+        if (links[i]->trouble == MG_TROUBLE_UNREACHABLE && links[i]->is_absent) reach = MG_REACH_ABSENT;
+    }
+    return reach;
 }
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)

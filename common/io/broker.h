@@ -19,6 +19,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "io/broker_address.h"
+#include "io/reach.h"
 
 struct mg_broker;
 
@@ -36,13 +37,15 @@ struct mg_delivery {
     /* How often it was given out before, whatever came of it. From RabbitMQ 4.3 on the count above is of
      * those deliveries alone that failed: giving back raises this one (x-acquired-count) and not that. */
     uint32_t given_count;
+    bool has_died;     /* the header x-death came with it: the broker's to write, and any sender's to forge */
     bool is_oversized; /* the body was above the limit and has been read past, not kept */
     struct mg_slice body;
     struct mg_slice message_id, correlation_id, reply_to, type, app_id, user_id, traceparent;
-    struct mg_slice exchange, routing_key;
-    /* Through the default exchange only: the header x-makegood-client, by which `dead requeue` says whose
-     * submission it was; absent elsewhere. */
-    struct mg_slice client;
+    /* The exchange that proves the sender: as the broker names it; for what came through the default
+     * exchange, as the header x-makegood-exchange names it, by which `dead requeue` keeps the exchange of
+     * before. */
+    struct mg_slice exchange;
+    struct mg_slice routing_key;
     int64_t arrived_boot_ms;
     void *user; /* free for the receiver */
 };
@@ -50,9 +53,18 @@ struct mg_delivery {
 /* Room for 4096 calls at once and as many on their way; RabbitMQ itself takes any number, and 2000 for 0. */
 #define MG_PREFETCH_MAX 8192
 
+/*
+ * `bytes_max` bounds what is in hand of one consumer, from the first byte of a body until its end has been
+ * told; one message of any size is always taken. The broker counts messages, so the prefetch is kept so small
+ * that as many of the largest size lately seen fit into half of it. If larger ones come than were seen
+ * before, those that find no room are read past and not kept; the consumer is stopped, they are given back,
+ * and it begins again when half of the bytes are free.
+ */
 struct mg_consumer {
     const char *queue;
     uint16_t prefetch;
+    size_t bytes_max;      /* 0: no bound */
+    size_t body_max_bytes; /* 0: that of the options */
 };
 
 #define MG_CONSUMERS_MAX 32 /* two queues for each of up to 16 services in one agent process */
@@ -86,6 +98,8 @@ void mg_broker_destroy(struct mg_broker *broker);
  * (MG_BAD_INPUT) the old one stays. */
 enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err) MG_MUSTCHECK;
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size);
+/* Of the last attempts to connect; a queue that must be there and is not counts as refused. */
+enum mg_reach mg_broker_reach(const struct mg_broker *broker);
 /* Publishes a message that no queue gets, to be called every second or two: an idle connection would hear
  * neither of a broker that is silent, nor of an alarm, which is told only to who publishes. `exchange` is one
  * that the user may write to. Nothing is sent while an answer is awaited, or the broker is not up. */
@@ -99,6 +113,12 @@ bool mg_broker_is_silent(const struct mg_broker *broker);
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 /* Acks that wait so: they still take up room in the consumer's prefetch. */
 int mg_broker_untold_acks(const struct mg_broker *broker, int consumer);
+/* As many messages as the consumer may have in hand now: what was asked for, or fewer by their bytes; 0 while
+ * it is stopped, or is being stopped or started. */
+int mg_broker_prefetch(const struct mg_broker *broker, int consumer);
+/* It was paused, and nothing of it is on its way here any more. */
+bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer);
+size_t mg_broker_held_bytes(const struct mg_broker *broker, int consumer);
 void mg_broker_reject(struct mg_broker *broker,
                       struct mg_delivery *delivery); /* to the dead-letter exchange */
 void mg_broker_requeue(struct mg_broker *broker,
@@ -119,7 +139,7 @@ struct mg_message {
     const char *type; /* "request", "reply", "status", … */
     const char *message_id, *correlation_id, *reply_to, *traceparent, *app_id; /* NULL: absent */
     const char *reason;   /* header x-makegood-reason; NULL: absent */
-    const char *client;   /* header x-makegood-client; NULL: absent */
+    const char *origin;   /* header x-makegood-exchange; NULL: absent */
     bool is_again;        /* header x-makegood-again: the receiver treats it as redelivered */
     struct mg_slice body; /* copied */
 };

@@ -31,7 +31,9 @@ struct mg_held {
     TAILQ_ENTRY(mg_held) entry;
     uint64_t tag;
     enum verdict verdict;
-    bool is_stray; /* of an earlier connection */
+    bool is_stray;  /* of an earlier connection */
+    bool is_passed; /* it found no room, and has no body */
+    size_t bytes;
     int64_t acked_boot_ms;
     size_t body_capacity;
     char *body;
@@ -56,12 +58,23 @@ enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err)
     return MG_OK;
 }
 
-static void held_free_all(struct mg_held_list *list)
+static void held_free(struct mg_broker *broker, struct mg_held *held)
+{
+    if (held == NULL) return;
+    int consumer = held->delivery.consumer;
+    if (consumer >= 0) {
+        broker->consumers[consumer].held_bytes -= held->bytes;
+        mg_consume_freed(broker, consumer);
+    }
+    free(held);
+}
+
+static void held_free_all(struct mg_broker *broker, struct mg_held_list *list)
 {
     while (!TAILQ_EMPTY(list)) {
         struct mg_held *held = TAILQ_FIRST(list);
         TAILQ_REMOVE(list, held, entry);
-        free(held);
+        held_free(broker, held);
     }
 }
 
@@ -71,7 +84,7 @@ void mg_acks_finish(struct mg_broker *broker)
     struct mg_ack_part *acks = &broker->acks;
     acks_flush(broker, ACKED_AT_ALL);
     mg_acks_forget(broker);
-    held_free_all(&acks->strays);
+    held_free_all(broker, &acks->strays);
     if (acks->flush != NULL) mg_idle_destroy(acks->flush);
     mg_timer_destroy(acks->overdue);
     acks->flush = NULL;
@@ -102,7 +115,17 @@ static uint32_t acks_count(const amqp_basic_properties_t *properties, const char
     return count <= 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
-struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+/* What the default exchange delivers may be a message that died: the header names the exchange that proved
+ * its sender. Elsewhere the broker names that exchange itself, and the header is the sender's own. */
+static struct mg_slice acks_origin(const amqp_basic_deliver_t *method,
+                                   const amqp_basic_properties_t *properties)
+{
+    struct mg_slice noted =
+        method->exchange.len == 0 ? mg_amqp_header_text(properties, MG_HEADER_ORIGIN) : (struct mg_slice){0};
+    return noted.data != NULL ? noted : mg_amqp_slice(method->exchange);
+}
+
+struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const amqp_basic_deliver_t *method,
                                   const amqp_basic_properties_t *properties, size_t body_bytes)
 {
     const struct mg_slice texts[] = {
@@ -113,35 +136,41 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_del
         acks_property(properties, AMQP_BASIC_APP_ID_FLAG, properties->app_id),
         acks_property(properties, AMQP_BASIC_USER_ID_FLAG, properties->user_id),
         mg_amqp_header_text(properties, MG_HEADER_TRACEPARENT),
-        mg_amqp_slice(method->exchange),
+        acks_origin(method, properties),
         mg_amqp_slice(method->routing_key),
-        method->exchange.len == 0 ? mg_amqp_header_text(properties, MG_HEADER_CLIENT) : (struct mg_slice){0},
     };
     size_t size = body_bytes + 1;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         size += texts[i].len + 1;
     struct mg_held *held = malloc(sizeof(*held) + size);
     if (held == NULL) return NULL;
-    *held = (struct mg_held){.tag = method->delivery_tag, .body_capacity = body_bytes};
+    *held = (struct mg_held){
+        .tag = method->delivery_tag, .body_capacity = body_bytes, .bytes = sizeof(*held) + size};
+    held->delivery.consumer = consumer;
+    if (consumer >= 0) broker->consumers[consumer].held_bytes += held->bytes;
 
     char *at = held->text;
     struct mg_delivery *delivery = &held->delivery;
     struct mg_slice *const targets[] = {
-        &delivery->message_id,  &delivery->correlation_id, &delivery->reply_to,    &delivery->type,
-        &delivery->app_id,      &delivery->user_id,        &delivery->traceparent, &delivery->exchange,
-        &delivery->routing_key, &delivery->client,
+        &delivery->message_id,  &delivery->correlation_id, &delivery->reply_to,
+        &delivery->type,        &delivery->app_id,         &delivery->user_id,
+        &delivery->traceparent, &delivery->exchange,       &delivery->routing_key,
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         *targets[i] = acks_copy(&at, texts[i]);
     held->body = at;
     held->body[0] = '\0';
-    uint32_t given_count = acks_count(properties, "x-acquired-count");
-    delivery->delivery_count = acks_count(properties, "x-delivery-count");
-    delivery->given_count = given_count > delivery->delivery_count ? given_count : delivery->delivery_count;
+    if (method->redelivered) { /* on a first delivery the counts are the sender's own headers */
+        delivery->delivery_count = acks_count(properties, "x-delivery-count");
+        delivery->given_count = acks_count(properties, "x-acquired-count");
+    }
+    if (delivery->given_count < delivery->delivery_count) delivery->given_count = delivery->delivery_count;
     delivery->is_redelivered =
         method->redelivered || (mg_topology_is_again_believed(mg_amqp_slice(method->exchange)) &&
                                 mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0);
-    free(broker->acks.arriving);
+    delivery->has_died = (properties->_flags & AMQP_BASIC_HEADERS_FLAG) != 0 &&
+                         mg_amqp_table_find(&properties->headers, "x-death") != NULL;
+    held_free(broker, broker->acks.arriving);
     broker->acks.arriving = held;
     broker->acks.arrived_bytes = 0;
     return delivery;
@@ -163,10 +192,28 @@ struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
     struct mg_held *held = acks->arriving;
     if (held == NULL) return NULL;
     acks->arriving = NULL;
+    TAILQ_INSERT_TAIL(&acks->held, held, entry); /* also if it is passed: no ack of several may cover it */
+    if (held->is_passed) return NULL;
     held->body[acks->arrived_bytes] = '\0';
     held->delivery.body = (struct mg_slice){.data = held->body, .len = acks->arrived_bytes};
-    TAILQ_INSERT_TAIL(&acks->held, held, entry);
     return &held->delivery;
+}
+
+void mg_acks_pass(struct mg_broker *broker)
+{
+    broker->acks.arriving->is_passed = true;
+}
+
+/* Sooner, the broker would give them to this very consumer again. */
+void mg_acks_give_back_passed(struct mg_broker *broker, int consumer)
+{
+    struct mg_ack_part *acks = &broker->acks;
+    struct mg_held *held, *next;
+    for (held = TAILQ_FIRST(&acks->held); held != NULL; held = next) {
+        next = TAILQ_NEXT(held, entry);
+        if (held->is_passed && held->delivery.consumer == consumer)
+            acks_settle(broker, &held->delivery, VERDICT_REQUEUE);
+    }
 }
 
 /* ---- giving back ---- */
@@ -197,7 +244,7 @@ static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, 
     struct mg_held *held = (struct mg_held *)delivery;
     if (held->is_stray) {
         TAILQ_REMOVE(&acks->strays, held, entry);
-        free(held);
+        held_free(broker, held);
         return;
     }
     held->verdict = verdict;
@@ -242,7 +289,7 @@ static void acks_told(struct mg_broker *broker, struct mg_held_list *list, struc
         broker->acks.untold--;
     }
     TAILQ_REMOVE(list, held, entry);
-    free(held);
+    held_free(broker, held);
 }
 
 /* False, as of all that follow: no room, or the connection was lost and with it the lists. */
@@ -343,12 +390,16 @@ void mg_acks_forget(struct mg_broker *broker)
             acks_told(broker, &acks->held, held);
             continue;
         }
-        held->is_stray = true;
         TAILQ_REMOVE(&acks->held, held, entry);
+        if (held->is_passed) {
+            held_free(broker, held);
+            continue;
+        }
+        held->is_stray = true;
         TAILQ_INSERT_TAIL(&acks->strays, held, entry);
     }
-    held_free_all(&acks->refused);
-    free(acks->arriving);
+    held_free_all(broker, &acks->refused);
+    held_free(broker, acks->arriving);
     acks->arriving = NULL;
     acks->last_tag = 0;
 }

@@ -8,6 +8,7 @@
  * decode it (the main thread; connecting threads consume nothing).
  */
 #include "io/broker_amqp.h"
+#include "io/reach.h"
 
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -120,7 +121,8 @@ static enum mg_class amqp_make_socket(amqp_connection_state_t connection,
 }
 
 enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
-                              amqp_connection_state_t *ret_connection, struct mg_err *err)
+                              amqp_connection_state_t *ret_connection, bool *ret_is_absent,
+                              struct mg_err *err)
 {
     char *copy;
     struct amqp_connection_info info;
@@ -143,6 +145,9 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     (void)amqp_set_handshake_timeout(connection, &timeout); /* cannot fail with a timeout that is valid */
     (void)amqp_set_rpc_timeout(connection, &timeout);
     int status = amqp_socket_open_noblock(socket, info.host, info.port, &timeout);
+    if (ret_is_absent != NULL)
+        *ret_is_absent =
+            status == AMQP_STATUS_SOCKET_ERROR || status == AMQP_STATUS_HOSTNAME_RESOLUTION_FAILED;
     if (status != AMQP_STATUS_OK) {
         class = info.ssl ? mg_tls_failure(connection, status, true, err) : MG_OK;
         if (class == MG_OK && status == AMQP_STATUS_SOCKET_ERROR) /* all that the library tells */
@@ -164,6 +169,10 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     *ret_connection = connection;
     connection = NULL;
 out:
+    if (class != MG_OK) {
+        const struct mg_err why = *err;
+        (void)mg_err_set(err, class, "%s; " MG_REACH_AMQP_URL, why.text);
+    }
     mg_amqp_destroy(connection);
     amqp_free_copy(copy, address->url);
     return class;

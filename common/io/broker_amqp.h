@@ -42,7 +42,7 @@
 #define MG_AMQP_ADDRESS_SIZE 300 /* a host name of at most 255 characters and its port */
 
 #define MG_HEADER_AGAIN       "x-makegood-again"
-#define MG_HEADER_CLIENT      "x-makegood-client"
+#define MG_HEADER_ORIGIN      "x-makegood-exchange"
 #define MG_HEADER_REASON      "x-makegood-reason"
 #define MG_HEADER_PUBLISH     "x-makegood-publish"
 #define MG_HEADER_TRACEPARENT "traceparent"
@@ -53,9 +53,11 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
                                     struct mg_err *err) MG_MUSTCHECK;
 
 /* Connects, logs in as `name` and opens the channel. MG_TRANSIENT: not reachable. MG_PERMANENT: reached, and
- * refused. MG_BAD_INPUT: the URL, or plaintext that would leave this machine. */
+ * refused. MG_BAD_INPUT: the URL, or plaintext that would leave this machine. An error says in
+ * `*ret_is_absent` (may be NULL) whether nothing takes connections there. */
 enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
-                              amqp_connection_state_t *ret_connection, struct mg_err *err) MG_MUSTCHECK;
+                              amqp_connection_state_t *ret_connection, bool *ret_is_absent,
+                              struct mg_err *err) MG_MUSTCHECK;
 /* Ends it without a word to the peer: after an error it might not listen any more. */
 void mg_amqp_destroy(amqp_connection_state_t connection);
 

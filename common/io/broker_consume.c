@@ -20,6 +20,10 @@
 /* A queue that shows no consumer for so long, though we consume it, has lost ours. Longer than a queue takes
  * to find a new leader: without one, and when it is slow, RabbitMQ answers that there are none. */
 #define LOST_MS 30000
+/* Sizes are remembered for one to two spans of so many deliveries, and of so long at least: a large message
+ * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone. */
+#define SPAN_DELIVERIES 64
+#define SPAN_MS         10000
 
 static void consume_opened(struct mg_link *link);
 static void consume_lost(struct mg_link *link);
@@ -79,8 +83,12 @@ void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
 {
     if (broker->named != NULL || broker->consumer_count >= MG_CONSUMER_SLOTS)
         return; /* there is one private queue */
-    broker->consumers[broker->consumer_count++] = (struct mg_consumer_slot){
-        .prefetch = prefetch, .is_private = true, .is_wanted = true, .is_awaited = true};
+    broker->consumers[broker->consumer_count++] =
+        (struct mg_consumer_slot){.prefetch = prefetch,
+                                  .body_max_bytes = broker->body_max_bytes,
+                                  .is_private = true,
+                                  .is_wanted = true,
+                                  .is_awaited = true};
     broker->named = named;
     broker->named_arg = arg;
     mg_link_start(&broker->consume);
@@ -100,6 +108,73 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
     broker->consumers[consumer].prefetch = prefetch > 0 ? prefetch : 1;
     broker->consumers[consumer].is_wanted = true;
     mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* ---- bytes in hand ---- */
+
+/* A power of two, so that sizes which differ a little do not have the consumer started anew each time. */
+static uint16_t consume_prefetch(const struct mg_consumer_slot *slot)
+{
+    if (slot->bytes_max == 0) return slot->prefetch;
+    size_t largest = slot->largest[0] > slot->largest[1] ? slot->largest[0] : slot->largest[1];
+    size_t fit = slot->bytes_max / 2 / (largest > 0 ? largest : 1);
+    uint16_t prefetch = 1;
+    while (prefetch < slot->prefetch && 2 * (size_t)prefetch <= fit)
+        prefetch = (uint16_t)(2 * prefetch);
+    return prefetch < slot->prefetch ? prefetch : slot->prefetch;
+}
+
+static bool consume_has_room(const struct mg_consumer_slot *slot)
+{
+    return slot->bytes_max == 0 || slot->held_bytes <= slot->bytes_max / 2;
+}
+
+void mg_consume_freed(struct mg_broker *broker, int consumer)
+{
+    struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    if (slot->is_full && consume_has_room(slot) && !broker->is_closing) {
+        slot->is_full = false;
+        mg_timer_start(broker->reconsume, 0, 0);
+    }
+}
+
+static bool consume_takes(const struct mg_consumer_slot *slot, size_t body_size)
+{
+    return slot->bytes_max == 0 || slot->held_bytes == 0 || slot->held_bytes + body_size <= slot->bytes_max;
+}
+
+static void consume_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size)
+{
+    size_t size = body_size < slot->body_max_bytes ? (size_t)body_size : slot->body_max_bytes;
+    uint16_t before = consume_prefetch(slot);
+    if (slot->bytes_max == 0) return;
+    size += MG_DELIVERY_OVERHEAD_BYTES;
+    if (size > slot->largest[0]) slot->largest[0] = size;
+    if (++slot->sized >= SPAN_DELIVERIES && mg_clock_boot_ms() >= slot->span_boot_ms) {
+        slot->largest[1] = slot->largest[0];
+        slot->largest[0] = 0;
+        slot->sized = 0;
+        slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
+    }
+    if (consume_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
+}
+
+int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
+{
+    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    bool is_on = slot->state == MG_CONSUMER_ON && slot->is_wanted && !slot->is_full;
+    return is_on ? slot->prefetch_told : 0;
+}
+
+bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
+{
+    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    return !slot->is_wanted && slot->state == MG_CONSUMER_OFF;
+}
+
+size_t mg_broker_held_bytes(const struct mg_broker *broker, int consumer)
+{
+    return broker->consumers[consumer].held_bytes;
 }
 
 void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
@@ -125,6 +200,7 @@ static void consume_lost(struct mg_link *link)
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
         slot->state = MG_CONSUMER_OFF;
+        slot->is_full = false;
         slot->not_before_boot_ms = 0;
         if (slot->is_private) {
             free(slot->queue);
@@ -167,7 +243,8 @@ static bool consume_start(struct mg_broker *broker, int index)
     }
     consume_tag(index, ++slot->round, tag);
     /* Not global: it counts for the consumer that follows. The broker answers both in order. */
-    amqp_basic_qos_t qos = {.prefetch_count = slot->prefetch};
+    uint16_t prefetch = consume_prefetch(slot);
+    amqp_basic_qos_t qos = {.prefetch_count = prefetch};
     amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
                                     .consumer_tag = amqp_cstring_bytes(tag)};
     amqp_table_entry_t priority = {
@@ -176,7 +253,7 @@ static bool consume_start(struct mg_broker *broker, int index)
     };
     consume.arguments = (amqp_table_t){.num_entries = 1, .entries = &priority};
     slot->state = MG_CONSUMER_STARTING;
-    slot->prefetch_told = slot->prefetch;
+    slot->prefetch_told = prefetch;
     slot->rank_told = broker->rank;
     return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
            mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
@@ -202,8 +279,9 @@ static void consume_next(struct mg_broker *broker)
         bool is_on = slot->state == MG_CONSUMER_ON;
         /* Neither can be changed under a consumer: the old one is stopped, and a new one started. */
         bool is_outdated =
-            is_on && (slot->prefetch_told != slot->prefetch || slot->rank_told != broker->rank);
-        if (is_on == slot->is_wanted && !is_outdated) continue;
+            is_on && (slot->prefetch_told != consume_prefetch(slot) || slot->rank_told != broker->rank);
+        bool is_wanted = slot->is_wanted && !slot->is_full;
+        if (is_on == is_wanted && !is_outdated) continue;
         if (!is_on && slot->not_before_boot_ms > now) {
             mg_timer_start(broker->reconsume, slot->not_before_boot_ms - now, 0);
             continue;
@@ -254,6 +332,7 @@ static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t 
     }
     (void)snprintf(link->reason, sizeof(link->reason), "the broker cancelled the consumer of %s",
                    slot->queue);
+    mg_acks_give_back_passed(broker, index);
     if (slot->state == MG_CONSUMER_ON)
         slot->state = MG_CONSUMER_OFF; /* else the answer to a question of ours is still to come */
     slot->is_awaited = true;
@@ -285,6 +364,7 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
         slot = consume_asked(broker, MG_CONSUMER_STOPPING, index);
         if (slot == NULL) return;
         slot->state = MG_CONSUMER_OFF;
+        mg_acks_give_back_passed(broker, index);
         break;
     case AMQP_BASIC_CANCEL_METHOD:
         consume_take_cancel(link, method->decoded);
@@ -343,16 +423,24 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
         return;
     }
     broker->acks.last_tag = deliver->delivery_tag;
-    bool is_oversized = body_size > broker->body_max_bytes;
+    int index = consume_tag_index(broker, deliver->consumer_tag);
+    struct mg_consumer_slot *slot = index >= 0 ? &broker->consumers[index] : NULL;
+    bool is_oversized = body_size > (slot != NULL ? slot->body_max_bytes : broker->body_max_bytes);
+    bool is_kept = !is_oversized && (slot == NULL || consume_takes(slot, (size_t)body_size));
     struct mg_delivery *delivery =
-        mg_acks_begin(broker, deliver, properties, is_oversized ? 0 : (size_t)body_size);
+        mg_acks_begin(broker, index, deliver, properties, is_kept ? (size_t)body_size : 0);
     if (delivery == NULL) {
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "no memory for a message of %" PRIu64 " bytes", body_size);
         return;
     }
-    delivery->consumer = consume_tag_index(broker, deliver->consumer_tag);
     delivery->is_oversized = is_oversized;
     delivery->arrived_boot_ms = mg_clock_boot_ms();
+    if (slot != NULL) consume_note_size(broker, slot, is_oversized ? 0 : body_size);
+    if (is_kept || is_oversized) return;
+    mg_acks_pass(broker);
+    mg_metric_add(broker->passed, 1);
+    slot->is_full = true;
+    mg_timer_start(broker->reconsume, 0, 0);
 }
 
 static void consume_body(struct mg_link *link, amqp_bytes_t piece)

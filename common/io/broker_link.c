@@ -48,7 +48,7 @@ struct mg_link_job {
     char name[NAME_SIZE];
     const char *queues[MG_LINK_QUEUES_MAX];
     int queue_count;
-    bool is_confirming, is_plain;
+    bool is_confirming, is_plain, is_absent;
     amqp_connection_state_t connection;
     enum mg_class class;
     struct mg_err err;
@@ -145,7 +145,7 @@ static void link_connect(void *arg)
 static void link_connect_work(void *arg)
 {
     struct mg_link_job *job = arg;
-    job->class = mg_amqp_connect(&job->address, job->name, &job->connection, &job->err);
+    job->class = mg_amqp_connect(&job->address, job->name, &job->connection, &job->is_absent, &job->err);
     if (job->class != MG_OK) return;
     job->class = mg_amqp_check_queues(job->connection, job->queues, job->queue_count, &job->err);
     if (job->class == MG_OK && job->is_confirming &&
@@ -167,6 +167,7 @@ static void link_connect_done(void *arg)
         mg_amqp_destroy(job->connection);
     } else if (job->class != MG_OK) {
         link->trouble = job->class == MG_TRANSIENT ? MG_TROUBLE_UNREACHABLE : MG_TROUBLE_SETUP;
+        link->is_absent = job->is_absent;
         (void)snprintf(link->reason, sizeof(link->reason), "%.*s", (int)sizeof(link->reason) - 1,
                        job->err.text);
         link_retry_later(link);
@@ -222,6 +223,7 @@ void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *for
         va_end(args);
     }
     link->trouble = trouble;
+    link->is_absent = false;
     link->is_open = false;
     if (mg_clock_boot_ms() - link->opened_boot_ms >= LASTING_MS) link->attempts = 0;
     link_close(link);

@@ -57,6 +57,7 @@ struct mg_link {
     bool is_confirming; /* confirm.select when connecting */
 
     bool is_started, is_open, is_blocked, wants_room, is_reopening;
+    bool is_absent; /* with MG_TROUBLE_UNREACHABLE: nothing takes connections there */
     enum mg_trouble trouble;
     char reason[MG_LINK_REASON_SIZE]; /* of the trouble */
     uint64_t generation;              /* rises with each connection */

@@ -15,6 +15,9 @@
     8192 /* tags between the oldest unconfirmed publish and the newest; four windows, so that one */
          /* late confirm does not hold up the rest */
 
+/* Beside its body, what a delivery takes: its holder, its texts, what the allocator adds. */
+#define MG_DELIVERY_OVERHEAD_BYTES 1024
+
 enum mg_consumer_state {
     MG_CONSUMER_OFF,
     MG_CONSUMER_NAMING,
@@ -30,6 +33,12 @@ struct mg_consumer_slot {
     int64_t rank_told;
     uint32_t round; /* how often it was started */
     int untold_acks;
+    size_t bytes_max, body_max_bytes;
+    size_t held_bytes;    /* in hand, of earlier connections too */
+    size_t largest[2];    /* of the present span of deliveries, and of the one before */
+    int sized;            /* deliveries of the present span */
+    int64_t span_boot_ms; /* no sooner than then it ends */
+    bool is_full;         /* something found no room: stopped until there is */
     bool is_private, is_wanted;
     bool is_awaited; /* the broker is not up until it consumes: after a connect, after a cancel by the broker
                       */
@@ -145,7 +154,7 @@ struct mg_broker {
     int busy;                       /* callbacks and threads under way in which this memory is used */
     bool is_closing;                /* destroyed as soon as busy is 0 */
     struct mg_metrics *own_metrics; /* when the owner wants none */
-    struct mg_metric *up, *connects, *deliveries, *redeliveries;
+    struct mg_metric *up, *connects, *deliveries, *redeliveries, *passed;
 };
 
 /* Every callback from the loop runs between these, so that the broker may be destroyed from within. */
@@ -156,16 +165,21 @@ void mg_broker_state_changed(struct mg_broker *broker);
 enum mg_class mg_consume_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_consume_finish(struct mg_broker *broker);
 bool mg_consume_is_up(const struct mg_broker *broker);
+/* Something of the consumer is no longer in hand. */
+void mg_consume_freed(struct mg_broker *broker, int consumer);
 
 enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_acks_finish(struct mg_broker *broker);
 void mg_acks_flush(struct mg_broker *broker);
 void mg_acks_forget(struct mg_broker *broker); /* the connection is gone: nothing will be told any more */
-/* A delivery of `body_bytes` (0 if oversized) is beginning; NULL: no memory. */
-struct mg_delivery *mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+/* A delivery of `body_bytes` (0 if they are not kept) is beginning; NULL: no memory. */
+struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const amqp_basic_deliver_t *method,
                                   const amqp_basic_properties_t *properties, size_t body_bytes);
 void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece);
+/* NULL: it found no room, and is given back when its consumer has been stopped. */
 struct mg_delivery *mg_acks_complete(struct mg_broker *broker);
+void mg_acks_pass(struct mg_broker *broker); /* the one that is arriving found no room */
+void mg_acks_give_back_passed(struct mg_broker *broker, int consumer);
 
 /* Has every queue that is consumed looked at, lest a consumer be lost in silence. */
 enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;

@@ -44,7 +44,7 @@ struct mg_outgoing {
     size_t sent_bytes;
     int64_t published_boot_ms;
     struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, app_id,
-        reason, client, body;
+        reason, origin, body;
     char text[];
 };
 
@@ -146,7 +146,7 @@ static enum mg_class publish_check(const struct mg_message *message, struct mg_e
         {"reply-to", message->reply_to},
         {"traceparent", message->traceparent},
         {"app id", message->app_id},
-        {"client", message->client},
+        {"origin", message->origin},
     };
     for (size_t i = 0; i < sizeof(shorts) / sizeof(shorts[0]); i++) {
         if (shorts[i].text != NULL && strlen(shorts[i].text) > MG_AMQP_SHORT_MAX)
@@ -192,7 +192,7 @@ static struct mg_outgoing *publish_make(const struct mg_message *message)
         mg_slice_of(message->traceparent),
         mg_slice_of(message->app_id),
         publish_reason(message->reason),
-        mg_slice_of(message->client),
+        mg_slice_of(message->origin),
         message->body,
     };
     size_t size = 0;
@@ -204,7 +204,7 @@ static struct mg_outgoing *publish_make(const struct mg_message *message)
     struct mg_slice *const targets[] = {
         &outgoing->exchange,       &outgoing->routing_key, &outgoing->type,        &outgoing->message_id,
         &outgoing->correlation_id, &outgoing->reply_to,    &outgoing->traceparent, &outgoing->app_id,
-        &outgoing->reason,         &outgoing->client,      &outgoing->body,
+        &outgoing->reason,         &outgoing->origin,      &outgoing->body,
     };
     char *at = outgoing->text;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -285,7 +285,7 @@ static bool publish_send_head(struct mg_broker *broker, struct mg_outgoing *mess
         const char *name;
         struct mg_slice text;
     } texts[] = {{MG_HEADER_REASON, message->reason},
-                 {MG_HEADER_CLIENT, message->client},
+                 {MG_HEADER_ORIGIN, message->origin},
                  {MG_HEADER_TRACEPARENT, message->traceparent}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (texts[i].text.data == NULL) continue;

@@ -25,7 +25,15 @@
 struct mg_http_client;
 struct mg_http_call; /* one call under way */
 
+/* Memory for the answers of all clients that share it. While it is full, answers are not read further; of
+ * those that have begun one at a time is read all the same, so that each comes to its end. */
+struct mg_http_room;
+struct mg_http_room *mg_http_room_create(struct mg_loop *loop, size_t max_bytes); /* NULL: no memory */
+void mg_http_room_destroy(struct mg_http_room *room); /* after the clients; accepts NULL */
+size_t mg_http_room_held(const struct mg_http_room *room);
+
 struct mg_http_client_options {
+    struct mg_http_room *room;  /* NULL: each answer has its own bound only */
     int max_connections;        /* to all hosts together; a call for which there is none left waits for one */
     int64_t connect_timeout_ms; /* for resolving, TCP and TLS */
     int64_t idle_connection_ms; /* a kept connection idle for longer is not reused; below the server's

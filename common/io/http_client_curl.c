@@ -254,12 +254,17 @@ static void call_finish(struct mg_http_call *call, CURLcode result)
     TAILQ_INSERT_TAIL(&call->client->finished, call, entry); /* told in the order in which they ended */
 }
 
+void mg_http_call_fail(struct mg_http_call *call, CURLcode result)
+{
+    call_finish(call, result);
+    client_tell(call->client);
+}
+
 static void on_call_timer(void *arg)
 {
     struct mg_http_call *call = arg;
     call->is_late = true;
-    call_finish(call, CURLE_OPERATION_TIMEDOUT);
-    client_tell(call->client);
+    mg_http_call_fail(call, CURLE_OPERATION_TIMEDOUT);
 }
 
 static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
@@ -327,6 +332,7 @@ static void call_destroy(struct mg_http_call *call)
     call_detach(call);
     if (call->easy) easy_keep(call->client, call->easy);
     mg_http_call_leave_tls(call);
+    mg_http_room_leave(call);
     curl_url_cleanup(call->url);
     for (struct curl_slist *header = call->headers; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data)); /* one of them may be a token */

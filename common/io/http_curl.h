@@ -53,6 +53,9 @@ struct mg_http_call {
     struct ssl_ctx_st *tls; /* OpenSSL's, of the connection that was made for this call; NULL: none was */
     struct mg_timer *timer;
     struct mg_buf answer_body;
+    size_t room_bytes;                   /* of the client's room, that it has taken */
+    bool is_waiting;                     /* for room: libcurl reads nothing for it */
+    TAILQ_ENTRY(mg_http_call) room_next; /* while it waits */
     mg_http_done_fn *done;
     void *arg;
     char *body;
@@ -85,5 +88,12 @@ bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call);
 /* The fatal alert by which the remote ended the call's connection, in OpenSSL's words; NULL: none. */
 const char *mg_http_call_alert_text(const struct mg_http_call *call);
 void mg_http_call_leave_tls(struct mg_http_call *call); /* lets go of what tells the two */
+
+/* http_room_curl.c. False: there is no room for so many bytes more; the call is to be paused. */
+bool mg_http_room_take(struct mg_http_call *call, size_t len);
+void mg_http_room_leave(struct mg_http_call *call);
+
+/* http_client_curl.c. Of a call that libcurl did not end by itself. */
+void mg_http_call_fail(struct mg_http_call *call, CURLcode result);
 
 #endif

@@ -143,6 +143,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct mg_http_call *call = arg;
     size_t len = size * count; /* libcurl: size is always 1 */
+    if (!mg_http_room_take(call, len)) return CURL_WRITEFUNC_PAUSE;
     mg_buf_append(&call->answer_body, data, len);
     if (!call->answer_body.failed) return len;
     call->is_body_over = true;

@@ -42,7 +42,7 @@ struct connect_job {
     struct mg_pg *pg;
     char *dsn, *name;
     PGconn *conn;
-    char reason[REASON_SIZE]; /* why it is not connected */
+    struct mg_pg_failure failure; /* why it is not connected; at first, why the attempt before was not */
 };
 
 struct mg_pg {
@@ -61,7 +61,8 @@ struct mg_pg {
     uint32_t failures;
     bool is_broken;
     char reason[REASON_SIZE];
-    const struct mg_sql *denied; /* the statement that the server last refused for want of a right */
+    struct mg_pg_failure failure; /* of the last attempt to connect; no text: it did not fail */
+    const struct mg_sql *denied;  /* the statement that the server last refused for want of a right */
     const struct mg_sql *prepared[PREPARED_MAX];
     int prepared_count;
     int callback_depth;
@@ -167,7 +168,7 @@ static void connect_on_thread(void *arg)
     struct connect_job *job = arg;
     job->conn = mg_pg_connect(job->dsn, job->name);
     if (job->conn != NULL && PQstatus(job->conn) != CONNECTION_OK)
-        mg_pg_explain_connect(job->conn, job->reason, sizeof job->reason);
+        mg_pg_explain_connect(job->conn, job->dsn, &job->failure);
 }
 
 static void job_free(struct connect_job *job)
@@ -201,7 +202,8 @@ static bool begin_session(struct mg_pg *pg, const struct connect_job *job)
         return false;
     }
     if (PQstatus(conn) != CONNECTION_OK) {
-        memcpy(pg->reason, job->reason, sizeof pg->reason);
+        pg->failure = job->failure;
+        memcpy(pg->reason, job->failure.text, sizeof pg->reason);
         return false;
     }
     PQsetNoticeReceiver(conn, ignore_notice, NULL);
@@ -215,6 +217,7 @@ static bool begin_session(struct mg_pg *pg, const struct connect_job *job)
         return false;
     }
     pg->conn = conn;
+    pg->failure = (struct mg_pg_failure){.text = ""};
     pg->is_broken = false;
     pg->progress_ms = mg_clock_boot_ms();
     mg_watch_set(pg->watch, MG_READABLE);
@@ -241,6 +244,7 @@ static void on_connected(void *arg)
     if (is_up) {
         pg->options.on_connected(pg->options.arg);
     } else {
+        if (pg->options.on_unreached != NULL) pg->options.on_unreached(pg->options.arg, pg->failure.reach);
         pg->options.on_lost(pg->options.arg, pg->reason);
     }
     (void)leave(pg); /* nothing follows */
@@ -255,6 +259,7 @@ static void on_reconnect(void *arg)
         job->pg = pg;
         job->dsn = strdup(pg->dsn);
         job->name = strdup(pg->name);
+        job->failure = pg->failure;
     }
     if (job == NULL || job->dsn == NULL || job->name == NULL ||
         !mg_loop_offload(pg->loop, connect_on_thread, on_connected, job)) {

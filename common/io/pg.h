@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/loop.h"
+#include "io/reach.h"
 #include "io/store.h"
 
 /* ---- parameters ---- */
@@ -118,6 +119,8 @@ struct mg_pg_options {
     /* A statement was refused for want of a right (what is missing, for people), or the one that was has now
      * been let through (NULL). Said once for each change; NULL: nobody wants to know. */
     void (*on_denied)(void *arg, const char *reason);
+    /* An attempt to connect failed; on_lost follows and says why. NULL: nobody wants to know. */
+    void (*on_unreached)(void *arg, enum mg_reach reach);
     void (*on_full)(void *arg); /* a call was refused because the disk is full; NULL: nobody wants to know */
     void (*on_lost)(
         void *arg, const char *reason); /* also: a connection attempt failed; after all calls were answered */

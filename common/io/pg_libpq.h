@@ -6,6 +6,7 @@
 #include <libpq-fe.h>
 
 #include "io/pg.h"
+#include "io/reach.h"
 
 struct mg_rows {
     PGresult *result;
@@ -27,8 +28,15 @@ void mg_pg_message(const char *message, char *ret_text, size_t size);
 #define SQLSTATE_NO_RIGHT  "42501" /* insufficient_privilege */
 #define SQLSTATE_DISK_FULL "53100" /* disk_full */
 
-/* Why the connection could not be made, and what to do about it. May block as connecting does. */
-void mg_pg_explain_connect(PGconn *conn, char *ret_text, size_t size);
+struct mg_pg_failure {
+    char text[MG_ERR_TEXT_MAX];
+    enum mg_reach reach;
+};
+
+/* Why the connection could not be made, what to do about it, and where its address stands. May block as
+ * connecting does. `failure` holds what was found at the attempt before ("": nothing): the server is not
+ * asked again about the same words. */
+void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *failure);
 /* What is wrong with the certificate of a server whose certificate libpq has just refused (pg_tls.c). False:
  * it cannot be told. */
 bool mg_pg_judge_certificate(PGconn *conn, char *ret_text, size_t size);

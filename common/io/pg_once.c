@@ -47,10 +47,12 @@ enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, str
     if (once == NULL) return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: no memory");
     once->conn = mg_pg_connect(dsn, "makegood");
     if (once->conn == NULL || PQstatus(once->conn) != CONNECTION_OK) {
-        char text[MG_ERR_TEXT_MAX] = "no memory";
-        if (once->conn != NULL) mg_pg_explain_connect(once->conn, text, sizeof text);
+        struct mg_pg_failure failure = {.text = ""};
+        if (once->conn != NULL) mg_pg_explain_connect(once->conn, dsn, &failure);
+        class = mg_err_set(err, MG_TRANSIENT, "could not connect to the database: %s",
+                           once->conn != NULL ? failure.text : "no memory");
         mg_pg_once_close(once);
-        return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: %s", text);
+        return class;
     }
     PQsetNoticeReceiver(once->conn, ignore_notice, NULL);
     *ret_once = once;

@@ -57,6 +57,7 @@ static void on_session(void *arg);
 static void on_session_lost(void *arg, const char *reason);
 static void on_denied(void *arg, const char *reason);
 static void on_full(void *arg);
+static void on_unreached(void *arg, enum mg_reach reach);
 
 enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_options *options,
                               struct mg_store **ret_store, struct mg_err *err)
@@ -82,6 +83,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
         .on_connected = on_session,
         .on_denied = on_denied,
         .on_full = on_full,
+        .on_unreached = on_unreached,
         .on_lost = on_session_lost,
         .arg = store,
     };
@@ -120,6 +122,11 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return is_up;
 }
 
+enum mg_reach mg_store_reach(const struct mg_store *store)
+{
+    return store->reach;
+}
+
 bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
 {
     if (!mg_store_is_up(store, ret_reason, size)) return false;
@@ -151,10 +158,17 @@ static void on_full(void *arg)
 static void set_state(struct mg_store *store, bool is_up, const char *reason)
 {
     int state = is_up ? MG_STORE_UP : MG_STORE_DOWN;
+    bool is_other = store->reach == MG_REACH_REFUSED && strcmp(store->reason, reason) != 0;
+    bool is_news = (int)store->state != state || (!is_up && is_other);
     snprintf(store->reason, sizeof store->reason, "%s", reason);
-    if ((int)store->state == state) return;
+    if (!is_news) return;
     store->state = is_up ? MG_STORE_UP : MG_STORE_DOWN;
     if (store->options.on_state != NULL) store->options.on_state(store->options.arg, is_up, reason);
+}
+
+static void on_unreached(void *arg, enum mg_reach reach)
+{
+    ((struct mg_store *)arg)->reach = reach;
 }
 
 static void on_session_lost(void *arg, const char *reason)
@@ -264,6 +278,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
 static void on_session(void *arg)
 {
     struct mg_store *store = arg;
+    store->reach = MG_REACH_UNKNOWN;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_text(&params, mg_slice_of(store->options.is_leader_session ? "10s" : "0"));

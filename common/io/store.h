@@ -21,10 +21,11 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "core/model.h"
+#include "io/reach.h"
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 13 /* the newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 15 /* the newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema and on a newer one that says it serves it. False: `ret_reason` says what
  * to do; true: it says how they fit. `version` 0: there is none. */
@@ -43,7 +44,8 @@ struct mg_store_options {
     const char *statement_timeout; /* as PostgreSQL reads it; NULL: 10s; borrowed for as long as the store */
     bool skips_schema_check;       /* for `db migrate|status` */
     struct mg_metrics *metrics;
-    void (*on_state)(void *arg, bool is_up, const char *reason); /* said once per change */
+    /* Said once per change, and for each other reason for which the server refuses. */
+    void (*on_state)(void *arg, bool is_up, const char *reason);
     /* The server answers, but this program must not use it (schema, durability): say it and exit. */
     void (*on_refused)(void *arg, const char *reason);
     void *arg;
@@ -63,6 +65,7 @@ void mg_store_destroy(struct mg_store *store); /* calls under way end without an
  * (MG_BAD_INPUT) the old one stays. */
 enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
+enum mg_reach mg_store_reach(const struct mg_store *store); /* of the last attempt to connect */
 /* As mg_store_is_up, and the database refuses nothing for want of a right: for /readyz. Work goes on being
  * tried meanwhile, which is how a right that was granted is noticed. */
 bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size);
@@ -132,12 +135,16 @@ struct mg_load {
     struct mg_slice cause; /* absent, or: also the event that this cause made, if it did */
     bool wants_told;       /* also the status that its client was told of its state */
 };
+/* Events of an order in which the status is looked for at first, the newest: more are a long story (polls of
+ * hours), which costs some hundredths of a second to read. The status is found there too; a repetition keeps
+ * it with an event of its own then, so that the next one finds it here. */
+#define MG_TOLD_EVENTS_MAX 256
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: there is no such order */
     struct mg_event_record *event;  /* the event asked for; NULL: none */
     struct mg_slice told;           /* the status asked for, byte for byte; absent: none */
-    uint64_t told_version;          /* of the event that keeps it */
-    bool is_owed;                   /* with the status asked for: some have not gone out */
+    uint64_t told_version;          /* of the newest event that keeps it */
+    bool is_owed;                   /* with the status asked for: of the events read some have not gone out */
     bool is_unreadable;             /* there is one, in words of a newer version; record and event are NULL */
 };
 
@@ -234,6 +241,16 @@ typedef void mg_store_wish_fn(void *arg, enum mg_wish_result result, uint64_t ve
 void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
                    void *arg);
 
+/* Forgets a service that is gone: its reports, what is wanted of it, its open alert. IN_USE: a loaded
+ * workflow or an open order names it, or an agent of it has reported of late; `why` says which. NOT_FOUND:
+ * there is nothing to forget. One transaction, with the line of operator_action. What an agent reports later
+ * makes the service known again. */
+enum mg_forget_result { MG_FORGET_DONE, MG_FORGET_IN_USE, MG_FORGET_NOT_FOUND };
+typedef void mg_store_forget_fn(void *arg, enum mg_forget_result result, const char *why,
+                                const struct mg_err *err);
+void mg_store_forget_service(struct mg_store *store, const char *service, const char *reason, const char *by,
+                             mg_store_forget_fn *done, void *arg);
+
 /* A line of operator_action: for what people do that no other call here writes down. */
 struct mg_operator_action {
     const char *by, *verb, *subject, *reason; /* "dead drop", what it is done to */
@@ -291,7 +308,9 @@ struct mg_sweep_options {
     int64_t grace_before_ms; /* deadlines (overdue, expired) in (grace_after_ms, grace_before_ms] are left
                                 alone; 0: none */
     int64_t grace_after_ms;
-    int overdue_limit; /* brake: at most so many OVERDUE and EXPIRED; the rest stays due */
+    int overdue_limit; /* brake: at most so many OVERDUE and EXPIRED, from each service in turn; the rest
+                          stays due */
+    int step_limit;    /* open steps looked at in one sweep, or one order's; the orders beyond stay due */
 };
 struct mg_sweep_answer {
     bool is_leader; /* false: (epoch, holder) is no longer the leader's; nothing was changed */
@@ -299,7 +318,7 @@ struct mg_sweep_answer {
     const struct mg_due *dues;
     int due_count;
     int64_t overdue_total; /* overdue found, with those the brake held back */
-    bool is_full;          /* the limit was reached: sweep again at once */
+    bool is_full;          /* a limit of orders or steps was reached: sweep again at once */
 };
 typedef void mg_store_sweep_fn(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err);
 /* One statement: rows due by wake_at, what to ask about each, and wake_at pushed forward (no version changes:
@@ -425,6 +444,9 @@ enum mg_report {
     MG_REPORT_BATCH_ORDERS,
     /* holder, epoch, seen_at, age_ms (NULL: nobody drives them), and how many batches are open */
     MG_REPORT_BATCH_RUNNER,
+    /* subject: open alerts `unpublishable` of services for which no step of an open order waits. None of them
+     * while more than 100,000 orders are open. */
+    MG_REPORT_UNNEEDED_ALERTS,
     MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
                          */
     MG_REPORT_COUNT

@@ -3,9 +3,9 @@
  * the causes asked for, the services' gates, the clock, and, if asked for, what clients were told.
  *
  * An order with its steps comes from one statement, hence from one snapshot. The events come from a later
- * one; an event newer than its order would hide from its cause what it made (law 3), or tell of a state to
- * come, so then the round is run again. What clients were told is asked in another round, once an order is
- * there: most are new, and would be asked about in vain.
+ * one; an event newer than its order would hide from its cause what it made (law 3), and what was told may be
+ * of a state to come, so then the round is run again. What clients were told is asked in another round, once
+ * an order is there: most are new, and would be asked about in vain.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #include "io/store_private.h"
 
-/* An order would have to be written between two statements of one round, three times running. */
-#define ROUNDS_MAX 4
+/* Up to three ask for more each time; else an order was written between two statements of a round. */
+#define ROUNDS_MAX 6
 /* clang-format off */
 static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
     "load_events_of_causes",
@@ -32,23 +32,42 @@ static const struct mg_sql LOAD_GATES = {
     " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN " MG_SQL_GATES " g ON true"};
 /* clang-format on */
 
-/* Of each kind of status the last, as it was told first: who asks again is told the same again. */
+/* The status about the order's state, of the newest event that keeps one: it has the highest number. An order
+ * is asked about once, and read from its newest event backwards; $3: so many events of it at most. */
+#define TOLD_WORD                                                                                            \
+    "CASE WHEN p.process_state IN ('pending', 'processing') THEN 'accepted' ELSE p.process_state END"
 /* clang-format off */
 static const struct mg_sql LOAD_TOLD = {
     "load_told",
-    "SELECT DISTINCT ON (i.n, s.status->>'status') i.n, e.version, s.status->>'status', s.status,"
-    "  bool_or(e.owed) OVER (PARTITION BY i.n)"
-    " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_event e ON e.order_id = i.order_id"
-    " CROSS JOIN LATERAL json_array_elements(e.statuses) WITH ORDINALITY AS s(status, nth)"
-    " ORDER BY i.n, s.status->>'status', (s.status->>'seq')::bigint DESC, e.version, s.nth"};
+    "SELECT i.n, p.version, e.version, s.status, coalesce(o.owes, false)"
+    " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
+    " CROSS JOIN LATERAL ("
+    "  SELECT bool_or(owed) AS owes FROM order_event WHERE order_id = i.order_id AND version > p.version - $3::bigint) o"
+    " LEFT JOIN LATERAL ("
+    "  SELECT version, statuses FROM order_event"
+    "  WHERE order_id = i.order_id AND version > p.version - $3::bigint AND statuses IS NOT NULL AND EXISTS ("
+    "   SELECT FROM json_array_elements(statuses) AS k(status) WHERE k.status->>'status' = " TOLD_WORD ")"
+    "  ORDER BY version DESC LIMIT 1) e ON true"
+    " LEFT JOIN LATERAL ("
+    "  SELECT k.status FROM json_array_elements(e.statuses) WITH ORDINALITY AS k(status, nth)"
+    "  WHERE k.status->>'status' = " TOLD_WORD
+    "  ORDER BY (k.status->>'seq')::bigint DESC, k.nth LIMIT 1) s ON true"};
 /* clang-format on */
+
+/* What a round asks beside the orders. */
+enum told_question {
+    TOLD_NOTHING,
+    TOLD_NEAR, /* of the newest events */
+    TOLD_ALL,  /* of all: it was not among those */
+};
 
 struct load_job {
     struct mg_store_job base;
     struct mg_arena *arena;
     const struct mg_load *loads;
     int count, rounds;
-    bool asks_told; /* this round does */
+    enum told_question asks; /* in this round */
+    bool is_told_torn;       /* an order has changed between it and what was told */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
     void *arg;
@@ -144,27 +163,46 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
     return MG_OK;
 }
 
-/* After share_records: which of the statuses it is, the order's state says. */
+/* An order is asked about in the name of the first question that wants to know: the others share the answer.
+ */
+static void share_told(struct load_job *job, const struct by_id *sorted)
+{
+    const struct mg_loaded *teller = NULL;
+    for (int i = 0; i < job->count; i++) {
+        struct mg_loaded *loaded = &job->answer.orders[sorted[i].index];
+        if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) teller = NULL;
+        if (!job->loads[sorted[i].index].wants_told || loaded->is_unreadable) continue;
+        if (teller == NULL) {
+            teller = loaded;
+        } else {
+            loaded->told = teller->told;
+            loaded->told_version = teller->told_version;
+            loaded->is_owed = teller->is_owed;
+        }
+    }
+}
+
+/* After share_records. */
 static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {
-    enum { N, VERSION, WORD, STATUS, IS_OWED };
+    enum { N, ORDER_VERSION, VERSION, STATUS, IS_OWED };
     for (int row = 0; row < mg_rows_count(rows); row++) {
         struct mg_loaded *loaded = mg_store_loaded_of(rows, row, job->answer.orders, job->count, err);
         if (loaded == NULL) return MG_BUG;
         if (loaded->is_unreadable) continue;
-        uint64_t version = (uint64_t)mg_rows_int(rows, row, VERSION);
-        if (loaded->record == NULL) { /* it is newer than the order's absence */
-            loaded->told_version = version;
-            continue;
-        }
+        uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
+        job->is_told_torn = job->is_told_torn || (uint64_t)mg_rows_int(rows, row, ORDER_VERSION) != version;
         loaded->is_owed = mg_rows_bool(rows, row, IS_OWED);
-        enum mg_status status = mg_order_state_status(loaded->record->order.state);
-        if (!mg_slice_is(mg_rows_value(rows, row, WORD), mg_status_name(status))) continue;
-        loaded->told_version = version;
+        if (mg_rows_is_null(rows, row, STATUS)) continue;
+        loaded->told_version = (uint64_t)mg_rows_int(rows, row, VERSION);
         loaded->told = mg_arena_copy(job->arena, mg_rows_value(rows, row, STATUS));
         if (loaded->told.data == NULL)
             return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
     }
+    const struct by_id *sorted = job->count == 0 ? NULL : sort_questions(job);
+    if (job->count > 0 && sorted == NULL)
+        return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
+    share_told(job, sorted);
     return MG_OK;
 }
 
@@ -173,20 +211,20 @@ static bool is_torn(const struct load_job *job)
     for (int i = 0; i < job->count; i++) {
         const struct mg_loaded *loaded = &job->answer.orders[i];
         uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
-        if (loaded->told_version > version || (loaded->event != NULL && loaded->event->version > version))
-            return true;
+        if (loaded->event != NULL && loaded->event->version > version) return true;
     }
-    return false;
+    return job->is_told_torn;
 }
 
-/* An order that is there is to be told of, and nobody has asked yet. */
-static bool lacks_told(const struct load_job *job)
+/* What the next round is to ask: an order that is there is to be told of, and it is not known yet what. */
+static enum told_question lacks_told(const struct load_job *job)
 {
-    if (job->asks_told) return false;
-    for (int i = 0; i < job->count; i++) {
-        if (job->loads[i].wants_told && job->answer.orders[i].record != NULL) return true;
+    for (int i = 0; i < job->count && job->asks != TOLD_ALL; i++) {
+        const struct mg_loaded *loaded = &job->answer.orders[i];
+        if (job->loads[i].wants_told && loaded->record != NULL && loaded->told.data == NULL)
+            return job->asks == TOLD_NOTHING ? TOLD_NEAR : TOLD_ALL;
     }
-    return false;
+    return job->asks;
 }
 
 static void on_loaded(void *arg, const struct mg_pg_answer *reply)
@@ -204,15 +242,15 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
     if (mg_store_take_orders(job->arena, reply->rows[0], job->answer.orders, job->count, &err) != MG_OK ||
         take_events(job, reply->rows[1], &err) != MG_OK || take_gates(job, reply->rows[2], &err) != MG_OK ||
         share_records(job, &err) != MG_OK ||
-        (job->asks_told && take_told(job, reply->rows[3], &err) != MG_OK)) {
+        (job->asks != TOLD_NOTHING && take_told(job, reply->rows[3], &err) != MG_OK)) {
         answer_load(job, &err);
         return;
     }
-    bool is_untold = lacks_told(job);
-    if (!is_torn(job) && !is_untold) {
+    enum told_question next = is_torn(job) ? job->asks : lacks_told(job);
+    if (!is_torn(job) && next == job->asks) {
         answer_load(job, NULL);
     } else if (job->rounds < ROUNDS_MAX) {
-        job->asks_told = job->asks_told || is_untold;
+        job->asks = next;
         send_round(job);
     } else {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read orders: they change as fast as they are read");
@@ -236,6 +274,7 @@ static void send_round(struct load_job *job)
     }
     job->answer.orders = orders;
     job->rounds++;
+    job->is_told_torn = false;
     struct mg_pg_params order_params, event_params, told_params;
     mg_pg_params_init(&order_params);
     mg_pg_params_init(&event_params);
@@ -247,13 +286,17 @@ static void send_round(struct load_job *job)
     int event_cause = mg_pg_add_array(&event_params, MG_PG_TEXT);
     int told_n = mg_pg_add_array(&told_params, MG_PG_INT),
         told_id = mg_pg_add_array(&told_params, MG_PG_TEXT);
+    mg_pg_add_int(&told_params, job->asks == TOLD_ALL ? INT64_MAX : MG_TOLD_EVENTS_MAX);
+    bool is_told_asked = false;
     for (int i = 0; i < job->count; i++) {
         const struct mg_load *load = &job->loads[sorted[i].index];
         if (i == 0 || strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
+            is_told_asked = false;
             mg_pg_push_int(&order_params, order_n, sorted[i].index);
             mg_pg_push_text(&order_params, order_id, mg_slice_of(load->order_id));
         }
-        if (job->asks_told && load->wants_told) {
+        if (job->asks != TOLD_NOTHING && load->wants_told && !is_told_asked) {
+            is_told_asked = true;
             mg_pg_push_int(&told_params, told_n, sorted[i].index);
             mg_pg_push_text(&told_params, told_id, mg_slice_of(load->order_id));
         }
@@ -268,7 +311,7 @@ static void send_round(struct load_job *job)
         {&LOAD_GATES, NULL},
         {&LOAD_TOLD, &told_params},
     };
-    mg_store_send(job->base.store, statements, job->asks_told ? 4 : 3, on_loaded, job);
+    mg_store_send(job->base.store, statements, job->asks != TOLD_NOTHING ? 4 : 3, on_loaded, job);
     mg_pg_params_finish(&order_params);
     mg_pg_params_finish(&event_params);
     mg_pg_params_finish(&told_params);

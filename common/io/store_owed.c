@@ -3,8 +3,9 @@
  * again, read to be sent again, and given up in the end.
  *
  * What they cost is bounded by queue: reply_queue has a row for each client's queue that did not take a
- * status. While it takes none, one status is tried, and the next one later each time. Once it takes one the
- * others follow, many at once. No statement here reads more rows than it answers for, whatever is owed.
+ * status, and each client has a share of the retries. While it takes none, one status is tried, and the next
+ * one later each time. Once it takes one the others follow, many at once. No statement here reads more rows
+ * than it answers for, whatever is owed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -163,8 +164,9 @@ static const struct mg_sql GIVE_UP = {
     /* There is more of it: the next retry comes at once. */
     " hurried AS (UPDATE reply_queue q SET ask_at = k.now, tried_at = k.now FROM counted c CROSS JOIN clock k"
     "  WHERE q.name = c.name AND c.number >= $3::bigint)"
+    /* Each queue of this call opens one more. */
     " SELECT name, number, (SELECT count(*) FROM operator_alert WHERE code = 'statuses_given_up' AND closed_at IS NULL)"
-    " FROM counted ORDER BY name"};
+    "  + row_number() OVER (ORDER BY name) - 1 FROM counted ORDER BY name"};
 /* clang-format on */
 
 #define GIVE_UP_BITE 500 /* of a queue's at once: some 10 ms */
@@ -259,8 +261,14 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
 
 /* An event may be owed from its commit on; its scheduler gets this long to send the statuses. */
 #define OWED_REST "interval '1 second'"
-/* Gone queues that are tried by one statement: 400 a second at most, some hundredths of a core. */
+/* Gone queues that are tried by one statement: 400 a second at most, some hundredths of a core. Half of them
+ * are shared among the clients that have any, at least one of each; the rest are the oldest of all. So no
+ * client's gone queues hold up another's, however many they are. */
 #define RETRIES_MAX "100"
+#define SHARED_PART "2"
+/* Clients that have a share, in order of their names: no more than there are retries to share. Those beyond
+ * have what is the oldest of all. */
+#define CLIENTS_MAX "50"
 /* Asked a moment ago, and the answer is on its way. What is of the future was asked by a clock that was
  * ahead. */
 #define IS_ASKED(event, now)                                                                                 \
@@ -273,7 +281,7 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
 /* clang-format off */
 const struct mg_sql MG_STORE_ASK_OWED = {
     "ask_owed",
-    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     " leader AS MATERIALIZED ("
     "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE),"
     /* Nobody has tried these yet: owed from the commit on, or marked by an older program. */
@@ -282,9 +290,26 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader)"
     "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k"
     "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") "),"
+    /* From client to client along the index, with the oldest queue of each. */
+    " client AS ("
+    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE EXISTS (SELECT FROM leader) ORDER BY client, ask_at LIMIT 1)"
+    "  UNION ALL"
+    "  SELECT n.client, n.ask_at, c.nth + 1 FROM client c CROSS JOIN LATERAL ("
+    "   SELECT client, ask_at FROM reply_queue WHERE client > c.client ORDER BY client, ask_at LIMIT 1) n"
+    "  WHERE c.nth < " CLIENTS_MAX "),"
+    " share AS MATERIALIZED ("
+    "  SELECT q.name, q.marks FROM ("
+    "   SELECT client, greatest(least($3::bigint, " RETRIES_MAX ") / " SHARED_PART " / count(*) OVER (), 1) AS most FROM client"
+    "   WHERE ask_at <= (SELECT now FROM clock)) c CROSS JOIN LATERAL ("
+    /* A range, for which no other index will do: an equal client lets a plan filter the walk of reply_queue_ask. */
+    "   SELECT name, marks FROM reply_queue WHERE (client, ask_at) >= (c.client, '-infinity')"
+    "    AND (client, ask_at) <= (c.client, (SELECT now FROM clock))"
+    "   ORDER BY client, ask_at, name LIMIT c.most FOR NO KEY UPDATE SKIP LOCKED) q),"
     " due AS MATERIALIZED ("
     "  SELECT name, marks FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
-    "  ORDER BY ask_at, name LIMIT least($3::bigint, " RETRIES_MAX ") FOR NO KEY UPDATE SKIP LOCKED),"
+    "   AND name NOT IN (SELECT name FROM share)"
+    "  ORDER BY ask_at, name LIMIT greatest(least($3::bigint, " RETRIES_MAX ") - (SELECT count(*) FROM share), 1)"
+    "  FOR NO KEY UPDATE SKIP LOCKED),"
     " ahead AS MATERIALIZED ("
     "  SELECT name, marks FROM reply_queue WHERE tried_at > (SELECT now FROM clock) AND ask_at > (SELECT now FROM clock)"
     "   AND EXISTS (SELECT FROM leader)"
@@ -293,7 +318,7 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     " queue AS MATERIALIZED ("
     "  SELECT q.name, q.is_open, count(*) FILTER (WHERE q.is_open) OVER () AS open_count,"
     "   (SELECT true FROM order_event e WHERE e.owed AND e.owed_to = q.name ORDER BY e.at LIMIT 1) AS is_owed"
-    "  FROM (SELECT * FROM due UNION ALL SELECT * FROM ahead) l"
+    "  FROM (SELECT * FROM share UNION ALL SELECT * FROM due UNION ALL SELECT * FROM ahead) l"
     "  JOIN reply_queue q ON q.name = l.name AND q.marks = l.marks),"
     " oldest AS MATERIALIZED ("
     "  SELECT e.order_id, e.version, e.owed_asked_at FROM queue q CROSS JOIN LATERAL ("

@@ -21,7 +21,7 @@ struct mg_owed {
 struct mg_given_up {
     char queue[MG_REPLY_TO_MAX + 1];
     int64_t count;       /* events, now */
-    int64_t alerts_open; /* about any queue, before this */
+    int64_t alerts_open; /* about any queue, before this; each queue of one call before it opens one more */
 };
 /* Where a retry failed, the queue's statuses of `owed_for_ms` ago and before are given up, some at a time. */
 typedef void mg_store_marked_fn(void *arg, const struct mg_given_up *given_up, int count,

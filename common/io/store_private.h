@@ -21,6 +21,7 @@ struct mg_store {
     uint64_t losses; /* sessions lost, and attempts to begin one that failed */
     enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
     char reason[MG_ERR_TEXT_MAX]; /* why it is down */
+    enum mg_reach reach;          /* of the last attempt to connect */
     char refused[320];            /* what was last told to on_refused */
     char denied[MG_ERR_TEXT_MAX]; /* the right that is missing; "": none */
     int64_t probed_boot_ms;       /* when the probe that is open was sent; 0: none is */
@@ -107,6 +108,8 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 
 /* What finds owed statuses, and what goes before it; a test looks at its plan. */
 extern const struct mg_sql MG_STORE_BY_KEY, MG_STORE_ASK_OWED;
+/* The sweep's statement; a test counts the rows that its plan touches. */
+extern const struct mg_sql MG_STORE_SWEEP;
 
 /* A row of one key column and these. */
 #define MG_SQL_EVENT_COLUMNS                                                                                 \

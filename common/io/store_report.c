@@ -8,6 +8,7 @@
 #include "io/store_pages.h"
 #include "io/store_private.h"
 #include "io/store_retention.h"
+#include "io/store_services.h"
 
 /* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
 #define ROWS_MAX "10000"
@@ -32,12 +33,6 @@
     " OR NOT EXISTS (SELECT FROM supervisor_leader WHERE seen_at >= " MG_SQL_NOW " - " SWEEP_BOUND "))"
 /* A pause may end by itself. */
 #define IS_PAUSED "(c.is_paused AND (c.paused_until IS NULL OR c.paused_until > " MG_SQL_NOW "))"
-/* Twice the period of an agent's reports: who has been silent for longer has no share in a limit. What is of
- * the future was written before the clock was put back: whoever lives says it again within a period. */
-#define REPLICA_PATIENCE "interval '10 seconds'"
-#define IS_REPLICA_FRESH                                                                                     \
-    "reported_at BETWEEN " MG_SQL_NOW " - " REPLICA_PATIENCE " AND " MG_SQL_NOW " + " REPLICA_PATIENCE
-
 /* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
  * and by the sweep, if wake_at is set and the sweep comes by. */
 #define IS_STUCK                                                                                             \
@@ -54,7 +49,6 @@
 #define SERVICES_OF(workflows)                                                                               \
     "(SELECT DISTINCT step->>'service' AS service"                                                           \
     " FROM " workflows " v JOIN workflow w USING (name, version), json_array_elements(w.definition::json->'steps') AS step)"
-#define NEWEST_VERSIONS "(SELECT name, max(version) AS version FROM workflow GROUP BY name)"
 /* Of the versions that open orders keep, as far as figures go. */
 #define KEPT_VERSIONS                                                                                        \
     "(SELECT DISTINCT workflow AS name, workflow_version AS version FROM (SELECT workflow, workflow_version" \
@@ -217,9 +211,12 @@ static const struct {
         " coalesce(c.concurrency, 0) AS concurrency, coalesce(c.rate_per_s, 0) AS rate_per_s,"
         " coalesce(s.instance, '') AS instance, coalesce(s.breaker, '') AS breaker,"
         " coalesce(s.is_ready, false) AS is_ready, coalesce(s.process, 0) AS process,"
-        " coalesce(s.is_prober, false) AS is_prober, coalesce(s.in_flight > 0, false) AS is_calling"
-        " FROM service_control c FULL JOIN (SELECT service, instance, breaker, is_ready, process, is_prober,"
-        "   in_flight FROM service_state WHERE " IS_REPLICA_FRESH ") s USING (service)"
+        " coalesce(s.is_prober, false) AS is_prober, coalesce(s.in_flight > 0, false) AS is_calling,"
+        " " MG_SQL_MS(MG_SQL_NOW) " AS now_ms"
+        /* After the clock was set no report is fresh for a while: the agents of those services are told, too. */
+        " FROM service_control c FULL JOIN (SELECT DISTINCT service FROM service_state) k USING (service)"
+        " LEFT JOIN (SELECT service, instance, breaker, is_ready, process, is_prober,"
+        "   in_flight FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH ") s USING (service)"
         " ORDER BY service, s.instance COLLATE \"C\" LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_CONTROLLED] = {{
         "report_controlled",
@@ -227,7 +224,7 @@ static const struct {
         "  bool_or(is_ready) AS is_ready, sum(in_flight) AS in_flight,"
         "  sum(concurrency) AS capacity, count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open,"
         "  array_agg(control_version) AS versions"
-        "  FROM service_state WHERE " IS_REPLICA_FRESH " GROUP BY service)"
+        "  FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH " GROUP BY service)"
         " SELECT service, CASE WHEN c.is_paused THEN 'paused'"
         "  WHEN s.agents IS NULL AND u.service IS NULL THEN 'not used' WHEN s.agents IS NULL THEN 'no agent'"
         "  WHEN s.is_open THEN 'breaker open' WHEN s.is_ready THEN 'serving' ELSE 'not ready' END AS state,"
@@ -239,7 +236,7 @@ static const struct {
         " " ISO("c.set_at") " AS set_at, u.service IS NOT NULL AS is_used"
         " FROM (SELECT service, " IS_PAUSED " AS is_paused, concurrency, rate_per_s, paused_until, version,"
         "  by_whom, reason, set_at FROM service_control c) c FULL JOIN seen s USING (service)"
-        " FULL JOIN " SERVICES_OF(NEWEST_VERSIONS) " u USING (service) ORDER BY service LIMIT " ROWS_MAX}, 0},
+        " FULL JOIN " SERVICES_OF(MG_SQL_NEWEST_VERSIONS) " u USING (service) ORDER BY service LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_KEPT_SERVICES] = {{
         "report_kept_services",
         "SELECT service FROM " SERVICES_OF(KEPT_VERSIONS) " k ORDER BY service LIMIT " ROWS_MAX}, 0},
@@ -313,6 +310,18 @@ static const struct {
         "SELECT holder, epoch, " ISO("seen_at") " AS seen_at,"
         " CASE WHEN holder <> '' THEN floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint END AS age_ms,"
         " (SELECT count(*) FROM batch WHERE ended_at IS NULL) AS open_batches FROM batch_runner"}, 0},
+    /* One that has just been opened may be about an order that is being written. */
+    [MG_REPORT_UNNEEDED_ALERTS] = {{
+        "report_unneeded_alerts",
+        "WITH alerts AS MATERIALIZED (SELECT subject FROM operator_alert WHERE code = 'unpublishable'"
+        "  AND closed_at IS NULL AND opened_at < " MG_SQL_NOW " - interval '10 seconds'"
+        "  ORDER BY subject LIMIT " ROWS_MAX "),"
+        " open AS MATERIALIZED (SELECT order_id FROM order_process WHERE wake_at IS NOT NULL"
+        "  AND EXISTS (SELECT FROM alerts) ORDER BY wake_at LIMIT " FIGURES_MAX " + 1),"
+        " needed AS MATERIALIZED (SELECT DISTINCT s.service FROM open o JOIN order_step s ON s.order_id = o.order_id"
+        "  WHERE s.state IN ('running', 'waiting', 'unknown', 'undo_pending', 'undo_running', 'undo_waiting'))"
+        " SELECT subject FROM alerts WHERE (SELECT count(*) FROM open) <= " FIGURES_MAX
+        " AND subject NOT IN (SELECT service FROM needed)"}, 0},
     /* The schema's version not by a plain query of its table: that may not be there yet, and this must answer. */
     [MG_REPORT_SETTINGS] = {{
         "report_settings",

@@ -15,7 +15,8 @@ const struct mg_sql MG_STORE_LOAD_ORDERS = {
     " s.position, s.step, s.service, s.state, s.kind, s.reason, s.maybe, s.is_undo_dispatched, s.is_refused,"
     " s.is_accepted, s.attempt, s.failure_count, s.cool_down_count, s.generation,"
     " " MG_SQL_MS("s.complete_by") ", " MG_SQL_MS("s.due_at") ", " MG_SQL_MS("s.quiet_at") ","
-    " " MG_SQL_MS("s.finish_by") ", s.cause, s.result, s.do_digest, s.undo_digest, s.error_code, s.error_text"
+    " " MG_SQL_MS("s.finish_by") ", s.cause, s.result, s.do_digest, s.undo_digest, s.error_code, s.error_text,"
+    " s.poll_failure_count"
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
     " LEFT JOIN LATERAL ("
     "  SELECT *, row_number() OVER (ORDER BY position) AS rank FROM order_step WHERE order_id = p.order_id"
@@ -69,7 +70,8 @@ enum {
     S_DO_DIGEST,
     S_UNDO_DIGEST,
     S_ERROR_CODE,
-    S_ERROR_TEXT
+    S_ERROR_TEXT,
+    S_POLL_FAILURE_COUNT
 };
 
 /* As MG_SQL_EVENT_COLUMNS has them, behind the key. */
@@ -162,6 +164,7 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     step->is_accepted = mg_rows_bool(rows, row, S_ACCEPTED);
     step->attempt = (uint32_t)mg_rows_int(rows, row, S_ATTEMPT);
     step->failure_count = (uint32_t)mg_rows_int(rows, row, S_FAILURE_COUNT);
+    step->poll_failure_count = (uint64_t)mg_rows_int(rows, row, S_POLL_FAILURE_COUNT);
     step->cool_down_count = (uint32_t)mg_rows_int(rows, row, S_COOL_DOWN_COUNT);
     step->generation = (uint32_t)mg_rows_int(rows, row, S_GENERATION);
     step->complete_by_ms = mg_rows_int(rows, row, S_COMPLETE_BY);

@@ -10,6 +10,7 @@
  * Steps that wait for the gate of their service are asked about by service (store_parked.c). A sweep meets
  * them once, and leaves them out of the wake_at that it sets.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "io/store_private.h"
@@ -19,91 +20,128 @@
 /* One that waits for gates alone, in case that nothing else moves it: a million of them are a dozen a second.
  */
 #define LOOK_AT_PARKED "interval '1 day'"
-/* What the brake holds back: soon, but behind what else is due. */
-#define HELD_BACK "interval '1 second'"
-/* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue
- */
+/* What the brake holds back: soon, but behind what else is due; and so much later for each SWEEPS_HELD times
+ * the brake's limit that goes before it. It has no turn sooner, and would take the places of others. */
+#define HELD_BACK   "interval '1 second'"
+#define SWEEPS_HELD "4" /* in that time, by default */
+/* An order is looked at whole, so of the steps that are read one order's may be left over. */
+#define STEPS_OF_AN_ORDER "64"
+static_assert(MG_STEPS_MAX == 64, "the same");
+/* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue,
+ * $8 limit of steps */
 /* clang-format off */
-static const struct mg_sql SWEEP = {
+const struct mg_sql MG_STORE_SWEEP = {
     "sweep",
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is swept. */
     " leader AS ("
     "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = greatest(swept_at, c.now) FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
-    /* All that are woken may be a million: they take what others leave, and a quarter at least. */
     " timely AS MATERIALIZED ("
-    "  SELECT order_id, version FROM order_process"
+    "  SELECT order_id, version, wake_at FROM order_process"
     "  WHERE wake_at > " MG_SQL_WOKEN " AND wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
+    /* Orders whose attempts are held back come again and again, before what became due just now. So where not all
+     * have a place, those that became due last have a quarter more. */
+    " latest AS MATERIALIZED ("
+    "  SELECT order_id, version, wake_at FROM order_process"
+    "  WHERE wake_at > (SELECT max(wake_at) FROM timely) AND wake_at <= (SELECT now FROM clock)"
+    "   AND (SELECT count(*) FROM timely) >= $3::bigint"
+    "  ORDER BY wake_at DESC LIMIT ($3::bigint + 3) / 4 FOR NO KEY UPDATE SKIP LOCKED),"
+    /* All that are woken may be a million: they take what others leave, and a quarter at least. */
     " woken AS MATERIALIZED ("
-    "  SELECT order_id, version FROM order_process"
+    "  SELECT order_id, version, wake_at FROM order_process"
     "  WHERE wake_at <= " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader) ORDER BY wake_at"
     "  LIMIT greatest($3::bigint - (SELECT count(*) FROM timely), ($3::bigint + 3) / 4) FOR NO KEY UPDATE SKIP LOCKED),"
+    /* From both ends, and the woken in turn, so that a limit of steps leaves neither the oldest nor the latest out. */
     " locked AS MATERIALIZED ("
-    "  SELECT order_id, version, false AS is_woken FROM timely UNION ALL SELECT order_id, version, true FROM woken),"
+    "  SELECT order_id, version, is_woken, least(2 * up - 1, 2 * (n - up + 1)) * 2 + is_woken::int AS place FROM ("
+    "   SELECT order_id, version, is_woken, count(*) OVER (PARTITION BY is_woken) AS n,"
+    "    row_number() OVER (PARTITION BY is_woken ORDER BY wake_at, order_id COLLATE \"C\") AS up FROM ("
+    "     SELECT order_id, version, wake_at, false AS is_woken FROM timely UNION ALL"
+    "     SELECT order_id, version, wake_at, false FROM latest UNION ALL"
+    "     SELECT order_id, version, wake_at, true FROM woken) l) t),"
     /* The same version in the statement's snapshot, from which the steps are read, too. */
-    " candidate AS MATERIALIZED ("
-    "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, CASE WHEN p.goal = 'processed'"
+    " met AS MATERIALIZED ("
+    "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, l.place, CASE WHEN p.goal = 'processed'"
     "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
     "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
+    /* Its open steps, or one row without a step. With each the columns of its order: to join them again by name might
+     * compare all with all, since how many these are is unknown to the planner. */
+    " step_met AS MATERIALIZED ("
+    "  SELECT c.*, s.* FROM (SELECT * FROM met ORDER BY place) c LEFT JOIN LATERAL ("
+    "   SELECT s.step, s.attempt, s.service, s.state, s.state IN ('running', 'undo_running') AS is_running,"
+    "    CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline,"
+    "    s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked"
+    "   FROM order_step s WHERE s.order_id = c.order_id"
+    "    AND (s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone',"
+    "     'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating')))) s ON true"
+    "  ORDER BY c.place LIMIT $8::bigint + " STEPS_OF_AN_ORDER " + 1),"
+    /* The first order without room for all its steps, and those behind it, stay as they are for the next sweep. */
+    " beyond AS MATERIALIZED ("
+    "  SELECT min(place) AS place FROM ("
+    "   SELECT place, count(*) AS own, sum(count(*)) OVER (ORDER BY place) AS steps FROM step_met"
+    "   WHERE (SELECT count(*) FROM step_met) > $8::bigint GROUP BY place) t WHERE steps > own AND steps > $8::bigint),"
     " open_step AS MATERIALIZED ("
-    "  SELECT s.order_id, s.step, s.attempt, s.state, s.state IN ('running', 'undo_running') AS is_running,"
-    "   CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline,"
-    "   c.is_woken, s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked"
-    "  FROM candidate c JOIN order_step s ON s.order_id = c.order_id"
-    "  WHERE s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone',"
-    "   'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating'))),"
+    "  SELECT * FROM step_met WHERE (place >= (SELECT place FROM beyond)) IS NOT TRUE),"
+    /* Of each order what its steps say together: one pass over all steps, not one for each order. */
+    " candidate AS MATERIALIZED ("
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken, complete_by,"
+    "   min(deadline) FILTER (WHERE NOT is_parked AND deadline > (SELECT now FROM clock)) AS next_deadline,"
+    "   bool_or(is_parked) AS has_parked,"
+    "   bool_or(is_running OR deadline IS NOT NULL OR state = 'unknown') AS is_moving"
+    "  FROM open_step GROUP BY order_id, version, seq, process_state, is_high, is_woken, complete_by),"
     " found AS MATERIALIZED ("
-    "  SELECT order_id, CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, deadline,"
-    "   is_woken FROM open_step WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock)"
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken,"
+    "   CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline"
+    "  FROM open_step WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock)"
     "   OR (is_woken AND NOT is_running AND deadline IS NOT NULL))"
     "  UNION ALL"
-    "  SELECT order_id, 'expired', '', 0, complete_by, is_woken FROM candidate"
-    "  WHERE complete_by <= (SELECT now FROM clock)"
-    "  UNION ALL"
-    "  SELECT order_id, 'nudge', '', 0, NULL, is_woken FROM candidate c"
-    "  WHERE c.process_state IN ('pending', 'processing', 'compensating')"
-    "   AND (c.complete_by IS NULL OR c.complete_by > (SELECT now FROM clock)) AND NOT EXISTS ("
-    "   SELECT FROM open_step s WHERE s.order_id = c.order_id"
-    "   AND (s.is_running OR s.deadline IS NOT NULL OR s.state = 'unknown'))),"
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken,"
+    "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN 'expired' ELSE 'nudge' END, '', 0, '',"
+    "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END"
+    "  FROM candidate WHERE complete_by <= (SELECT now FROM clock)"
+    "   OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)),"
     /* More asks than the limit might not go out. Who was woken would not be due again by itself: it stays woken. */
     " crowd AS MATERIALIZED ("
     "  SELECT DISTINCT order_id FROM (SELECT order_id, is_woken, count(*) OVER by_order AS asks,"
-    "    dense_rank() OVER by_order AS place FROM found WINDOW by_order AS (ORDER BY is_woken, order_id)) f"
+    "    dense_rank() OVER by_order AS place FROM found WHERE EXISTS (SELECT FROM woken) WINDOW by_order AS (ORDER BY is_woken, order_id)) f"
     "  WHERE is_woken AND asks > $3::bigint AND place > 1),"
     " graced AS MATERIALIZED ("
     "  SELECT *, ask IN ('overdue', 'expired') AS is_braked, ask IN ('overdue', 'expired') AND $6::bigint > 0"
     "   AND deadline > " MG_SQL_TIME("$5::bigint") " AND deadline <= " MG_SQL_TIME("$6::bigint")
     "   AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
+    /* The brake lets the services have turns, each with its oldest deadline first; orders as such are one more. A
+     * service with very many overdue attempts holds up none but its own. */
+    " ranked AS MATERIALIZED ("
+    "  SELECT *, CASE WHEN is_braked AND NOT is_graced THEN row_number() OVER ("
+    "   PARTITION BY is_braked AND NOT is_graced, service ORDER BY deadline) END AS turn FROM graced),"
     " judged AS MATERIALIZED ("
-    "  SELECT *, is_braked AND NOT is_graced AND row_number() OVER ("
-    "   PARTITION BY is_braked AND NOT is_graced ORDER BY deadline) > $7::bigint AS is_held_back"
-    "  FROM graced),"
+    "  SELECT *, turn IS NOT NULL AND beyond > 0 AS is_held_back FROM ("
+    "   SELECT *, row_number() OVER (ORDER BY turn, deadline) - $7::bigint AS beyond FROM ranked) r),"
     " next AS MATERIALIZED ("
-    "  SELECT c.order_id, coalesce(least("
-    "    (SELECT min(s.deadline) FROM open_step s"
-    "     WHERE s.order_id = c.order_id AND s.deadline > k.now AND NOT s.is_parked),"
-    "    CASE WHEN c.complete_by > k.now THEN c.complete_by END,"
-    "    (SELECT min(k.now + CASE WHEN j.is_held_back THEN " HELD_BACK
-    "      ELSE $4::bigint * interval '1 millisecond' END) FROM judged j WHERE j.order_id = c.order_id)),"
-    "   k.now + CASE WHEN EXISTS (SELECT FROM open_step s WHERE s.order_id = c.order_id AND s.is_parked)"
-    "    THEN " LOOK_AT_PARKED " ELSE " LOOK_AGAIN " END) AS wake_at"
-    "  FROM candidate c CROSS JOIN clock k WHERE c.order_id NOT IN (SELECT order_id FROM crowd)),"
+    "  SELECT n.order_id, coalesce(min(n.at), min(k.now) + CASE WHEN bool_or(n.has_parked) THEN " LOOK_AT_PARKED
+    "   ELSE " LOOK_AGAIN " END) AS wake_at FROM ("
+    "    SELECT order_id, has_parked, least(next_deadline, CASE WHEN complete_by > (SELECT now FROM clock) THEN complete_by END)"
+    "     AS at FROM candidate WHERE order_id NOT IN (SELECT order_id FROM crowd)"
+    "    UNION ALL"
+    "    SELECT order_id, NULL, (SELECT now FROM clock) + CASE WHEN is_held_back THEN " HELD_BACK
+    "      * (1 + (beyond - 1) / (" SWEEPS_HELD " * greatest($7::bigint, 1)))"
+    "     ELSE $4::bigint * interval '1 millisecond' END FROM judged) n CROSS JOIN clock k GROUP BY n.order_id),"
     " pushed AS ("
     "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = n.order_id),"
     /* Of a scheduler that does not mark what it parks. */
     " marked AS ("
-    "  UPDATE order_step s SET parked_high = c.is_high, parked_until = k.now + $4::bigint * interval '1 millisecond'"
-    "  FROM judged j JOIN candidate c USING (order_id) CROSS JOIN clock k"
+    "  UPDATE order_step s SET parked_high = j.is_high, parked_until = k.now + $4::bigint * interval '1 millisecond'"
+    "  FROM judged j CROSS JOIN clock k"
     "  WHERE j.ask = 'due' AND s.order_id = j.order_id AND s.step = j.step AND s.parked_high IS NULL"
     "   AND " MG_SQL_WAITS_FOR_GATE("s") "),"
     " asked AS ("
-    "  SELECT c.order_id, j.ask, j.step, j.attempt, c.version, c.seq, j.deadline,"
-    "   j.ask = 'nudge' AND c.process_state <> 'pending' AS is_stuck"
-    "  FROM judged j JOIN candidate c USING (order_id) WHERE NOT j.is_graced AND NOT j.is_held_back)"
+    "  SELECT order_id, ask, step, attempt, version, seq, deadline,"
+    "   ask = 'nudge' AND process_state <> 'pending' AS is_stuck FROM judged WHERE NOT is_graced AND NOT is_held_back)"
     " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
-    "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), (SELECT count(*) FROM locked),"
+    "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
+    "  (SELECT count(*) FROM locked) >= $3::bigint OR (SELECT place FROM beyond) IS NOT NULL,"
     "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"
     /* Deadlines first: where there is no room for all, waits stay behind. */
     " FROM clock k LEFT JOIN asked a ON true ORDER BY a.ask NOT IN ('overdue', 'expired'), a.deadline"};
@@ -112,7 +150,7 @@ enum {
     COLUMN_IS_LEADER,
     COLUMN_NOW,
     COLUMN_OVERDUE,
-    COLUMN_LOCKED,
+    COLUMN_IS_FULL,
     COLUMN_ORDER_ID,
     COLUMN_ASK,
     COLUMN_STEP,
@@ -125,7 +163,6 @@ enum {
 
 struct sweep_job {
     struct mg_store_job base;
-    int limit;
     struct mg_due *dues;
     mg_store_sweep_fn *done;
     void *arg;
@@ -168,7 +205,7 @@ static void on_swept(void *arg, const struct mg_pg_answer *reply)
                 .now_ms = mg_rows_int(rows, 0, COLUMN_NOW),
                 .dues = job->dues,
                 .overdue_total = mg_rows_int(rows, 0, COLUMN_OVERDUE),
-                .is_full = mg_rows_int(rows, 0, COLUMN_LOCKED) >= job->limit,
+                .is_full = mg_rows_bool(rows, 0, COLUMN_IS_FULL),
             };
             for (int row = 0; row < count; row++) {
                 if (fill_due(rows, row, &job->dues[answer.due_count])) answer.due_count++;
@@ -185,7 +222,6 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
                     void *arg)
 {
     struct sweep_job *job = mg_store_job_create(store, sizeof *job, finish_sweep);
-    job->limit = options->limit;
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;
@@ -197,7 +233,8 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
     mg_pg_add_int(&params, options->grace_after_ms);
     mg_pg_add_int(&params, options->grace_before_ms);
     mg_pg_add_int(&params, options->overdue_limit);
-    mg_store_send_one(store, &SWEEP, &params, on_swept, job);
+    mg_pg_add_int(&params, options->step_limit);
+    mg_store_send_one(store, &MG_STORE_SWEEP, &params, on_swept, job);
 }
 
 /* ---- waking ---- */

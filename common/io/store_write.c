@@ -69,11 +69,12 @@
     X(21, undo_digest, bytea, BYTES, PLAIN)                                                                  \
     X(22, error_code, text, TEXT, PLAIN)                                                                     \
     X(23, error_text, text, TEXT, PLAIN)                                                                     \
-    X(24, parked_high, boolean, BOOL, PLAIN)
+    X(24, parked_high, boolean, BOOL, PLAIN)                                                                 \
+    X(25, poll_failure_count, bigint, INT, PLAIN)
 /* Of a step that has no row yet. */
 #define PLACE_COLUMNS(X)                                                                                     \
-    X(25, position, bigint, INT, PLAIN)                                                                      \
-    X(26, service, text, TEXT, PLAIN)
+    X(26, position, bigint, INT, PLAIN)                                                                      \
+    X(27, service, text, TEXT, PLAIN)
 
 #define EVENT_COLUMNS(X)                                                                                     \
     X(2, version, bigint, INT, PLAIN)                                                                        \
@@ -176,7 +177,7 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
     [UPDATE_STEPS] = {
         "update_steps",
         GUARDED("UPDATE order_step s SET state = i.state" STEP_COLUMNS(AS_ASSIGNMENT) ", parked_until = " PARKED_UNTIL
-        " FROM " STEP_INPUT(STEP_COLUMNS) " WHERE s.order_id = i.order_id AND s.step = i.step", 25)},
+        " FROM " STEP_INPUT(STEP_COLUMNS) " WHERE s.order_id = i.order_id AND s.step = i.step", 26)},
     [INSERT_STEPS] = {
         "insert_steps",
         "INSERT INTO order_step (order_id, step, state" NEW_STEP_COLUMNS(AS_NAME) ", parked_until)"
@@ -332,6 +333,7 @@ static void push_step(struct mg_store_write *write, const struct mg_order_record
     } else {
         mg_pg_push_null(params, STEP_parked_high);
     }
+    mg_pg_push_int(params, STEP_poll_failure_count, (int64_t)step->poll_failure_count);
     if (is_new) {
         mg_pg_push_int(params, STEP_position, index);
         mg_pg_push_text(params, STEP_service, mg_slice_of(record->services[index]));

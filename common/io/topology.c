@@ -131,7 +131,7 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
                                   bool *ret_is_compared, struct mg_err *err)
 {
     struct run run = {.is_making = is_making, .is_compared = true, .report = report, .arg = arg};
-    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, err);
+    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, NULL, err);
     if (class != MG_OK) return class;
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++)
         class = run_exchange(&run, exchanges[i], DIRECT, err);
@@ -382,7 +382,7 @@ enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, 
                                        int count, struct mg_service_queues *ret_queues, struct mg_err *err)
 {
     struct run run = {.code = 0};
-    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, err);
+    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, NULL, err);
     if (class != MG_OK) return class;
     for (int i = 0; i < count && class == MG_OK; i++)
         class = service_ask(&run, services[i], &ret_queues[i], err);

@@ -77,6 +77,9 @@ bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue);
 /* For what supervisors say to agents, as it comes out of a service's `control_exchange`: makegood.control,
  * or that exchange itself. */
 bool mg_topology_is_control_of(struct mg_slice exchange, const char *control_exchange);
+/* Whether an exchange belongs to one service or one client, and so proves it: makegood.replies.<service>,
+ * makegood.intake.<client>. */
+bool mg_topology_is_of_one(struct mg_slice exchange);
 /* Whether the header x-makegood-again is believed: on the default exchange (`dead requeue`) and on
  * makegood.requests (schedulers). */
 bool mg_topology_is_again_believed(struct mg_slice exchange);
@@ -130,15 +133,18 @@ void mg_topology_apply_command_said(struct mg_slice said, char ret_command[MG_AP
 
 /* A message in a queue as the tool shows it. */
 struct mg_dead_letter {
-    struct mg_slice body, message_id, type, queue, reason,
-        correlation_id; /* queue, reason: from x-death or x-makegood-reason */
+    struct mg_slice body, message_id, type, correlation_id;
+    struct mg_slice queue, reason; /* from x-death or x-makegood-reason */
+    struct mg_slice exchange;      /* that proves the sender; empty: the default exchange, or unknown */
     int64_t died_at_ms;
     uint64_t count;
 };
 enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
 /* Walks a queue (dead.letters or orders.rejected), at most `max` messages of those that lie there when it
  * begins; `pick` says for each what to do with it; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the
- * queue it came from, marked x-makegood-again, and removes it after the confirm. Blocks (for the tool). */
+ * queue it came from, marked x-makegood-again, and removes it after the confirm. It goes through the default
+ * exchange, which may speak for every service; so the header x-makegood-exchange names the exchange of
+ * before, by which the receiver judges it. Blocks (for the tool). */
 enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err) MG_MUSTCHECK;

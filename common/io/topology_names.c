@@ -96,6 +96,11 @@ bool mg_topology_is_control_of(struct mg_slice exchange, const char *control_exc
     return mg_slice_is(exchange, MG_EXCHANGE_CONTROL) || mg_slice_is(exchange, control_exchange);
 }
 
+bool mg_topology_is_of_one(struct mg_slice exchange)
+{
+    return topology_starts_with(exchange, REPLY_PREFIX) || topology_starts_with(exchange, MG_INTAKE_PREFIX);
+}
+
 bool mg_topology_is_again_believed(struct mg_slice exchange)
 {
     return is_default(exchange) || mg_slice_is(exchange, MG_EXCHANGE_REQUESTS);

@@ -44,8 +44,6 @@ struct letter {
     char *body;
     size_t body_len;
     bool is_whole;
-    bool is_exchange_noted;
-    struct mg_slice exchange; /* through which it came to where it died */
     struct mg_dead_letter shown;
 };
 
@@ -60,7 +58,7 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
                                void *arg, int *ret_count, struct mg_err *err)
 {
     struct walk walk = {.queue = queue};
-    enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, err);
+    enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, NULL, err);
     if (class != MG_OK) return class;
     if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL)
         class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);
@@ -161,6 +159,15 @@ static int64_t letter_time_ms(int64_t time_s)
     return (time_s > most_s ? most_s : time_s < -most_s ? -most_s : time_s) * 1000;
 }
 
+/* The exchange that proves the sender, so that the default exchange does not speak for it when it is
+ * requeued: as the broker noted it at the last death, else as we noted it. A sender that proves itself cannot
+ * forge the broker's note, for schedulers refuse what comes from it with x-death. */
+static struct mg_slice letter_origin(const struct letter *letter, const amqp_field_value_t *died_through)
+{
+    struct mg_slice broker = died_through != NULL ? mg_amqp_value_text(died_through) : (struct mg_slice){0};
+    return broker.len > 0 ? broker : mg_amqp_header_text(letter->properties, MG_HEADER_ORIGIN);
+}
+
 /* The first entry of x-death is the last death. A rejected order never died: it came from the intake. */
 static void letter_show(const struct walk *walk, struct letter *letter)
 {
@@ -171,6 +178,7 @@ static void letter_show(const struct walk *walk, struct letter *letter)
     shown->correlation_id =
         letter_property(properties, AMQP_BASIC_CORRELATION_ID_FLAG, properties->correlation_id);
     if (letter->is_whole) shown->body = (struct mg_slice){.data = letter->body, .len = letter->body_len};
+    const amqp_field_value_t *died_through = NULL;
     const amqp_field_value_t *deaths = (properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0
                                            ? NULL
                                            : mg_amqp_table_find(&properties->headers, "x-death");
@@ -179,9 +187,7 @@ static void letter_show(const struct walk *walk, struct letter *letter)
         const amqp_table_t *death = &deaths->value.array.entries[0].value.table;
         const amqp_field_value_t *value = mg_amqp_table_find(death, "queue");
         if (value != NULL) shown->queue = mg_amqp_value_text(value);
-        value = mg_amqp_table_find(death, "exchange");
-        letter->is_exchange_noted = value != NULL;
-        if (value != NULL) letter->exchange = mg_amqp_value_text(value);
+        died_through = mg_amqp_table_find(death, "exchange");
         value = mg_amqp_table_find(death, "reason");
         if (value != NULL) shown->reason = mg_amqp_value_text(value);
         value = mg_amqp_table_find(death, "count");
@@ -189,6 +195,7 @@ static void letter_show(const struct walk *walk, struct letter *letter)
         value = mg_amqp_table_find(death, "time");
         if (value != NULL) shown->died_at_ms = letter_time_ms(mg_amqp_value_number(value));
     }
+    shown->exchange = letter_origin(letter, died_through);
     struct mg_slice reason = mg_amqp_header_text(properties, MG_HEADER_REASON);
     if (reason.data != NULL) shown->reason = reason;
     if (shown->queue.data == NULL && strcmp(walk->queue, MG_QUEUE_REJECTED) == 0)
@@ -236,22 +243,10 @@ static enum mg_class walk_settle(struct walk *walk, const struct letter *letter,
     return class;
 }
 
-/* Whose submission it is, which the default exchange would not prove: as the scheduler noted that refused it,
- * or as the broker noted the exchange through which it came. A header of the sender's own is not believed. */
-static struct mg_slice letter_client(const struct walk *walk, const struct letter *letter)
-{
-    struct mg_slice noted = mg_amqp_header_text(letter->properties, MG_HEADER_CLIENT), client = {0};
-    if (strcmp(walk->queue, MG_QUEUE_REJECTED) == 0) return noted;
-    if (!letter->is_exchange_noted || !mg_topology_client(letter->exchange, &client))
-        return (struct mg_slice){0};
-    return letter->exchange.len == 0 ? noted : client;
-}
-
 /* The headers as they were, without what brokers and we put on the way here, and with the mark that it comes
  * again. CC and BCC name further queues, to which the broker would deliver by the operator's right to write
  * anywhere, not by the sender's. */
-static int walk_headers(const struct walk *walk, const struct letter *letter,
-                        amqp_table_entry_t entries[HEADERS_MAX])
+static int walk_headers(const struct letter *letter, amqp_table_entry_t entries[HEADERS_MAX])
 {
     static const char *const dropped[] = {"x-death",
                                           "x-delivery-count",
@@ -259,19 +254,19 @@ static int walk_headers(const struct walk *walk, const struct letter *letter,
                                           MG_HEADER_REASON,
                                           MG_HEADER_PUBLISH,
                                           MG_HEADER_AGAIN,
-                                          MG_HEADER_CLIENT,
+                                          MG_HEADER_ORIGIN,
                                           "CC",
                                           "BCC"};
     const amqp_basic_properties_t *properties = letter->properties;
-    struct mg_slice client = letter_client(walk, letter);
+    struct mg_slice origin = letter->shown.exchange;
     int count = 0;
     entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_AGAIN)};
     entries[count].value.kind = AMQP_FIELD_KIND_BOOLEAN;
     entries[count++].value.value.boolean = 1;
-    if (client.len > 0) {
-        entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_CLIENT)};
+    if (origin.len > 0) {
+        entries[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(MG_HEADER_ORIGIN)};
         entries[count].value.kind = AMQP_FIELD_KIND_UTF8;
-        entries[count++].value.value.bytes = mg_amqp_bytes(client);
+        entries[count++].value.value.bytes = mg_amqp_bytes(origin);
     }
     if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) return count;
     for (int i = 0; i < properties->headers.num_entries && count < HEADERS_MAX; i++) {
@@ -318,7 +313,7 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
                           walk->queue, LETTER_BODY_MAX);
     amqp_table_entry_t entries[HEADERS_MAX];
     amqp_basic_properties_t properties = *letter->properties;
-    properties.headers.num_entries = walk_headers(walk, letter, entries);
+    properties.headers.num_entries = walk_headers(letter, entries);
     properties.headers.entries = entries;
     properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
     /* The user would have to be ours, and a life span has passed long ago. An order that has its id from its
@@ -406,7 +401,7 @@ enum mg_class mg_topology_look(const struct mg_broker_address *address, const ch
                                int *ret_count, struct mg_err *err)
 {
     struct walk walk = {.queue = queue};
-    enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, err);
+    enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, NULL, err);
     if (class != MG_OK) return class;
     int count = 0;
     bool is_over = false;

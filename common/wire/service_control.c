@@ -8,7 +8,7 @@
 #include "wire/service.h"
 
 static const char *const NAMES[] = {"v",      "service", "epoch",     "version", "paused",
-                                    "shares", "down",    "undecided", NULL};
+                                    "shares", "down",    "undecided", "sent_at", NULL};
 static const char *const SHARE_NAMES[] = {"instance", "concurrency", "rate", NULL};
 static const char *const DOWN_NAMES[] = {"prober", NULL};
 
@@ -59,6 +59,7 @@ void mg_service_control_write(const struct mg_service_control *control, struct m
         down_write(control->prober, ret_body);
     }
     if (control->is_undecided) mg_json_put_bool(&out, "undecided", true);
+    if (control->sent_at_ms != 0) mg_json_put_time(&out, "sent_at", control->sent_at_ms);
     mg_json_end(&out);
 }
 
@@ -132,6 +133,9 @@ enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_c
     shares_read(&object, &control);
     down_read(&object, &control);
     control.is_undecided = mg_json_get_bool(&object, "undecided", MG_OPTIONAL, false);
+    if (mg_json_get(&object, "sent_at", MG_OPTIONAL).data != NULL) {
+        control.sent_at_ms = mg_json_get_time(&object, "sent_at");
+    }
     if (faults.class != MG_OK) return faults.class;
     *ret_control = control;
     return MG_OK;

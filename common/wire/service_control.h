@@ -1,7 +1,7 @@
 /*
- * Supervisor → all agents of a service: what operators want of it, and whether it is down for most of its
- * agents (proto/service_control.schema.json). Said at each change and once a second, kept by nobody: who
- * missed one hears the next.
+ * Supervisor → all agents of a service: what operators want of it, whether it is down for most of its
+ * agents, and the database's time (proto/service_control.schema.json). Said at each change and once a second,
+ * kept by nobody: who missed one hears the next.
  */
 #ifndef MG_WIRE_SERVICE_CONTROL_H
 #define MG_WIRE_SERVICE_CONTROL_H
@@ -36,6 +36,7 @@ struct mg_service_control {
     char prober[MG_SHARE_INSTANCE_MAX + 1]; /* of a service that is down: who alone may try it */
     struct mg_share shares[MG_SHARES_MAX];  /* of a limited service */
     int share_count;
+    int64_t sent_at_ms; /* database clock, when said; 0: not known well enough */
 };
 
 void mg_service_control_write(const struct mg_service_control *control, struct mg_buf *ret_body);

@@ -60,7 +60,8 @@ BEGIN
         ('makegood_operator', 'operator_alert', 'UPDATE (acked_at, acked_by, closed_at)'),
         ('makegood_operator', 'workflow', 'INSERT (name, version, definition), UPDATE (loaded_at)'),
         ('makegood_operator', 'service_control', 'INSERT (service, is_paused, paused_until, concurrency, rate_per_s, version,'
-            ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at)'),
+            ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at), DELETE'),
+        ('makegood_operator', 'service_state', 'DELETE'), -- of a service that is gone
         ('makegood_operator', 'operator_action', 'INSERT (by_whom, verb, subject, reason, detail)'),
         ('makegood_operator', 'retention', 'UPDATE (hot, keep, by_whom, reason, set_at)'),
         -- starts and drives batches; the alert of one that stopped is raised by a trigger

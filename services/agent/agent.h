@@ -1,7 +1,7 @@
 /*
  * The agent: takes requests from the queues of its services, calls the remote service over HTTP, and replies.
  *
- *   receive.c   a delivery becomes a job, or is refused
+ *   receive.c   a delivery becomes a job, or is refused; late ones are dropped, doubtful ones held
  *   job.c       a job's life, and how its delivery is given back
  *   serve.c     which waiting job is next; what the breaker's changes mean for those that wait
  *   call.c      one try: one HTTP call, judged by the clock before and after
@@ -31,6 +31,7 @@
 #include "base/trace.h"
 #include "breaker.h"
 #include "classify.h"
+#include "core/suspects.h"
 #include "deadline.h"
 #include "io/broker.h"
 #include "io/http_client.h"
@@ -44,6 +45,13 @@
 /* Readiness and gauges are looked at this often; schedulers hear of a change at once. */
 #define MG_AGENT_TICK_MS 1000
 
+/* What of the memory for messages each may take, as a part of so many. A request in hand counts twice, for
+ * its call has a copy of the body; so does an answer, whose buffer doubles as it grows. Beside these there
+ * are what libcurl and the broker's interface hold of what is on its way: together they stay below the whole.
+ */
+#define MG_AGENT_MEMORY_HELD    4 /* requests in hand, of all queues */
+#define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read, of all services */
+
 struct mg_agent_options {
     struct mg_list service_files;
     struct mg_broker_address broker;
@@ -51,6 +59,7 @@ struct mg_agent_options {
     int64_t drain_timeout_ms;
     int64_t concurrency; /* 0: what the service file says */
     int64_t skew_limit_ms;
+    size_t memory_bytes;              /* for requests, and for what is made of them */
     const struct mg_span_sink *spans; /* NULL: none are made */
 };
 
@@ -61,6 +70,8 @@ enum mg_job_phase {
     MG_JOB_REPLYING,   /* the reply is on its way to the broker */
     MG_JOB_REPLY_WAIT, /* the broker did not take it; it will be offered again */
     MG_JOB_SET_ASIDE,  /* speaks a newer version's words: waits to be given back for another instance */
+    MG_JOB_ISOLATED,   /* may be what ends its handlers: waits until all else has ended */
+    MG_JOB_IN_DOUBT,   /* seems late, unless the database's clock went back: waits until that is known */
 };
 
 /* Of the try under way, if its trace is told. */
@@ -76,6 +87,7 @@ struct mg_job {
     TAILQ_ENTRY(mg_job) entry;
     struct mg_lane *lane;
     enum mg_job_phase phase;
+    enum mg_suspicion suspicion;
     bool is_high;
     bool is_redelivered;
     bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
@@ -85,6 +97,7 @@ struct mg_job {
     struct mg_delivery *delivery;
     struct mg_arena *arena; /* holds what the request borrows beside the delivery's body */
     struct mg_request request;
+    struct mg_deadline deadline;
     struct mg_timer *timer;
     struct mg_http_call *call; /* while CALLING */
     int64_t call_budget_ms, call_began_us;
@@ -158,11 +171,16 @@ struct mg_agent {
     struct mg_metrics *metrics;
     struct mg_metric *skew_metric;
     struct mg_broker *broker;
+    struct mg_http_room *answers; /* memory for them */
     struct mg_skew skew;
     struct mg_lane lanes[MG_AGENT_SERVICES_MAX];
     int lane_count;
+    struct mg_suspects suspects;
+    struct mg_timer *isolated_timer; /* runs while there are isolated ones */
+    int64_t isolated_boot_ms;        /* when the last of them began, or the first one came */
     int64_t started_ms; /* tells it from an earlier process of its name; nobody compares it with a time */
     uint64_t report_count;
+    int64_t awake_since_boot_ms; /* since when no word of a supervisor has waited for this process */
     bool is_broker_up, is_draining, was_ready;
     struct mg_timer *tick_timer, *drain_timer;
     int64_t ticks, drain_until_ms;
@@ -185,6 +203,8 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
 void mg_agent_on_state(void *arg, bool is_up, const char *reason);
 /* At each tick and each delivery: after a standstill nothing that comes soon counts as fresh. */
 void mg_agent_turn(struct mg_agent *agent);
+/* What a message that came says of the database's clock. */
+void mg_agent_note_time(struct mg_agent *agent, int64_t boot_ms, int64_t sent_at_ms, enum mg_sample sample);
 
 /* job.c */
 enum mg_job_end { MG_JOB_ACK, MG_JOB_REJECT, MG_JOB_REQUEUE };
@@ -199,6 +219,11 @@ void mg_job_drop_late(struct mg_job *job); /* past complete-by: acked, and not a
 void mg_job_put_back(struct mg_job *job);  /* it has not begun and will not begin here */
 void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change);
 void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
+
+/* suspects.c */
+void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion); /* as it comes */
+void mg_job_clear(struct mg_job *job);                                /* as it ends */
+void mg_agent_on_isolated(void *arg);                                 /* lets one begin when it is alone */
 
 /* serve.c */
 void mg_lane_pump(void *arg); /* lets out what may go; runs from the lane's idle handle and timer */

@@ -3,7 +3,8 @@
  * agents, at each change and once a second. A paused service is not called; what waits is answered so that
  * its steps are parked and no attempt is burnt. Of a limited one each agent process has a share, which can
  * only lower what its service file says; who is not yet known to the supervisor makes one call at a time. One
- * that is down for most is probed by one agent and called by nobody else.
+ * that is down for most is probed by one agent and called by nobody else. The database's time comes with it,
+ * so that an agent without requests knows it, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -119,6 +120,7 @@ static bool control_read(struct mg_lane *lane, struct mg_slice body, struct mg_s
 static void on_heard(void *arg, struct mg_slice body)
 {
     struct mg_lane *lane = arg;
+    mg_agent_turn(lane->agent);
     struct mg_control *known = &lane->control;
     struct mg_service_control control;
     int64_t now_ms = mg_clock_boot_ms();
@@ -132,6 +134,11 @@ static void on_heard(void *arg, struct mg_slice body)
     known->epoch = control.epoch;
     known->version = control.version;
     known->heard_boot_ms = now_ms;
+    if (control.sent_at_ms != 0) {
+        bool is_fresh = now_ms - lane->agent->awake_since_boot_ms >= MG_SKEW_ROOM_MS;
+        mg_agent_note_time(lane->agent, now_ms, control.sent_at_ms,
+                           is_fresh ? MG_SAMPLE_WORD : MG_SAMPLE_QUEUED);
+    }
     limits_obey(lane, &control);
     pause_obey(lane, control.is_paused);
     down_obey(lane, &control);

@@ -3,24 +3,27 @@
 
 #include <string.h>
 
+static void seconds_forget(struct mg_skew *skew)
+{
+    memset(skew->seconds, 0, sizeof skew->seconds);
+    for (int i = 0; i < MG_SKEW_SECONDS; i++) {
+        skew->seconds[i].second = -1;
+    }
+    skew->minute_second = -1;
+}
+
 void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms)
 {
     memset(skew, 0, sizeof *skew);
     skew->limit_ms = limit_ms;
     skew->ran_at_boot_ms = boot_ms;
-    for (int i = 0; i < MG_SKEW_SECONDS; i++) {
-        skew->seconds[i].second = -1;
-    }
+    skew->usual_boot_ms = INT64_MIN / 2;
+    seconds_forget(skew);
 }
 
-struct minute {
-    int64_t least_ms;
-    int count, fresh_count;
-};
-
-static struct minute last_minute(const struct mg_skew *skew, int64_t boot_ms)
+static struct mg_minute minute_make(const struct mg_skew *skew, int64_t boot_ms)
 {
-    struct minute minute = {INT64_MAX, 0, 0};
+    struct mg_minute minute = {INT64_MAX, 0, 0};
     int64_t oldest = boot_ms / 1000 - MG_SKEW_SECONDS;
     for (int i = 0; i < MG_SKEW_SECONDS; i++) {
         if (skew->seconds[i].second <= oldest || skew->seconds[i].count == 0) {
@@ -35,7 +38,12 @@ static struct minute last_minute(const struct mg_skew *skew, int64_t boot_ms)
     return minute;
 }
 
-void mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms, bool is_fresh)
+static struct mg_minute last_minute(const struct mg_skew *skew, int64_t boot_ms)
+{
+    return skew->minute_second == boot_ms / 1000 ? skew->minute : minute_make(skew, boot_ms);
+}
+
+static void seconds_add(struct mg_skew *skew, int64_t boot_ms, int64_t lead_ms, int fresh_count)
 {
     int64_t second = boot_ms / 1000;
     int slot = (int)(second % MG_SKEW_SECONDS);
@@ -45,17 +53,62 @@ void mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_
         skew->seconds[slot].count = 0;
         skew->seconds[slot].fresh_count = 0;
     }
-    int64_t lead_ms = boot_ms - sent_at_ms;
     skew->seconds[slot].count++;
+    skew->seconds[slot].fresh_count += fresh_count;
     if (lead_ms < skew->seconds[slot].least_ms) {
         skew->seconds[slot].least_ms = lead_ms;
     }
-    skew->seconds[slot].fresh_count += is_fresh ? 1 : 0;
+    if (skew->minute_second != second) {
+        skew->minute = minute_make(skew, boot_ms);
+        skew->minute_second = second;
+        return;
+    }
+    skew->minute.count++;
+    skew->minute.fresh_count += fresh_count;
+    skew->minute.least_ms = lead_ms < skew->minute.least_ms ? lead_ms : skew->minute.least_ms;
+}
+
+/* True: the samples of the run prove that the clock went back. */
+static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms, bool is_word)
+{
+    int64_t lead_ms = boot_ms - sent_at_ms;
+    int64_t band_ms = is_word ? MG_SKEW_BACK_WORD_BAND_MS : MG_SKEW_BACK_BAND_MS;
+    if (skew->run.count == 0 || lead_ms < skew->run.lead_ms - MG_SKEW_BACK_BAND_MS) {
+        skew->run.count = skew->run.words = 0;
+        skew->run.first_boot_ms = boot_ms;
+        skew->run.lead_ms = skew->run.least_ms = lead_ms;
+    } else if (lead_ms > skew->run.lead_ms + band_ms) {
+        return false; /* held up beyond the step, if it is one: no word for either */
+    }
+    skew->run.count++;
+    skew->run.words += is_word ? 1 : 0;
+    skew->run.least_ms = lead_ms < skew->run.least_ms ? lead_ms : skew->run.least_ms;
+    return skew->run.count >= (skew->run.words > 0 ? MG_SKEW_FRESH_MIN : MG_SKEW_BACK_REQUESTS) &&
+           boot_ms - skew->run.first_boot_ms >= MG_SKEW_BACK_SPAN_MS;
+}
+
+int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms,
+                     enum mg_sample sample)
+{
+    bool is_fresh = sample != MG_SAMPLE_QUEUED;
+    int64_t back_ms = 0, believed_ms = mg_skew_now_ms(skew, boot_ms, wall_ms);
+    if (believed_ms - sent_at_ms <= MG_SKEW_FAR_MS) {
+        seconds_add(skew, boot_ms, boot_ms - sent_at_ms, is_fresh ? 1 : 0);
+    } else if (is_fresh && run_extend(skew, boot_ms, sent_at_ms, sample == MG_SAMPLE_WORD)) {
+        back_ms = believed_ms - (boot_ms - skew->run.least_ms);
+        seconds_forget(skew);
+        seconds_add(skew, boot_ms, skew->run.least_ms, skew->run.count);
+    } else {
+        return 0;
+    }
+    skew->run.count = 0;
+    skew->usual_boot_ms = boot_ms;
     int64_t ahead_ms;
     if (mg_skew_measure(skew, boot_ms, wall_ms, &ahead_ms)) {
         int64_t limit_ms = skew->limit_ms;
         skew->known_ms = ahead_ms > limit_ms ? limit_ms : ahead_ms < -limit_ms ? -limit_ms : ahead_ms;
     }
+    return back_ms;
 }
 
 bool mg_skew_stood_still(struct mg_skew *skew, int64_t boot_ms)
@@ -65,9 +118,14 @@ bool mg_skew_stood_still(struct mg_skew *skew, int64_t boot_ms)
     return has_stood;
 }
 
+bool mg_skew_is_known(const struct mg_skew *skew, int64_t boot_ms)
+{
+    return last_minute(skew, boot_ms).fresh_count >= MG_SKEW_FRESH_MIN;
+}
+
 bool mg_skew_measure(const struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t *ret_ahead_ms)
 {
-    struct minute minute = last_minute(skew, boot_ms);
+    struct mg_minute minute = last_minute(skew, boot_ms);
     if (minute.count == 0) {
         return false;
     }
@@ -81,7 +139,7 @@ bool mg_skew_measure(const struct mg_skew *skew, int64_t boot_ms, int64_t wall_m
 
 int64_t mg_skew_now_ms(const struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms)
 {
-    struct minute minute = last_minute(skew, boot_ms);
+    struct mg_minute minute = last_minute(skew, boot_ms);
     int64_t by_wall_ms = wall_ms - skew->known_ms;
     if (minute.count == 0) {
         return by_wall_ms;
@@ -91,6 +149,82 @@ int64_t mg_skew_now_ms(const struct mg_skew *skew, int64_t boot_ms, int64_t wall
         return by_requests_ms;
     }
     return by_wall_ms;
+}
+
+/* ---- deadlines ---- */
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What its sender gave it, less the time since its receipt. */
+static int64_t given_left_ms(const struct mg_deadline *deadline, int64_t boot_ms)
+{
+    return deadline->complete_by_ms - deadline->sent_at_ms - (boot_ms - deadline->received_boot_ms);
+}
+
+/* It is late by the clock. Could that clock be wrong, because the database's went back? */
+static bool is_in_doubt(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
+{
+    bool is_known = mg_skew_is_known(skew, boot_ms);
+    if (deadline->is_fresh) {
+        return !is_known || skew->usual_boot_ms < deadline->received_boot_ms + MG_SKEW_SETTLE_MS;
+    }
+    bool is_recent = is_known && skew->run.count == 0 &&
+                     skew->usual_boot_ms >= deadline->received_boot_ms - MG_SKEW_RECENT_MS;
+    return !is_recent && boot_ms < deadline->received_boot_ms + MG_SKEW_DOUBT_MS;
+}
+
+/* What is called after its doubt must have time for the call, and the answer that there was none must arrive.
+ */
+static bool is_doubt_over(const struct mg_deadline *deadline, int64_t given_ms, int64_t boot_ms)
+{
+    int64_t half_ms = (deadline->complete_by_ms - deadline->sent_at_ms) / 2;
+    return given_ms - MG_DEADLINE_LOOK_MS < half_ms ||
+           boot_ms - deadline->received_boot_ms >= MG_SKEW_DOUBT_MS;
+}
+
+enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, const struct mg_skew *skew,
+                                           int64_t boot_ms, int64_t wall_ms)
+{
+    if (deadline->until_boot_ms != 0) {
+        return deadline->until_boot_ms > boot_ms ? MG_DEADLINE_IN_TIME : MG_DEADLINE_LATE;
+    }
+    int64_t given_ms = given_left_ms(deadline, boot_ms);
+    if (given_ms <= 0) {
+        return MG_DEADLINE_LATE;
+    }
+    int64_t now_ms = mg_skew_now_ms(skew, boot_ms, wall_ms);
+    int64_t held_up_ms = now_ms - (boot_ms - deadline->received_boot_ms) - deadline->sent_at_ms;
+    int64_t left_ms = least_of(given_ms, deadline->complete_by_ms - now_ms);
+    if (deadline->is_fresh && held_up_ms <= MG_SKEW_FAR_MS) {
+        deadline->until_boot_ms = boot_ms + given_ms;
+        return MG_DEADLINE_IN_TIME;
+    }
+    if (left_ms > 0) {
+        deadline->until_boot_ms = mg_skew_is_known(skew, boot_ms) ? boot_ms + left_ms : 0;
+        return MG_DEADLINE_IN_TIME;
+    }
+    bool is_doubtful = is_in_doubt(deadline, skew, boot_ms);
+    if (!deadline->is_fresh) {
+        return is_doubtful ? MG_DEADLINE_IN_DOUBT : MG_DEADLINE_LATE;
+    }
+    if (is_doubtful && !is_doubt_over(deadline, given_ms, boot_ms)) {
+        return MG_DEADLINE_IN_DOUBT;
+    }
+    deadline->until_boot_ms = boot_ms + given_ms;
+    return MG_DEADLINE_NOT_CALLED;
+}
+
+int64_t mg_deadline_left_ms(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms,
+                            int64_t wall_ms)
+{
+    if (deadline->until_boot_ms != 0) {
+        return deadline->until_boot_ms - boot_ms;
+    }
+    return least_of(given_left_ms(deadline, boot_ms),
+                    deadline->complete_by_ms - mg_skew_now_ms(skew, boot_ms, wall_ms));
 }
 
 int64_t mg_deadline_budget_ms(int64_t left_ms)

@@ -55,7 +55,8 @@ static void drain_lane(struct mg_lane *lane)
     for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
         next =
             job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
-        if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_SET_ASIDE) {
+        if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_SET_ASIDE ||
+            job->phase == MG_JOB_ISOLATED || job->phase == MG_JOB_IN_DOUBT) {
             mg_job_put_back(job);
         }
     }

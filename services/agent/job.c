@@ -53,6 +53,7 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
     struct mg_broker *broker = lane->agent->broker;
     mg_job_cancel_call(job);
     job_unlink(job);
+    mg_job_clear(job);
     mg_line_hold(lane, &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
     switch (end) {
     case MG_JOB_ACK:
@@ -98,8 +99,8 @@ void mg_job_move(struct mg_job *job, enum mg_job_phase phase)
 
 int64_t mg_job_left_ms(const struct mg_job *job)
 {
-    const struct mg_skew *skew = &job->lane->agent->skew;
-    return job->request.complete_by_ms - mg_skew_now_ms(skew, mg_clock_boot_ms(), mg_clock_wall_ms());
+    return mg_deadline_left_ms(&job->deadline, &job->lane->agent->skew, mg_clock_boot_ms(),
+                               mg_clock_wall_ms());
 }
 
 void mg_job_drop_late(struct mg_job *job)
@@ -128,11 +129,14 @@ void mg_job_put_back(struct mg_job *job)
 }
 
 /* What was acked and not yet told is held as the broker counts: behind it a backlog may wait, however much
- * room there is here. */
+ * room there is here. A consumer that is being started has the room that it asks for. */
 void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
 {
+    struct mg_broker *broker = lane->agent->broker;
+    int told = mg_broker_prefetch(broker, line->consumer); /* fewer than asked for while they are large */
+    int room = told > 0 && told < line->prefetch ? told : line->prefetch;
     line->held += change;
-    if (line->held + mg_broker_untold_acks(lane->agent->broker, line->consumer) >= line->prefetch) {
+    if (line->held + mg_broker_untold_acks(broker, line->consumer) >= room) {
         line->room_since_ms = INT64_MAX;
     } else if (line->room_since_ms == INT64_MAX) {
         line->room_since_ms = mg_clock_boot_ms();
@@ -141,8 +145,11 @@ void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
 
 void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch)
 {
+    prefetch = mg_suspects_prefetch(&lane->agent->suspects, line->consumer, prefetch);
+    if (prefetch != line->prefetch) {
+        line->room_since_ms = INT64_MAX; /* more may have waited for this */
+    }
     line->prefetch = prefetch;
-    line->room_since_ms = INT64_MAX;
     mg_line_hold(lane, line, 0);
     if (prefetch == 0) {
         mg_broker_pause(lane->agent->broker, line->consumer);

@@ -4,10 +4,12 @@
 #include "agent.h"
 #include "base/log.h"
 #include "manual.h"
+#include "memory_option.h"
 #include "process.h"
 
 static struct mg_agent agent;
 static struct mg_agent_options options;
+static int64_t memory_budget;
 
 static const struct mg_option option_table[] = {
     {.name = "service",
@@ -42,7 +44,9 @@ static const struct mg_option option_table[] = {
      .max = 60 * 1000,
      .value_name = "DURATION",
      .help =
-         "the agent is not ready while its clock differs more from the database's; quiescing allows for 2s"},
+         "the agent is not ready while its clock differs more from the database's and it cannot correct it; "
+         "quiescing allows for 2s"},
+    MG_MEMORY_OPTION(memory_budget),
     {.name = NULL},
 };
 
@@ -51,7 +55,8 @@ static enum mg_class agent_check(struct mg_process *process, struct mg_err *err)
     process->service = &agent;
     options.broker = process->options.broker;
     options.instance = process->instance;
-    return mg_agent_load(&agent, &options, err);
+    enum mg_class class = mg_memory_option_check(memory_budget, &options.memory_bytes, err);
+    return class == MG_OK ? mg_agent_load(&agent, &options, err) : class;
 }
 
 static enum mg_class agent_create(struct mg_process *process, struct mg_err *err)

@@ -113,26 +113,77 @@ static void join(struct mg_job *twin, struct mg_job *newcomer)
     twin->is_high = newcomer->is_high;
     twin->is_redelivered = true;
     twin->may_have_run = twin->may_still_act = true;
+    enum mg_suspicion old_suspicion = twin->suspicion;
+    twin->suspicion = newcomer->suspicion;
+    newcomer->suspicion = old_suspicion;
     newcomer->delivery = old_delivery;
     newcomer->arena = old_arena;
     newcomer->is_high = was_high;
     mg_job_finish(newcomer, MG_JOB_ACK); /* of an earlier connection: this only frees it */
 }
 
+static void admit(struct mg_job *job);
+
+static void on_doubt_look(void *arg)
+{
+    admit(arg);
+}
+
+/* Neither called, which may be too late, nor dropped, which would burn an attempt that is in time. */
+static void hold_in_doubt(struct mg_job *job)
+{
+    if (job->lane->agent->is_draining) {
+        mg_job_put_back(job);
+        return;
+    }
+    if (job->phase == MG_JOB_IN_DOUBT) {
+        return;
+    }
+    mg_job_move(job, MG_JOB_IN_DOUBT);
+    job->timer = mg_timer_create(job->lane->agent->loop, on_doubt_look, job);
+    if (job->timer == NULL) {
+        mg_job_finish(job, MG_JOB_REQUEUE); /* no memory here: perhaps elsewhere, or later */
+        return;
+    }
+    mg_timer_start(job->timer, MG_DEADLINE_LOOK_MS, MG_DEADLINE_LOOK_MS);
+}
+
+/* No call, and no attempt that is burnt: its step waits, and sends a new request. */
+static void answer_not_called(struct mg_job *job)
+{
+    mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN,
+                           "by the database's clock, as it was known, the request came late");
+}
+
 static void admit(struct mg_job *job)
 {
     struct mg_agent *agent = job->lane->agent;
-    if (mg_job_left_ms(job) <= 0) {
+    switch (mg_deadline_judge(&job->deadline, &agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms())) {
+    case MG_DEADLINE_LATE:
         mg_job_drop_late(job);
         return;
+    case MG_DEADLINE_IN_DOUBT:
+        hold_in_doubt(job);
+        return;
+    case MG_DEADLINE_NOT_CALLED:
+        answer_not_called(job);
+        return;
+    case MG_DEADLINE_IN_TIME:
+        break;
     }
+    mg_timer_destroy(job->timer);
+    job->timer = NULL;
     if (job->request.is_at_most_once && job->is_redelivered) {
         struct mg_verdict_of_try verdict;
         mg_classify_redelivered(&verdict);
         mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
         return;
     }
-    mg_job_enqueue(job, false);
+    if (job->suspicion == MG_SUSPECT_ISOLATED) {
+        mg_job_move(job, MG_JOB_ISOLATED);
+    } else {
+        mg_job_enqueue(job, false);
+    }
     if (agent->is_draining) {
         mg_job_put_back(job);
     }
@@ -151,6 +202,8 @@ static void receive(struct mg_job *job, bool is_fresh)
     enum mg_class class = is_other_type(delivery)
                               ? MG_STALE
                               : mg_request_parse(delivery->body, job->arena, &job->request, &err);
+    /* What is left to others counts as often as it is left, and is only read. */
+    mg_job_suspect(job, class == MG_STALE ? MG_SUSPECT_NOT : mg_suspects_judge(delivery->delivery_count));
     if (class == MG_STALE) {
         set_aside(job);
         return;
@@ -167,8 +220,12 @@ static void receive(struct mg_job *job, bool is_fresh)
         refuse(job, "it is for another service than its queue");
         return;
     }
-    int64_t wall_ms = mg_clock_wall_ms();
-    mg_skew_note(&agent->skew, mg_clock_boot_ms(), wall_ms, job->request.sent_at_ms, is_fresh);
+    mg_agent_note_time(agent, delivery->arrived_boot_ms, job->request.sent_at_ms,
+                       is_fresh ? MG_SAMPLE_FRESH : MG_SAMPLE_QUEUED);
+    job->deadline = (struct mg_deadline){.complete_by_ms = job->request.complete_by_ms,
+                                         .sent_at_ms = job->request.sent_at_ms,
+                                         .received_boot_ms = delivery->arrived_boot_ms,
+                                         .is_fresh = is_fresh};
     name_reply(job);
     struct mg_job *twin = job->is_redelivered ? find_twin(lane, job) : NULL;
     if (twin == NULL) {
@@ -189,11 +246,21 @@ void mg_agent_turn(struct mg_agent *agent)
     if (!mg_skew_stood_still(&agent->skew, now_ms)) {
         return;
     }
+    agent->awake_since_boot_ms = now_ms;
     for (int i = 0; i < agent->lane_count; i++) {
         for (int k = 0; k < MG_LINE_COUNT; k++) {
             struct mg_line *line = &agent->lanes[i].lines[k];
             line->room_since_ms = line->room_since_ms != INT64_MAX ? now_ms : INT64_MAX;
         }
+    }
+}
+
+void mg_agent_note_time(struct mg_agent *agent, int64_t boot_ms, int64_t sent_at_ms, enum mg_sample sample)
+{
+    int64_t back_ms = mg_skew_note(&agent->skew, boot_ms, mg_clock_wall_ms(), sent_at_ms, sample);
+    if (back_ms > 0) {
+        mg_log(MG_LOG_WARN, "the database's clock went back; deadlines are judged by it as it is now",
+               MG_LOG_NUMBER("by_ms", back_ms));
     }
 }
 
@@ -216,8 +283,24 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
         mg_broker_requeue(agent->broker, delivery);
         return;
     }
+    int64_t room_since_ms = line->room_since_ms;
+    uint16_t prefetch = line->prefetch;
     mg_line_hold(lane, line, 1);
     receive(job, is_fresh);
+    if (line->prefetch > prefetch) {
+        line->room_since_ms = room_since_ms; /* the first one opened its queue at once: nothing has waited */
+    }
+}
+
+static void put_back_all_in_doubt(struct mg_lane *lane)
+{
+    struct mg_job *job, *next, *last = TAILQ_LAST(&lane->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+        next = job == last ? NULL : TAILQ_NEXT(job, entry); /* what is answered goes to the end */
+        if (job->phase == MG_JOB_IN_DOUBT) {
+            mg_job_put_back(job);
+        }
+    }
 }
 
 /* Down may mean that every delivery in hand is void and has been given to others: from now on nobody here can
@@ -246,6 +329,14 @@ static void put_back_all_waiting(struct mg_lane *lane)
             job = next;
         }
     }
+    struct mg_job *job, *next, *last = TAILQ_LAST(&lane->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+        next =
+            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        if (job->phase == MG_JOB_ISOLATED) {
+            mg_job_put_back(job);
+        }
+    }
 }
 
 void mg_agent_on_state(void *arg, bool is_up, const char *reason)
@@ -257,10 +348,12 @@ void mg_agent_on_state(void *arg, bool is_up, const char *reason)
         for (int i = 0; i < agent->lane_count; i++) {
             doubt_all(&agent->lanes[i]);
             put_back_all_waiting(&agent->lanes[i]);
+            put_back_all_in_doubt(&agent->lanes[i]);
         }
         return;
     }
     mg_log(MG_LOG_INFO, "broker connected", MG_LOG_NUMBER("services", agent->lane_count));
+    agent->awake_since_boot_ms = mg_clock_boot_ms();
     for (int i = 0; i < agent->lane_count; i++) {
         for (int k = 0; k < MG_LINE_COUNT; k++) {
             struct mg_line *line = &agent->lanes[i].lines[k];

@@ -27,7 +27,11 @@ static bool is_sound(const struct mg_agent *agent, char *ret_reason, size_t size
         snprintf(ret_reason, size, "stopping");
         return false;
     }
-    if (mg_skew_measure(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms) &&
+    /* A clock that is known to be wrong does no harm: deadlines are judged by what is known of the
+     * database's. It shows in the metric, and is to be set right before this process starts anew. */
+    int64_t now_boot_ms = mg_clock_boot_ms();
+    if (!mg_skew_is_known(&agent->skew, now_boot_ms) &&
+        mg_skew_measure(&agent->skew, now_boot_ms, mg_clock_wall_ms(), &ahead_ms) &&
         (ahead_ms > agent->skew.limit_ms || ahead_ms < -agent->skew.limit_ms)) {
         snprintf(ret_reason, size,
                  "this machine's clock is %" PRId64 " ms %s of the database's; synchronise it",

@@ -51,7 +51,7 @@ void mg_lane_answer_unserved(struct mg_lane *lane)
     for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
         next =
             job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
-        if (job->phase == MG_JOB_BACKING_OFF) {
+        if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_ISOLATED) {
             answer_unserved(job);
         }
     }

@@ -170,7 +170,8 @@ static void lane_init(struct mg_agent *agent, int index)
         struct mg_line *line = &lane->lines[i];
         mg_topology_request_queue(service->name, i == MG_LINE_HIGH, line->queue);
         line->consumer = index * MG_LINE_COUNT + i;
-        line->prefetch = mg_limiter_prefetch(&lane->limiter);
+        line->prefetch =
+            mg_suspects_prefetch(&agent->suspects, line->consumer, mg_limiter_prefetch(&lane->limiter));
         line->room_since_ms = INT64_MAX;
         TAILQ_INIT(&line->waiting);
     }
@@ -180,6 +181,7 @@ static enum mg_class lane_start(struct mg_lane *lane, struct mg_err *err)
 {
     const struct mg_service *service = lane->service;
     const struct mg_http_client_options options = {
+        .room = lane->agent->answers,
         .max_connections = service->concurrency,
         .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
         .idle_connection_ms = IDLE_CONNECTION_MS,
@@ -215,6 +217,8 @@ static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
         const struct mg_line *line = &agent->lanes[i / MG_LINE_COUNT].lines[i % MG_LINE_COUNT];
         options.consumers[i].queue = line->queue;
         options.consumers[i].prefetch = (uint16_t)line->prefetch;
+        options.consumers[i].bytes_max =
+            agent->options->memory_bytes / MG_AGENT_MEMORY_HELD / (size_t)options.consumer_count;
     }
     return mg_broker_create(agent->loop, &options, &agent->broker, err);
 }
@@ -233,11 +237,16 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     agent->metrics = metrics;
     agent->tick_timer = mg_timer_create(loop, mg_agent_on_tick, agent);
     agent->drain_timer = mg_timer_create(loop, mg_agent_on_drain_timer, agent);
-    if (agent->tick_timer == NULL || agent->drain_timer == NULL) {
+    agent->isolated_timer = mg_timer_create(loop, mg_agent_on_isolated, agent);
+    if (agent->tick_timer == NULL || agent->drain_timer == NULL || agent->isolated_timer == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
     }
     agent->skew_metric = mg_metrics_series(agent->metrics, MG_GAUGE, "makegood_clock_skew_seconds", NULL,
                                            "this machine's clock less the database's, where measurable");
+    agent->answers = mg_http_room_create(loop, agent->options->memory_bytes / MG_AGENT_MEMORY_ANSWERS);
+    if (agent->answers == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start: no memory for answers");
+    }
     enum mg_class class = MG_OK;
     for (int i = 0; i < agent->lane_count && class == MG_OK; i++) {
         class = lane_start(&agent->lanes[i], err);
@@ -286,7 +295,9 @@ void mg_agent_finish(struct mg_agent *agent)
         }
         mg_service_destroy(lane->service);
     }
+    mg_http_room_destroy(agent->answers);
     mg_timer_destroy(agent->tick_timer);
     mg_timer_destroy(agent->drain_timer);
+    mg_timer_destroy(agent->isolated_timer);
     memset(agent, 0, sizeof *agent); /* finishing it again does nothing */
 }

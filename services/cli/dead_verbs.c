@@ -60,6 +60,7 @@ static void letter_print_whole(const struct walk *walk, const struct mg_dead_let
     mg_time_format(letter->died_at_ms, died_at);
     (void)printf(is_json ? "{\"number\": %d" : "number          %d\n", walk->at);
     text_print("queue", letter->queue, is_json);
+    text_print("exchange", letter->exchange, is_json);
     text_print("type", letter->type, is_json);
     text_print("message_id", letter->message_id, is_json);
     text_print("correlation_id", letter->correlation_id, is_json);
@@ -79,10 +80,12 @@ static void letter_print_line(const struct walk *walk, const struct mg_dead_lett
     char died_at[MG_TIME_TEXT_SIZE];
     mg_time_format(letter->died_at_ms, died_at);
     if (walk->at == 1) {
-        (void)printf("number  died_at                   queue                     type         reason\n");
+        (void)printf(
+            "number  died_at                   queue                     exchange                  type         reason\n");
     }
     (void)printf("%-6d  %-24s  ", walk->at, letter->died_at_ms != 0 ? died_at : "-");
     column_print(letter->queue, 24);
+    column_print(letter->exchange, 24);
     column_print(letter->type, 11);
     plain_print(letter->reason, true);
     (void)fputc('\n', stdout);

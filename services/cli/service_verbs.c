@@ -1,7 +1,7 @@
 /*
- * `service list|pause|resume|limit`: how remote services are, and what operators want of one, as a row that
- * schedulers read and the leading supervisor tells to the agents. The row carries a version, so that of two
- * operators who act at once the second hears of the first.
+ * `service list|pause|resume|limit|forget`: how remote services are, and what operators want of one, as a row
+ * that schedulers read and the leading supervisor tells to the agents. The row carries a version, so that of
+ * two operators who act at once the second hears of the first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +113,17 @@ static bool is_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
+static enum exit_code words_check(const char *service, const char *reason)
+{
+    if (!mg_name_is_valid(service, strlen(service))) {
+        return cli_fail(EXIT_USAGE, "%s: expected a service's name", service);
+    }
+    if (strlen(reason) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, const char *what)
 {
     char by[MG_COMMAND_BY_MAX + 1];
@@ -122,13 +133,10 @@ static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, con
     wish->service = cli->words.items[0];
     wish->by = by;
     wish->reason = cli->options.reason;
-    if (!mg_name_is_valid(wish->service, strlen(wish->service))) {
-        return cli_fail(EXIT_USAGE, "%s: expected a service's name", wish->service);
+    enum exit_code code = words_check(wish->service, wish->reason);
+    if (code == EXIT_DONE) {
+        code = cli_open_store(cli, false);
     }
-    if (strlen(wish->reason) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
-    }
-    enum exit_code code = cli_open_store(cli, false);
     if (code == EXIT_DONE) {
         code = service_read(cli, wish->service, &version, &agents);
     }
@@ -185,6 +193,65 @@ static enum exit_code verb_service_limit(struct cli *cli)
                    "other limits, for all its agents together; none exceeds that of its service file");
 }
 
+struct forgetting {
+    bool is_over, is_failed;
+    enum mg_forget_result result;
+    char why[512];
+    struct mg_err err;
+};
+
+static void forget_answered(void *arg, enum mg_forget_result result, const char *why,
+                            const struct mg_err *err)
+{
+    struct forgetting *forgetting = arg;
+    forgetting->is_over = true;
+    forgetting->result = result;
+    (void)snprintf(forgetting->why, sizeof(forgetting->why), "%s", why);
+    forgetting->is_failed = err != NULL;
+    if (err != NULL) {
+        forgetting->err = *err;
+    }
+}
+
+static enum exit_code forget_tell(const struct cli *cli, const char *service,
+                                  const struct forgetting *forgetting)
+{
+    switch (forgetting->result) {
+    case MG_FORGET_DONE:
+        break;
+    case MG_FORGET_IN_USE:
+        return cli_fail(EXIT_CONFLICT, "service %s is not forgotten: %s", service, forgetting->why);
+    case MG_FORGET_NOT_FOUND:
+        return cli_fail(EXIT_NOT_FOUND, "there is nothing to forget of service %s", service);
+    }
+    if (cli->is_json) {
+        (void)printf("{\"service\": \"%s\", \"is_forgotten\": true}\n", service);
+    } else {
+        (void)printf("service %s: forgotten; the next report of an agent makes it known again\n", service);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code verb_service_forget(struct cli *cli)
+{
+    const char *service = cli->words.items[0];
+    struct forgetting forgetting = {.is_over = false};
+    char by[MG_COMMAND_BY_MAX + 1];
+    cli_by(cli, by, sizeof(by));
+    enum exit_code code = words_check(service, cli->options.reason);
+    if (code == EXIT_DONE) {
+        code = cli_open_store(cli, false);
+    }
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    mg_store_forget_service(cli->store, service, cli->options.reason, by, forget_answered, &forgetting);
+    if (!cli_wait(cli, &forgetting.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood service list");
+    }
+    return forgetting.is_failed ? cli_fail_err(&forgetting.err) : forget_tell(cli, service, &forgetting);
+}
+
 #define CHANGES_SERVICE (EXTRA_REASON | EXTRA_VERSION)
 
 const struct verb SERVICE_VERBS[] = {
@@ -195,4 +262,6 @@ const struct verb SERVICE_VERBS[] = {
     {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, verb_service_resume, "ends the pause"},
     {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_LIMITS, verb_service_limit,
      "bounds the calls of all its agents together"},
+    {"service", "forget", "SERVICE", 1, 1, EXTRA_REASON, verb_service_forget,
+     "drops the reports, the pause, the limits and the alert of a service that is gone"},
     {0}};

@@ -124,7 +124,7 @@ static void store_changed(void *arg, bool is_up, const char *reason)
 {
     struct opening *opening = arg;
     (void)reason;
-    opening->is_over = opening->is_over || is_up;
+    opening->is_over = opening->is_over || is_up || mg_store_reach(opening->cli->store) != MG_REACH_UNKNOWN;
 }
 
 static void store_refused(void *arg, const char *reason)
@@ -135,12 +135,25 @@ static void store_refused(void *arg, const char *reason)
 }
 
 /* A server that is there answers well within this; a long --timeout is meant for orders, not for connecting.
- */
+ * What cannot pass by itself ends it at once. */
 #define OPEN_MAX_MS 10000
+/* After so long a person wants to know what is waited for. */
+#define OPEN_QUIET_MS 2000
 
 static int64_t open_timeout_ms(const struct cli *cli)
 {
     return cli->options.timeout_ms < OPEN_MAX_MS ? cli->options.timeout_ms : OPEN_MAX_MS;
+}
+
+static void opening_wait(const struct opening *opening, const char *server)
+{
+    int64_t timeout_ms = open_timeout_ms(opening->cli);
+    int64_t quiet_ms = timeout_ms < OPEN_QUIET_MS ? timeout_ms : OPEN_QUIET_MS;
+    if (!cli_wait(opening->cli, &opening->is_over, quiet_ms) && timeout_ms > quiet_ms) {
+        cli_note("no answer from the %s yet; trying for %d s more", server,
+                 (int)((timeout_ms - quiet_ms) / 1000));
+        (void)cli_wait(opening->cli, &opening->is_over, timeout_ms - quiet_ms);
+    }
 }
 
 static enum exit_code MG_PRINTF(3, 4)
@@ -172,7 +185,7 @@ enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_
     if (mg_store_create(cli->loop, &options, &cli->store, &err) != MG_OK) {
         return why_write(ret_why, code_of(err.class), "%s", err.text);
     }
-    (void)cli_wait(cli, &opening.is_over, open_timeout_ms(cli));
+    opening_wait(&opening, "database");
     if (cli->refusal[0] != '\0') {
         return why_write(ret_why, EXIT_ERROR, "cannot use this database: %s", cli->refusal);
     }
@@ -210,7 +223,8 @@ static void broker_look(void *arg)
 {
     struct opening *opening = arg;
     char reason[16];
-    opening->is_over = opening->is_over || mg_broker_is_up(opening->cli->broker, reason, sizeof(reason));
+    opening->is_over = opening->is_over || mg_broker_is_up(opening->cli->broker, reason, sizeof(reason)) ||
+                       mg_broker_reach(opening->cli->broker) != MG_REACH_UNKNOWN;
 }
 
 enum exit_code cli_begin_broker(struct cli *cli, const struct mg_broker_options *wanted)
@@ -244,7 +258,7 @@ enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *
     if (look != NULL) {
         mg_timer_start(look, 0, WAIT_CHECK_MS);
     }
-    (void)cli_wait(cli, &opening.is_over, open_timeout_ms(cli));
+    opening_wait(&opening, "broker");
     mg_timer_destroy(look);
     if (!mg_broker_is_up(cli->broker, reason, sizeof(reason))) {
         return cli_fail(EXIT_UNAVAILABLE, "could not reach the broker: %s", reason);

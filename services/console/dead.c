@@ -91,6 +91,7 @@ static void letter_list(void *arg, const struct mg_dead_letter *letter)
     mg_time_format(letter->died_at_ms, died_at);
     mg_buf_printf(&walk->json, "%s{\"mark\": \"%s\"", walk->at++ > 0 ? ",\n " : "", mark);
     text_write(&walk->json, "queue", letter->queue);
+    text_write(&walk->json, "exchange", letter->exchange);
     text_write(&walk->json, "type", letter->type);
     text_write(&walk->json, "message_id", letter->message_id);
     text_write(&walk->json, "correlation_id", letter->correlation_id);

@@ -18,9 +18,10 @@
 #include "batch.h"
 #include "core/backoff.h"
 
-/* A batch at its largest: orders of 16 KiB each and payloads of some KiB; a batch beyond this is taken apart,
- * see batch_size. */
-#define MG_BATCH_MEMORY_MAX (128u * 1024 * 1024)
+/* The memory of a cause that is alone in its batch: an order at its largest, with all its results. */
+#define MG_ALONE_MEMORY_MAX (128u * 1024 * 1024)
+/* What is lately the most is forgotten by such a part with each batch. */
+#define MG_FORGET_SHARE 8
 /* Each lost round means that another instance changed the order; so many in a row mean something else. */
 #define MG_CONFLICTS_MAX 64
 /* So often an order that is alone in a batch may lack memory before its message is taken to be at fault. */
@@ -55,9 +56,28 @@ void mg_batch_destroy(struct mg_batch *batch)
     free(batch);
 }
 
+static size_t batch_made(const struct mg_batch *batch)
+{
+    return mg_arena_used(batch->arena) + batch->scheduler->made_bytes - batch->made_before;
+}
+
+/* What is made of a cause is not known before it is made: of a reply the order is read, and the next request
+ * rendered. So batches go by what causes took lately. */
+static void batch_note_size(const struct mg_batch *batch)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    size_t each = batch_made(batch) / (size_t)batch->work_count;
+    if (each >= scheduler->cause_bytes) {
+        scheduler->cause_bytes = each;
+    } else {
+        scheduler->cause_bytes -= (scheduler->cause_bytes - each + MG_FORGET_SHARE - 1) / MG_FORGET_SHARE;
+    }
+}
+
 static void batch_end(struct mg_batch *batch)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
+    batch_note_size(batch);
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
     mg_metric_observe(scheduler->counters.batch_seconds, seconds);
     mg_metric_observe(scheduler->counters.batch_causes, batch->item_count);
@@ -197,7 +217,8 @@ static void batch_settle(struct mg_batch *batch)
         if (item->outcome == FOLD_STORED) {
             mg_item_measure(scheduler, item);
             if (scheduler->options->spans != NULL) mg_item_trace(batch, item);
-            if (item->is_recalled) {
+            if (item->is_recalled && !item->fold->is_recalled) { /* once, however often it is repeated */
+                item->fold->is_recalled = true;
                 mg_owed_recall(scheduler, item->work, item->order_id);
             }
         }
@@ -284,7 +305,9 @@ static void batch_decide(struct mg_batch *batch)
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
         item->fold->has_failed = item->fold->has_failed || batch->writes == NULL;
-        if (!item->fold->has_failed) {
+        if (i > 0 && batch_made(batch) > batch->scheduler->options->memory_bytes / MG_MEMORY_MADE) {
+            item->is_undecided = true; /* in the next batch, which is smaller */
+        } else if (!item->fold->has_failed) {
             item_decide(batch, item);
         }
     }
@@ -403,11 +426,16 @@ void mg_batch_resolve(struct mg_batch *batch)
     }
 }
 
-/* What the store did not take may have been too much at once (large payloads, a slow disk): half of it is
- * tried next, at last each cause alone. */
-static int batch_size(const struct mg_scheduler *scheduler)
+/* As many as lately fitted into the memory for what is made of them. What the store did not take may have
+ * been too much at once (large payloads, a slow disk): half of it is tried next, at last each cause alone. */
+static int batch_size(struct mg_scheduler *scheduler)
 {
     int size = (int)scheduler->options->batch;
+    size_t room = scheduler->options->memory_bytes / MG_MEMORY_MADE;
+    size_t fit = scheduler->cause_bytes > 0 ? room / scheduler->cause_bytes : (size_t)size;
+    if (fit < (size_t)size) {
+        size = fit > 0 ? (int)fit : 1;
+    }
     for (uint32_t i = 0; i < scheduler->failures && size > 1; i++) {
         size /= 2;
     }
@@ -424,7 +452,9 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     struct mg_batch *batch = calloc(1, sizeof(*batch));
     if (batch != NULL) {
         batch->scheduler = scheduler;
-        batch->arena = mg_arena_create(MG_BATCH_MEMORY_MAX);
+        batch->made_before = scheduler->made_bytes;
+        batch->arena = mg_arena_create(count > 1 ? scheduler->options->memory_bytes / MG_MEMORY_ARENA
+                                                 : MG_ALONE_MEMORY_MAX);
         mg_buf_init(&batch->scratch, MG_REQUEST_MAX);
         batch->items =
             batch->arena != NULL ? mg_arena_alloc(batch->arena, (size_t)count * sizeof(*batch->items)) : NULL;

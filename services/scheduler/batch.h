@@ -67,6 +67,7 @@ struct mg_fold {
     uint64_t expected_version;
     uint64_t touched; /* steps whose record changed beside the core's state */
     bool is_payload_changed;
+    bool is_recalled;   /* what it owes is being sent again */
     bool has_failed;    /* no memory: nothing of it may be written */
     bool is_unreadable; /* a newer version wrote it */
     struct mg_event_record *events;
@@ -99,7 +100,8 @@ struct mg_batch {
     struct mg_err failure;
     struct mg_order_write *writes;
     int write_count;
-    int64_t now_ms, started_us, commit_us;
+    int64_t now_ms, started_us, commit_us, asked_at_boot_ms;
+    size_t made_before;          /* the scheduler's made_bytes, when it began */
     struct mg_decision decision; /* of the cause in hand */
     struct mg_buf scratch;
 };

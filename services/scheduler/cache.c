@@ -16,9 +16,6 @@
 #include "core/decide.h"
 #include "scheduler.h"
 
-/* Some thousand orders of a few KiB, as many as are under way at full load. What is above is read again. */
-#define MG_CACHE_MAX_BYTES (16u * 1024 * 1024)
-
 /* `bytes`: a record as far as its `order`, its order and its steps' records as far as it has steps, and the
  * texts of all its slices, a NUL each. */
 struct mg_cached {
@@ -137,7 +134,7 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_
     for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
         size += text->data != NULL ? text->len + 1 : 0;
     }
-    struct mg_cached *cached = size <= MG_CACHE_MAX_BYTES ? malloc(size) : NULL;
+    struct mg_cached *cached = size <= cache->bytes_max ? malloc(size) : NULL;
     if (cached == NULL) { /* it will be read */
         return;
     }
@@ -157,7 +154,7 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_
             at += text->len + 1;
         }
     }
-    while (cache->bytes + size > MG_CACHE_MAX_BYTES) {
+    while (cache->bytes + size > cache->bytes_max) {
         free(entry_take(cache, cache->oldest->order_id));
     }
     newest_add(cache, cached);

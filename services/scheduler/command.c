@@ -143,8 +143,9 @@ static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item
     return verdict;
 }
 
-/* That nobody answered is the step's last failure, in the place of what an earlier attempt left; it must
- * stand before the decision, since alerts are made of it. */
+/* That no answer came is the step's last failure, in the place of what an earlier attempt left; it must stand
+ * before the decision, since alerts are made of it. A verify without an answer leaves the failure that it was
+ * to look into. */
 static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *item,
                                      const struct mg_cause *cause, struct mg_story story)
 {
@@ -153,8 +154,10 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
     struct mg_slice error_code = record->error_code, error_text = record->error_text;
     enum mg_kind kind = fold->record->order.steps[cause->step].kind;
     int64_t attempt_ms = mg_attempt_ms(batch, fold, cause->step);
-    record->error_code = mg_slice_of(mg_reason_name(MG_REASON_EXPIRED));
-    record->error_text = mg_slice_of(mg_reason_text(MG_REASON_EXPIRED));
+    if (kind != MG_KIND_VERIFY || error_code.data == NULL) {
+        record->error_code = mg_slice_of(mg_reason_name(MG_REASON_EXPIRED));
+        record->error_text = mg_slice_of(mg_reason_text(MG_REASON_EXPIRED));
+    }
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict == MG_GO) {
         fold->touched |= UINT64_C(1) << cause->step;

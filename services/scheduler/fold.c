@@ -369,7 +369,10 @@ static void context_make(const struct mg_batch *batch, const struct mg_fold *fol
 {
     const struct mg_scheduler *scheduler = batch->scheduler;
     memset(ret_context, 0, sizeof(*ret_context));
+    struct mg_spared spared = mg_far_clock_spared(&scheduler->db_clock, mg_clock_boot_ms(), 0);
     ret_context->now_ms = batch->now_ms;
+    ret_context->spared_after_ms = spared.after_ms;
+    ret_context->spared_before_ms = spared.before_ms;
     ret_context->random = mg_random_u64();
     ret_context->quiesce_ms = scheduler->options->quiesce_ms;
     ret_context->park_ms = scheduler->options->park_ms;
@@ -397,8 +400,11 @@ static void verdict_count(struct mg_batch *batch, const struct mg_item *item, co
            MG_LOG_NUMBER("attempt", cause->attempt), MG_LOG_NUMBER("verdict", verdict),
            MG_LOG_TEXT("why", batch->decision.why));
     for (int i = 0; i < batch->decision.transition_count; i++) {
-        if (batch->decision.transitions[i].step < 0) {
-            item->fold->entered[batch->decision.transitions[i].to]++;
+        const struct mg_transition *transition = &batch->decision.transitions[i];
+        if (transition->step < 0) {
+            item->fold->entered[transition->to]++;
+        } else if (transition->reason == MG_REASON_NO_CONSUMER) {
+            mg_gate_held(item->fold->workflow->gates[transition->step]);
         }
     }
 }

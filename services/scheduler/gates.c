@@ -102,6 +102,9 @@ void mg_gates_look(struct mg_scheduler *scheduler)
     for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
         if (gate->alert != MG_GATE_ALERT_UNSURE && ++gate->alert_for_ticks >= MG_GATE_ALERT_TICKS) {
             gate->alert = MG_GATE_ALERT_UNSURE;
+            if (gate->is_missed) {
+                mg_gate_held(gate);
+            }
         }
         for (int i = 0; i < 2; i++) {
             if (!is_at_rest(&gate->queues[i])) {
@@ -190,6 +193,19 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
     return false;
 }
 
+static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)
+{
+    char command[MG_APPLY_COMMAND_SIZE];
+    const char *queue = gate->queues[gate->queues[0].consumers >= 0 ? 1 : 0].name;
+    mg_topology_apply_command(&queue, 1, command);
+    if (has_missing_queue(gate)) {
+        snprintf(ret_text, size, "%s: there is no queue %s; run: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE),
+                 queue, command);
+    } else {
+        snprintf(ret_text, size, "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
+    }
+}
+
 /* The alert per service: opened when a queue of it is gone or a request is not taken, closed when the queue
  * is back or a request is taken. Whether another process has left it open, which has died since, or has
  * closed it, nobody knows: so it is said again now and then, to be sure. Not sooner where the store did not
@@ -207,9 +223,20 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
     } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
         gate->alert = MG_GATE_ALERT_OPEN;
         gate->alert_for_ticks = 0;
-        char text[256];
-        snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
+        char text[512];
+        gate->is_missed = false;
+        alert_text(gate, text, sizeof(text));
         mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false);
+    }
+}
+
+/* The alert may have been closed meanwhile, as one that no order needs (the supervisor's unneeded.c). While
+ * one's own word of it holds, that is said later. */
+void mg_gate_held(struct mg_gate *gate)
+{
+    if (gate != NULL && has_missing_queue(gate)) {
+        gate->is_missed = true;
+        mg_gate_published(gate, false);
     }
 }
 

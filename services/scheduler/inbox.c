@@ -18,8 +18,6 @@
 
 /* Of eight places given to intake, normal has one for certain. */
 #define MG_NORMAL_SHARE 8
-/* From here on a message is handled alone: it may be what made two handlers fail. */
-#define MG_SUSPECT_COUNT 2
 /* Less room than this for publishing, and new orders wait: what is going on needs it. */
 #define MG_INTAKE_ROOM 64
 /* An order has one submission and some replies. With less room for them, bursts go past the scheduler that
@@ -92,6 +90,7 @@ static void work_free(struct mg_scheduler *scheduler, struct mg_work *work)
         work->all_next->all_prev = work->all_prev;
     }
     scheduler->work_count--;
+    mg_work_clear(scheduler, work);
     free(work);
 }
 
@@ -101,12 +100,12 @@ uint16_t mg_inbox_prefetch(const struct mg_scheduler *scheduler, enum mg_lane la
     return (uint16_t)(prefetch < MG_PREFETCH_MAX ? prefetch : MG_PREFETCH_MAX);
 }
 
-/* More than the prefetch cannot be of the present connection: the oldest are of an earlier one, which gives
- * them again, and giving them back sends nothing. So a connection that comes and goes does not fill the
- * memory. */
+/* A consumer that was started anew may bring a prefetch beside what is left of the one before. More cannot be
+ * of the present connection: the oldest are of an earlier one, which gives them again, and giving them back
+ * sends nothing. So a connection that comes and goes does not fill the memory. */
 static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
-    while (scheduler->lanes[lane].count > mg_inbox_prefetch(scheduler, lane)) {
+    while (scheduler->lanes[lane].count > 2 * mg_inbox_prefetch(scheduler, lane)) {
         struct mg_work *work = lane_pop(&scheduler->lanes[lane]);
         mg_broker_requeue(scheduler->broker, work->delivery);
         work_free(scheduler, work);
@@ -116,6 +115,35 @@ static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)
 static void lane_note(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
     mg_metric_set(scheduler->counters.waiting[lane], scheduler->lanes[lane].count);
+}
+
+/* By x-death `dead requeue` finds out which exchange a letter proves its sender by. RabbitMQ (3.10 to 4.2)
+ * updates an entry that is there, whoever wrote it, and leaves its exchange. So a message that comes with one
+ * from a sender of its own exchange is kept as a copy without it, which cannot be requeued. */
+static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    const struct mg_delivery *delivery = work->delivery;
+    struct mg_send_spec spec = {
+        .work = work,
+        .kind = MG_SEND_REJECTED,
+        .exchange = "",
+        .routing_key = MG_QUEUE_DEAD,
+        .type = work->lane == MG_LANE_REPLIES ? "reply" : "submission",
+        .message_id = delivery->message_id,
+        .correlation_id = delivery->correlation_id,
+        .origin = delivery->exchange,
+        .reason = mg_slice_of("it came with the header x-death, which is the broker's to write"),
+        .body = delivery->body};
+    struct mg_send *send = mg_send_create(scheduler, &spec);
+    if (send != NULL) {
+        struct mg_send_list list = {send, send};
+        mg_log(MG_LOG_ERROR, "a message came with a header x-death of its sender's; it changes nothing",
+               MG_LOG_TEXT("exchange", delivery->exchange.data));
+        mg_metric_add(scheduler->counters.dead_lettered, 1);
+        mg_outbox_add(scheduler, &list);
+    }
+    mg_work_settle(scheduler, work, send != NULL ? MG_END_ACK : MG_END_LEAVE);
+    mg_outbox_pump(scheduler);
 }
 
 void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
@@ -132,13 +160,19 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
     work->delivery = delivery;
     delivery->user = work;
     work->is_again = delivery->is_redelivered;
-    work->is_alone = delivery->delivery_count >= MG_SUSPECT_COUNT;
     scheduler->queues[lane].taken += delivery->is_redelivered ? 0 : 1;
+    if (delivery->has_died && mg_topology_is_of_one(delivery->exchange)) {
+        forged_set_aside(scheduler, work);
+        return;
+    }
     if (lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
         mg_reports_add(scheduler, work);
         return;
     }
     MG_FAILPOINT(SCHEDULER_RECEIVED);
+    if (mg_work_isolate(scheduler, work)) {
+        return;
+    }
     lane_append(&scheduler->lanes[lane], work);
     lane_trim(scheduler, lane);
     lane_note(scheduler, lane);
@@ -231,21 +265,28 @@ int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, in
     bool is_open = mg_broker_publish_room(scheduler->broker) >= MG_INTAKE_ROOM;
     bool is_high_open = is_open && !mg_gates_is_full(scheduler, true);
     bool is_normal_open = is_open && !mg_gates_is_full(scheduler, false);
+    size_t room = scheduler->options->memory_bytes / MG_MEMORY_BODY;
     int count = 0;
     while (count < max) {
         enum mg_lane lane = lane_choose(scheduler, is_high_open, is_normal_open);
         if (lane == MG_LANE_COUNT) {
             break;
         }
-        bool is_alone = scheduler->lanes[lane].first->is_alone;
-        if (is_alone && count > 0) {
+        const struct mg_work *first = scheduler->lanes[lane].first;
+        size_t size = first->delivery != NULL ? first->delivery->body.len : 0;
+        bool is_alone = first->is_alone;
+        if (count > 0 && (is_alone || size > room)) {
             break;
         }
+        room -= size < room ? size : room;
         ret_works[count++] = lane_pop(&scheduler->lanes[lane]);
         lane_note(scheduler, lane);
         if (is_alone) {
             break;
         }
+    }
+    if (count == 0 && (ret_works[0] = mg_isolated_take(scheduler)) != NULL) {
+        count = 1;
     }
     return count;
 }
@@ -257,25 +298,37 @@ bool mg_inbox_is_empty(const struct mg_scheduler *scheduler)
             return false;
         }
     }
-    return true;
+    return scheduler->isolated == NULL;
+}
+
+void mg_inbox_drop(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    mg_broker_requeue(scheduler->broker, work->delivery);
+    work_free(scheduler, work);
+}
+
+void mg_inbox_give_back_lane(struct mg_scheduler *scheduler, enum mg_lane lane)
+{
+    struct mg_work *work;
+    while ((work = lane_pop(&scheduler->lanes[lane])) != NULL) {
+        mg_inbox_drop(scheduler, work);
+    }
+    lane_note(scheduler, lane);
 }
 
 void mg_inbox_give_back(struct mg_scheduler *scheduler)
 {
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        struct mg_work *work;
-        while ((work = lane_pop(&scheduler->lanes[i])) != NULL) {
-            mg_broker_requeue(scheduler->broker, work->delivery);
-            work_free(scheduler, work);
-        }
-        lane_note(scheduler, (enum mg_lane)i);
+        mg_inbox_give_back_lane(scheduler, (enum mg_lane)i);
     }
+    mg_isolated_give_back(scheduler);
 }
 
 /* ---- the end of a piece of work ---- */
 
 static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
 {
+    mg_work_clear(scheduler, work);
     work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
     scheduler->has_left = true;
     mg_scheduler_rank(scheduler);
@@ -441,4 +494,6 @@ void mg_inbox_finish(struct mg_scheduler *scheduler)
     }
     memset(scheduler->lanes, 0, sizeof(scheduler->lanes));
     memset(&scheduler->left, 0, sizeof(scheduler->left));
+    scheduler->isolated = NULL;
+    scheduler->isolated_count = 0;
 }

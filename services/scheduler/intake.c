@@ -17,23 +17,13 @@
 /* Stands in orders.rejected for a message whose bytes were not taken in. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
-/* The client that posts (law 8), as its exchange proves, or, where `dead requeue` did, as the scheduler that
- * refused it or the broker noted; "": the shared namespace. False: that exchange is no way in. */
-static bool client_of(const struct mg_delivery *delivery, struct mg_slice *ret_client)
-{
-    if (delivery->client.data != NULL) {
-        *ret_client = delivery->client;
-        return true;
-    }
-    return mg_topology_client(delivery->exchange, ret_client);
-}
-
 static bool is_reply_to_usable(const struct mg_delivery *delivery)
 {
     struct mg_slice client;
     return delivery->reply_to.data != NULL && delivery->reply_to.len > 0 &&
            delivery->reply_to.len <= MG_REPLY_TO_MAX && !mg_topology_is_reserved(delivery->reply_to) &&
-           !mg_topology_is_direct_reply(delivery->reply_to) && client_of(delivery, &client) &&
+           !mg_topology_is_direct_reply(delivery->reply_to) &&
+           mg_topology_client(delivery->exchange, &client) &&
            mg_topology_is_queue_of(client, delivery->reply_to);
 }
 
@@ -111,8 +101,6 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     const struct mg_delivery *delivery = work->delivery;
     mg_log(MG_LOG_DEBUG, "a submission was refused", MG_LOG_TEXT("order_id", order_id),
            MG_LOG_TEXT("why", reason));
-    struct mg_slice client;
-    bool is_proved = client_of(delivery, &client) && client.len > 0;
     struct mg_send_spec spec = {.work = work,
                                 .kind = MG_SEND_REJECTED,
                                 .exchange = "",
@@ -124,7 +112,7 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
                                 .traceparent = delivery->traceparent,
                                 /* So that it is the same order, of the same client, when requeued. */
                                 .app_id = sender_of(delivery),
-                                .client = is_proved ? client : (struct mg_slice){NULL, 0},
+                                .origin = delivery->exchange,
                                 .reason = mg_slice_of(reason),
                                 .body = delivery->body};
     if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
@@ -251,7 +239,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     struct mg_work *work = item->work;
     const struct mg_delivery *delivery = work->delivery;
     struct mg_err err;
-    if (!client_of(delivery, &item->client)) {
+    if (!mg_topology_client(delivery->exchange, &item->client)) {
         mg_log(MG_LOG_ERROR, "a submission came through an exchange that is not for submissions",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
         mg_work_settle(batch->scheduler, work, MG_END_REJECT);
@@ -321,16 +309,15 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
 }
 
 /* What the client was told of the state in which its order is, by this batch or before: it is told the same
- * again, byte for byte, since there are no two messages of one number. False: it must be read first. */
+ * again, byte for byte, since there are no two messages of one number. The newest event that keeps it tells:
+ * the others need not be read, however many repetitions one batch has. False: it must be read first. */
 static bool status_told(const struct mg_item *item, struct mg_status_text *ret_status)
 {
     const struct mg_fold *fold = item->fold;
     const enum mg_status wanted = mg_order_state_status(fold->record->order.state);
     struct mg_status_text status;
-    *ret_status = mg_status_text_of(item->told);
-    ret_status->version = item->told_version;
-    bool is_found = ret_status->seq != 0 && ret_status->status == wanted;
-    for (int i = 0; i < fold->event_count; i++) {
+    bool is_found = false;
+    for (int i = fold->event_count - 1; i >= 0 && !is_found; i--) {
         for (int k = 0; mg_status_kept(&fold->events[i], k, &status); k++) {
             if (status.seq != 0 && status.status == wanted) {
                 *ret_status = status;
@@ -338,7 +325,12 @@ static bool status_told(const struct mg_item *item, struct mg_status_text *ret_s
             }
         }
     }
-    return is_found;
+    if (is_found) {
+        return true;
+    }
+    *ret_status = mg_status_text_of(item->told);
+    ret_status->version = item->told_version;
+    return ret_status->seq != 0 && ret_status->status == wanted;
 }
 
 /* Has the order's statuses go to where its client is now, if it says where. An order of an older version
@@ -393,8 +385,10 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     item->submitted = MG_SUBMITTED_REPEATED;
     bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
                                        !mg_slice_equal(record->correlation_id, delivery->correlation_id));
+    /* Kept anew, so that the next repetition need not read the whole story. */
+    bool is_far = is_awaited && record->order.version >= status.version + MG_TOLD_EVENTS_MAX;
     item->is_recalled = item->is_recalled || is_elsewhere; /* also what is marked as owed at this moment */
-    if (is_elsewhere || record->client.data == NULL) {
+    if (is_elsewhere || is_far || record->client.data == NULL) {
         order_reattach(batch, item);
     }
     if (is_awaited) {

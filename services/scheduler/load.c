@@ -181,9 +181,10 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->is_owed = loaded->is_owed;
         }
     }
-    batch->now_ms = answer->now_ms;
     scheduler->seen_at_boot_ms = mg_clock_boot_ms();
-    scheduler->db_offset_ms = answer->now_ms - scheduler->seen_at_boot_ms;
+    mg_far_clock_note(&scheduler->db_clock, answer->now_ms, batch->asked_at_boot_ms,
+                      scheduler->seen_at_boot_ms);
+    batch->now_ms = mg_scheduler_db_now_ms(scheduler); /* the answer may have taken seconds */
     mg_gates_report(scheduler, answer->services, answer->service_count);
     mg_batch_resolve(batch);
 }
@@ -221,6 +222,7 @@ void mg_batch_load(struct mg_batch *batch)
         batch->now_ms = mg_scheduler_db_now_ms(scheduler);
         mg_batch_resolve(batch);
     } else {
+        batch->asked_at_boot_ms = mg_clock_boot_ms();
         mg_store_load(scheduler->store, batch->arena, batch->loads, count, on_loaded, batch);
     }
 }

@@ -1,10 +1,11 @@
 /* makegood-scheduler: its own options, and what is the scheduler's in the life of a service's process. */
 #include "manual.h"
+#include "memory_option.h"
 #include "process.h"
 #include "scheduler.h"
 
 static struct mg_scheduler_options options;
-static int64_t body_max, depth_max, members_max;
+static int64_t body_max, depth_max, members_max, memory_budget;
 static const char *trace_sample;
 static uint64_t trace_threshold;
 static struct mg_definition *definitions; /* read and not yet the scheduler's */
@@ -37,6 +38,7 @@ static const struct mg_option option_table[] = {
      "for all schedulers, or traces have gaps"},
     {"drain-timeout", MG_OPTION_DURATION, &options.drain_timeout_ms, "10s", 1, 600000, false, "DURATION",
      "how long SIGTERM waits for what is in hand; below what the supervisor of processes allows"},
+    MG_MEMORY_OPTION(memory_budget),
     {0},
 };
 
@@ -52,8 +54,9 @@ static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *
         return mg_err_set(err, MG_BAD_INPUT, "--trace-sample %s: expected a number from 0 to 1",
                           trace_sample);
     }
-    if (options.workflows_dir[0] == '\0') {
-        return MG_OK;
+    enum mg_class class = mg_memory_option_check(memory_budget, &options.memory_bytes, err);
+    if (class != MG_OK || options.workflows_dir[0] == '\0') {
+        return class;
     }
     return mg_definitions_read(options.workflows_dir, &definitions, err);
 }

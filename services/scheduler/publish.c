@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "scheduler.h"
@@ -19,6 +20,8 @@
 #define MG_SEND_TRIES 2
 /* The broker had no room although nothing of ours was outstanding: look again soon. */
 #define MG_OUTBOX_RETRY_MS 20
+/* The log line and the alert of a full queue, at most so often: its messages come in floods. */
+#define MG_REFUSED_TELL_MS 60000
 #define MG_SEND_TEXTS      10 /* texts behind a send, a NUL each */
 
 static void list_remove(struct mg_send_list *list, struct mg_send *send)
@@ -76,11 +79,12 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     size_t request_size = spec->request != NULL ? sizeof(*spec->request) : 0;
     size_t size = sizeof(struct mg_send) + request_size + key.len + spec->message_id.len +
                   spec->correlation_id.len + spec->reply_to.len + spec->traceparent.len + spec->app_id.len +
-                  spec->reason.len + spec->client.len + spec->body.len + rendered.len + MG_SEND_TEXTS;
+                  spec->reason.len + spec->origin.len + spec->body.len + rendered.len + MG_SEND_TEXTS;
     struct mg_send *send = calloc(1, size);
     if (send == NULL) {
         return NULL;
     }
+    scheduler->made_bytes += size;
     char *at = (char *)(send + 1);
     send->scheduler = scheduler;
     send->work = spec->work;
@@ -100,7 +104,7 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     send->traceparent = text_put(&at, spec->traceparent).data;
     send->app_id = text_put(&at, spec->app_id).data;
     send->reason = text_put(&at, spec->reason).data;
-    send->client = text_put(&at, spec->client).data;
+    send->origin = text_put(&at, spec->origin).data;
     send->body = text_put(&at, spec->body);
     return send;
 }
@@ -153,7 +157,26 @@ static void request_again(struct mg_send *send)
     }
 }
 
-static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
+/* Every queue has an end (law 14). A refused submission has been answered; if it went to dead.letters
+ * instead, that would be full next, and then the intake, to all clients. */
+static void refused_is_lost(struct mg_scheduler *scheduler, const struct mg_send *send)
+{
+    mg_log(MG_LOG_DEBUG, "a refused message is not kept", MG_LOG_TEXT("queue", send->routing_key));
+    if (scheduler->refused_told_at_boot_ms == 0 ||
+        mg_clock_boot_ms() - scheduler->refused_told_at_boot_ms >= MG_REFUSED_TELL_MS) {
+        char text[256];
+        scheduler->refused_told_at_boot_ms = mg_clock_boot_ms();
+        (void)snprintf(text, sizeof(text),
+                       "queue %s is full: what is refused is answered and no longer kept; see makegood dead "
+                       "list --queue %s, then drop",
+                       send->routing_key, send->routing_key);
+        mg_log(MG_LOG_ERROR, "refused messages are not kept: the queue is full",
+               MG_LOG_TEXT("queue", send->routing_key));
+        mg_alert_raise(scheduler, MG_ALERT_POISONED, send->routing_key, text, false);
+    }
+}
+
+static void send_failed(struct mg_send *send, const char *why, enum mg_publish_outcome outcome)
 {
     struct mg_scheduler *scheduler = send->scheduler;
     mg_metric_add(scheduler->counters.failures[send->kind], 1);
@@ -161,7 +184,7 @@ static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
            MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
     switch (send->kind) {
     case MG_SEND_REQUEST:
-        request_failed(send, is_unknown || send->is_again);
+        request_failed(send, outcome == MG_PUBLISH_UNKNOWN || send->is_again);
         break;
     case MG_SEND_STATUS:
         if (send->debt != NULL) {
@@ -174,8 +197,10 @@ static void send_failed(struct mg_send *send, const char *why, bool is_unknown)
             mg_owed_mark(scheduler, send->work, &word);
         }
         break;
-    case MG_SEND_REJECTED: /* orders.rejected does not take it: dead.letters must */
-        if (send->work != NULL) {
+    case MG_SEND_REJECTED:
+        if (outcome == MG_PUBLISH_REFUSED) {
+            refused_is_lost(scheduler, send);
+        } else if (send->work != NULL) { /* there is no such queue: dead.letters must take it */
             send->work->end = MG_END_REJECT;
         }
         break;
@@ -233,7 +258,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
         request_again(send);
         send_end(send);
     } else {
-        send_failed(send, mg_publish_outcome_name(outcome), outcome == MG_PUBLISH_UNKNOWN);
+        send_failed(send, mg_publish_outcome_name(outcome), outcome);
         send_end(send);
     }
     mg_outbox_pump(scheduler);
@@ -253,7 +278,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .traceparent = send->traceparent,
                                  .app_id = send->app_id,
                                  .reason = send->reason,
-                                 .client = send->client,
+                                 .origin = send->origin,
                                  .is_again = send->is_again,
                                  .body = send->body};
     if (send->request != NULL) {
@@ -291,7 +316,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
         } else {
             mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
                    MG_LOG_TEXT("queue", send->routing_key));
-            send_failed(send, err.text, false);
+            send_failed(send, err.text, MG_PUBLISH_RETURNED);
             send_end(send);
         }
     }

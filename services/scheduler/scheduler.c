@@ -39,6 +39,11 @@
 /* The last acks leave with the loop's next turns. */
 #define MG_LINGER_MS 50
 
+/* Of the bytes in hand. Each has its own, so that new orders that wait for their turn leave room for the
+ * replies of those before them. */
+static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
+    [MG_LANE_REPLIES] = 3, [MG_LANE_COMMANDS] = 1, [MG_LANE_HIGH] = 2, [MG_LANE_NORMAL] = 2};
+
 static bool is_idle(const struct mg_scheduler *scheduler)
 {
     return scheduler->batch == NULL && scheduler->work_count == 0 && scheduler->unsent.first == NULL &&
@@ -99,20 +104,13 @@ static void on_leave(void *arg)
     mg_inbox_left_due(arg, false);
 }
 
-static void consumers_pause(struct mg_scheduler *scheduler)
-{
-    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        mg_broker_pause(scheduler->broker, i);
-    }
-}
-
 static void on_away(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     scheduler->is_away = true;
     mg_log(MG_LOG_WARN, "the store stays away; what waits is left to other schedulers",
            MG_LOG_NUMBER("in_hand", scheduler->work_count));
-    consumers_pause(scheduler);
+    mg_inbox_consume(scheduler);
     mg_scheduler_wake(scheduler);
 }
 
@@ -139,7 +137,7 @@ void mg_scheduler_drain(struct mg_scheduler *scheduler)
         return;
     }
     scheduler->is_draining = true;
-    consumers_pause(scheduler);
+    mg_inbox_consume(scheduler);
     mg_inbox_give_back(scheduler);
     mg_inbox_left_due(scheduler, true);
     mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->work_count));
@@ -173,7 +171,7 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
 
 int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
 {
-    return scheduler->db_offset_ms != 0 ? mg_clock_boot_ms() + scheduler->db_offset_ms : mg_clock_wall_ms();
+    return mg_far_clock_now_ms(&scheduler->db_clock, mg_clock_boot_ms());
 }
 
 /* Who has been up longest leads: the queues' messages come to it as long as it has room, and only what is
@@ -199,10 +197,10 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     if (is_up) {
         mg_timer_stop(scheduler->away_timer);
-        for (int i = 0; i < MG_LANE_CONSUMERS && scheduler->is_away && !scheduler->is_draining; i++) {
-            mg_broker_resume(scheduler->broker, i, mg_inbox_prefetch(scheduler, (enum mg_lane)i));
+        if (scheduler->is_away) {
+            scheduler->is_away = false;
+            mg_inbox_consume(scheduler);
         }
-        scheduler->is_away = false;
     } else if (!scheduler->is_draining && !scheduler->is_away) {
         mg_timer_start(scheduler->away_timer, MG_AWAY_MS, 0);
     }
@@ -271,7 +269,13 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
         .arg = scheduler,
     };
     for (int i = 0; i < options.consumer_count; i++) {
-        options.consumers[i].prefetch = mg_inbox_prefetch(scheduler, (enum mg_lane)i);
+        bool is_intake = i == MG_LANE_HIGH || i == MG_LANE_NORMAL;
+        options.consumers[i].prefetch =
+            mg_suspects_prefetch(&scheduler->suspects, i, mg_inbox_prefetch(scheduler, (enum mg_lane)i));
+        options.consumers[i].bytes_max =
+            scheduler->options->memory_bytes / MG_MEMORY_HELD * HELD_EIGHTHS[i] / 8;
+        options.consumers[i].body_max_bytes =
+            is_intake ? scheduler->options->limits.max_bytes : scheduler->message_limits.max_bytes;
     }
     return mg_broker_create(scheduler->loop, &options, &scheduler->broker, err);
 }
@@ -285,13 +289,14 @@ static bool timers_create(struct mg_scheduler *scheduler)
     scheduler->outbox_timer = mg_timer_create(loop, on_wake, scheduler);
     scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
     scheduler->leave_timer = mg_timer_create(loop, on_leave, scheduler);
+    scheduler->suspect_timer = mg_timer_create(loop, on_wake, scheduler);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
     scheduler->away_timer = mg_timer_create(loop, on_away, scheduler);
     scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
     return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->pace != NULL &&
            scheduler->outbox_timer != NULL && scheduler->store_retry != NULL &&
-           scheduler->leave_timer != NULL && scheduler->drain_timer != NULL &&
-           scheduler->away_timer != NULL && scheduler->tick != NULL;
+           scheduler->leave_timer != NULL && scheduler->suspect_timer != NULL &&
+           scheduler->drain_timer != NULL && scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
 
 static int most(int a, int b)
@@ -326,8 +331,12 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     scheduler->message_limits = message_limits(&options->limits);
     scheduler->metrics = metrics;
     scheduler->definitions = definitions;
+    mg_far_clock_init(&scheduler->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
     mg_counters_init(&scheduler->counters, metrics);
     mg_buf_init(&scheduler->scratch, MG_MESSAGE_MAX);
+    scheduler->cause_bytes = MG_FIRST_CAUSE_BYTES;
+    size_t cache_bytes = options->memory_bytes / MG_MEMORY_CACHE;
+    scheduler->cache.bytes_max = cache_bytes < MG_CACHE_MAX_BYTES ? cache_bytes : MG_CACHE_MAX_BYTES;
     enum mg_class class = MG_OK;
     if (!timers_create(scheduler)) {
         class = mg_err_set(err, MG_TRANSIENT, "could not make the scheduler: no memory");
@@ -372,6 +381,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_timer_destroy(scheduler->outbox_timer);
     mg_timer_destroy(scheduler->store_retry);
     mg_timer_destroy(scheduler->leave_timer);
+    mg_timer_destroy(scheduler->suspect_timer);
     mg_timer_destroy(scheduler->drain_timer);
     mg_timer_destroy(scheduler->away_timer);
     mg_timer_destroy(scheduler->tick);

@@ -11,12 +11,14 @@
 #define MG_SCHEDULER_SCHEDULER_H
 
 #include "base/buf.h"
+#include "base/far_clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/queue_metrics.h"
 #include "base/rest.h"
 #include "base/trace.h"
 #include "core/model.h"
+#include "core/suspects.h"
 #include "io/broker.h"
 #include "io/store_owed.h"
 #include "io/topology.h"
@@ -30,11 +32,25 @@
 /* Most causes of one batch: beyond this a commit gets longer and not cheaper per order. */
 #define MG_BATCH_MAX 1024
 
+/*
+ * What of the memory for messages each may take, as a part of so many. Beside these there are what libpq
+ * holds of a batch (three times the bodies), what the broker's interface holds until it is confirmed (8 MiB),
+ * and what a process has without any message: together they stay below the whole.
+ */
+#define MG_MEMORY_HELD  4  /* deliveries in hand, of all queues */
+#define MG_MEMORY_BODY  16 /* bodies of one batch */
+#define MG_MEMORY_MADE  8  /* made of one batch: what is read of the store, and messages */
+#define MG_MEMORY_ARENA 4  /* the same at most, where it could not be foreseen */
+#define MG_MEMORY_CACHE 8  /* orders as they were written last */
+/* What a cause is taken to make until it is seen: more than most, and batches are not small. */
+#define MG_FIRST_CAUSE_BYTES ((size_t)128 * 1024)
+
 struct mg_scheduler_options {
     struct mg_broker_address broker;
     const char *pg_dsn, *instance;
     const char *workflows_dir; /* "": none are loaded at start */
     int64_t batch, prefetch, window;
+    size_t memory_bytes; /* for messages, and for what is made of them: see MG_MEMORY_… */
     int64_t quiesce_ms, park_ms, owed_for_ms, drain_timeout_ms;
     bool is_unsafe_durability_allowed;
     struct mg_json_limits limits;             /* of submissions and payloads */
@@ -68,8 +84,9 @@ struct mg_work {
     enum mg_lane lane;
     struct mg_delivery *delivery; /* NULL in the internal lane */
     bool is_again;                /* law 3: it may have been committed before */
-    bool is_alone;                /* may spoil its neighbours: a batch of its own */
-    bool is_guess_wrong;          /* its order is read before it is decided again */
+    enum mg_suspicion suspicion;
+    bool is_alone;       /* may spoil its neighbours: a batch of its own */
+    bool is_guess_wrong; /* its order is read before it is decided again */
     bool is_settled;
     enum mg_end end;          /* what becomes of the delivery when nothing is pending any more */
     int pending;              /* confirms, marks and follow-ups that must come before the ack */
@@ -100,7 +117,7 @@ enum mg_send_kind {
     MG_SEND_REQUEST,
     MG_SEND_STATUS,
     MG_SEND_ALERT,    /* also stands in operator_alert */
-    MG_SEND_REJECTED, /* a submission for orders.rejected */
+    MG_SEND_REJECTED, /* a refused submission for orders.rejected, or a forged message for dead.letters */
     MG_SEND_RESULT,   /* an answer to a command, or a status about no order: a convenience, never owed */
     MG_SEND_KIND_COUNT
 };
@@ -133,7 +150,7 @@ struct mg_send {
     struct mg_debt *debt;
     /* the message */
     const char *exchange, *type; /* constants */
-    const char *routing_key, *message_id, *correlation_id, *reply_to, *traceparent, *app_id, *reason, *client;
+    const char *routing_key, *message_id, *correlation_id, *reply_to, *traceparent, *app_id, *reason, *origin;
     struct mg_slice body;
 };
 
@@ -146,7 +163,7 @@ struct mg_send_spec {
     struct mg_work *work;
     enum mg_send_kind kind;
     const char *exchange, *type, *routing_key;
-    struct mg_slice message_id, correlation_id, reply_to, traceparent, app_id, reason, client, body;
+    struct mg_slice message_id, correlation_id, reply_to, traceparent, app_id, reason, origin, body;
     const struct mg_request *request;
 };
 
@@ -175,6 +192,7 @@ struct mg_gate {
     struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
     int alert_for_ticks; /* since this process saw to that */
+    bool is_missed;      /* since it was said last a step had to wait because a queue is missing */
 };
 
 struct mg_workflow_entry {
@@ -217,7 +235,7 @@ struct mg_cached;
 struct mg_cache {
     struct mg_cached *heads[MG_CACHE_HEADS];
     struct mg_cached *oldest, *newest;
-    size_t bytes;
+    size_t bytes, bytes_max;
 };
 
 struct mg_batch;
@@ -271,6 +289,10 @@ struct mg_scheduler {
     struct mg_work *all;
     int work_count;
     unsigned int replies_turn, intake_turn;
+    struct mg_suspects suspects;
+    struct mg_work *isolated; /* waiting; the least often delivered first */
+    int isolated_count;
+    struct mg_timer *suspect_timer;
     struct mg_lane_list left;            /* settled, end LEAVE or NEWER */
     int64_t newer_left, newer_set_aside; /* messages of a newer version, since the start */
     struct mg_timer *leave_timer;
@@ -282,9 +304,12 @@ struct mg_scheduler {
     uint32_t failures;     /* rounds in a row that the store did not take */
     struct mg_batch *batch;
     uint64_t batch_number, causes_done;
+    int64_t refused_told_at_boot_ms; /* when it was told that refused messages are not kept */
+    size_t made_bytes;               /* of messages, since the start */
+    size_t cause_bytes; /* of what is made of a batch, for each of its causes: the most lately, see there */
     struct mg_rest rest;
-    int64_t db_offset_ms;    /* database's clock less boot clock, as last seen */
-    int64_t seen_at_boot_ms; /* when that was; 0: never */
+    struct mg_far_clock db_clock;
+    int64_t seen_at_boot_ms; /* when it last answered; 0: not in this session */
     struct mg_cache cache;
 
     /* outbox */
@@ -352,7 +377,22 @@ void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work); /*
 void mg_inbox_give_back(struct mg_scheduler *scheduler);             /* all that waits, to the broker */
 void mg_inbox_left_due(struct mg_scheduler *scheduler, bool is_all); /* LEAVE, NEWER: back to the queue */
 bool mg_inbox_is_empty(const struct mg_scheduler *scheduler);
+void mg_inbox_give_back_lane(struct mg_scheduler *scheduler, enum mg_lane lane);
+void mg_inbox_drop(struct mg_scheduler *scheduler, struct mg_work *work); /* back to the broker, undone */
 void mg_inbox_finish(struct mg_scheduler *scheduler);
+
+/* ---- suspects.c ---- */
+
+/* What has come to a lane says how the queues are consumed from now on. True: it is isolated, and kept. */
+bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work);
+void mg_work_clear(struct mg_scheduler *scheduler, struct mg_work *work); /* no suspect, or about to end */
+struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler); /* NULL: none, or it is not yet alone */
+void mg_isolated_give_back(struct mg_scheduler *scheduler);
+/* Starts or stops each consumer, as it should be now. */
+void mg_inbox_consume(struct mg_scheduler *scheduler);
+
+/* ---- inbox.c ---- */
+
 /* A follow-up of `origin`, whose ack waits for it. NULL: no memory. */
 struct mg_work *mg_work_create_internal(struct mg_scheduler *scheduler, struct mg_work *origin);
 void mg_work_hold(struct mg_work *work); /* one thing more before the ack */
@@ -415,6 +455,8 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
 /* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
  */
 void mg_gate_take(struct mg_gate *gate, bool is_high);
+/* A step of its service waits, because nothing consumes its queue. */
+void mg_gate_held(struct mg_gate *gate);
 void mg_gates_look(struct mg_scheduler *scheduler);   /* at queues that are in use; at each tick */
 void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_inbox_unseen */
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
@@ -443,6 +485,8 @@ void mg_workflows_finish(struct mg_scheduler *scheduler);
 /* An order that ended elsewhere may leave for the archive a day later (MG_HOT_MIN_MS), and its id be that of
  * a new one, with the same versions: so what was written longer ago is forgotten. */
 #define MG_CACHE_AGE_MAX_MS (INT64_C(3600) * 1000)
+/* Some thousand orders of a few KiB, as many as are under way at full load. What is above is read again. */
+#define MG_CACHE_MAX_BYTES ((size_t)16 * 1024 * 1024)
 /* One block of memory, to be freed with free(). NULL: this process did not write it, or not lately. */
 struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id, int64_t now_boot_ms);
 /* The record in `arena`, its texts in `cached`; NULL: no memory. Of its steps' names and services nothing is

@@ -40,6 +40,17 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     return true;
 }
 
+/* A step fails for what its do or undo was told. A verify only asks about that: what it is told stands where
+ * nothing else is known, and that there is nothing is an answer, not a failure. */
+static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *record)
+{
+    if (reply->outcome == MG_OUTCOME_ACCEPTED || reply->error_code[0] == '\0') {
+        return false;
+    }
+    return reply->kind != MG_KIND_VERIFY ||
+           (reply->outcome != MG_OUTCOME_ABSENT && record->error_code.data == NULL);
+}
+
 /* What the reply leaves in the step's record; before the decision, since the next request may be made of it.
  */
 static void record_update(const struct mg_reply *reply, struct mg_step_record *record)
@@ -48,7 +59,9 @@ static void record_update(const struct mg_reply *reply, struct mg_step_record *r
         if (reply->kind != MG_KIND_UNDO) {
             record->result = reply->result;
         }
-    } else if (reply->outcome != MG_OUTCOME_ACCEPTED && reply->error_code[0] != '\0') {
+    } else if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) {
+        record->error_code = record->error_text = (struct mg_slice){NULL, 0}; /* an earlier attempt's */
+    } else if (is_cause(reply, record)) {
         record->error_code = mg_slice_of(reply->error_code);
         record->error_text = mg_slice_of(reply->error_text);
     }

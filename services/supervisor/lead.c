@@ -30,7 +30,8 @@ static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer
     supervisor_owed_start(supervisor);
     if (!supervisor_sweep_start(supervisor, answer->now_ms, answer->swept_at_ms) ||
         !supervisor_watch_start(supervisor) || !supervisor_measure_start(supervisor) ||
-        !supervisor_relay_start(supervisor) || !supervisor_retire_start(supervisor)) {
+        !supervisor_relay_start(supervisor) || !supervisor_retire_start(supervisor) ||
+        !supervisor_unneeded_start(supervisor)) {
         supervisor_lead_give_back(supervisor, "no memory");
     }
 }
@@ -127,6 +128,7 @@ void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
     supervisor_measure_stop(supervisor);
     supervisor_relay_stop(supervisor);
     supervisor_retire_stop(supervisor);
+    supervisor_unneeded_stop(supervisor);
     mg_metric_set(supervisor->leading, 0);
     mg_log(MG_LOG_WARN, "no longer leading", MG_LOG_TEXT("reason", why),
            MG_LOG_NUMBER("epoch", supervisor->epoch));

@@ -28,7 +28,7 @@ static const struct mg_option option_table[] = {
     {"grace", MG_OPTION_DURATION, &supervisor.options.grace_ms, "3s", 0, 600000, false, "DURATION",
      "how long after a gap its deadlines are left alone, for replies that waited out the same outage"},
     {"overdue-limit", MG_OPTION_INTEGER, &supervisor.options.overdue_limit, "200", 1, 2000, false, "N",
-     "overdue attempts judged in one sweep; a brake on mass expiry when a clock jumps"},
+     "overdue attempts judged in one sweep, from each service in turn; a brake on mass expiry when a clock jumps"},
     {"window", MG_OPTION_INTEGER, &supervisor.options.window, "1000", 1, 1000000, false, "N",
      "requests that may wait in a service's queue, as the schedulers have it; parked steps are asked about as "
      "far as there is room"},
@@ -133,6 +133,7 @@ static void supervisor_destroy(struct mg_process *process)
     mg_timer_destroy(supervisor.watch_timer);
     mg_timer_destroy(supervisor.count_timer);
     mg_timer_destroy(supervisor.retire_timer);
+    mg_timer_destroy(supervisor.unneeded_timer);
     supervisor_relay_finish(&supervisor);
     if (supervisor.broker != NULL) {
         mg_broker_destroy(supervisor.broker);

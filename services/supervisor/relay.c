@@ -1,9 +1,9 @@
 /*
  * What operators want of services, from the table service_control to the agents, who see no database, and
  * what the agents of a service see together (health.h): the leader looks a few times a second and tells all
- * agents of each service, when anything has changed and once a second. A limit is of the service as a whole,
- * so the leader divides it among the agent processes that have reported of late; each gets one call at least,
- * or it would hold requests that it never makes.
+ * agents of each service, when anything has changed and once a second, and how late it is by the database's
+ * clock. A limit is of the service as a whole, so the leader divides it among the agent processes that have
+ * reported of late; each gets one call at least, or it would hold requests that it never makes.
  *
  * Nothing is kept here that who leads next does not find out: it says the same, under a higher epoch, and of
  * what it does not know that it does not.
@@ -19,6 +19,9 @@
 
 /* With a hop and an agent's turn still well below a second from an operator's word to the last agent. */
 #define RELAY_LOOK_MS 250
+/* An answer that took longer says too little of the database's clock to be passed on: what an agent believes
+ * of it must be right within a second. */
+#define RELAY_CLOCK_MS 250
 /* A row for each service that was ever paused or limited, and for each agent of each service. */
 #define RELAY_ROWS_BYTES (4 * 1024 * 1024)
 
@@ -33,7 +36,8 @@ enum {
     COLUMN_IS_READY,
     COLUMN_PROCESS,
     COLUMN_IS_PROBER,
-    COLUMN_IS_CALLING
+    COLUMN_IS_CALLING,
+    COLUMN_NOW
 };
 /* What is behind these changes with every call, and what is told does not change with it. */
 #define COLUMNS_TOLD (COLUMN_IS_READY + 1)
@@ -136,6 +140,9 @@ static void control_tell(struct supervisor *supervisor, const struct supervisor_
     control.is_undecided = health == NULL || !supervisor_health_is_known(health);
     control.is_down = health != NULL && health->is_down;
     (void)snprintf(control.prober, sizeof(control.prober), "%s", control.is_down ? health->prober : "");
+    if (mg_clock_boot_ms() - supervisor->relay_asked_boot_ms <= RELAY_CLOCK_MS) {
+        control.sent_at_ms = (int64_t)supervisor_row_number(rows, first, COLUMN_NOW);
+    }
     mg_buf_init(&body, MG_CAST_BYTES_MAX);
     mg_service_control_write(&control, &body);
     if (!body.failed) {
@@ -221,6 +228,7 @@ static void relay_look(void *arg)
         return;
     }
     supervisor->is_relay_asking = true;
+    supervisor->relay_asked_boot_ms = mg_clock_boot_ms();
     mg_store_report(supervisor->counting, MG_REPORT_CONTROL, NULL, 0, relay_answered, supervisor);
 }
 

@@ -12,6 +12,7 @@
 #define MG_SUPERVISOR_H
 
 #include "base/config.h"
+#include "base/far_clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/queue_metrics.h"
@@ -74,6 +75,8 @@ struct supervisor_parked {
     int64_t asked;            /* since then */
 };
 
+#define SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; more are found the next time */
+
 struct supervisor {
     struct supervisor_options options;
     struct mg_loop *loop;
@@ -97,7 +100,8 @@ struct supervisor {
     int64_t swept_at_ms;         /* the moment of the last answered sweep; 0: none was ever made */
     int64_t answered_at_boot_ms; /* when its answer came */
     int64_t grace_after_ms, grace_before_ms; /* the window of the last gap */
-    int64_t grace_until_boot_ms;             /* 0: no grace is running */
+    struct mg_far_clock db_clock;
+    int64_t grace_until_boot_ms;   /* 0: no grace is running */
     int64_t wake_at_boot_ms;       /* from when on all open orders are to be woken; 0: they need not be */
     int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
@@ -115,7 +119,8 @@ struct supervisor {
     /* watch.c */
     bool is_writing_alerts;
     int64_t watching_since_boot_ms;
-    int written_count;
+    int written_count; /* of `written`; behind them so many as `unneeded_written` */
+    int unneeded_written;
     enum watched written[WATCHED_COUNT]; /* what the write under way is about */
     struct watched_state watched[WATCHED_COUNT];
 
@@ -125,6 +130,13 @@ struct supervisor {
     int64_t parked_asked_boot_ms;
     struct supervisor_parked parked[SUPERVISOR_PARKED_MAX];
     int parked_count;
+
+    /* unneeded.c */
+    struct mg_timer *unneeded_timer;
+    bool is_unneeded_asking;
+    bool is_unneeded_failing;                                /* that the last look failed has been said */
+    int unneeded_count;                                      /* of alerts that are to be closed */
+    char unneeded[SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
     /* measure.c */
     /* A session for what must not hold up a sweep; NULL: nothing is counted or relayed. */
@@ -143,6 +155,7 @@ struct supervisor {
     struct mg_timer *relay_timer;
     bool is_relay_asking;
     bool is_relay_failing;                                       /* that the last look failed has been said */
+    int64_t relay_asked_boot_ms;                                 /* of the look under way */
     struct mg_buf relayed;                                       /* the rows as they were last told */
     int64_t relayed_boot_ms;                                     /* and when; 0: not yet */
     struct supervisor_service services[SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
@@ -191,6 +204,9 @@ bool supervisor_watch_start(struct supervisor *supervisor);      /* on taking th
 int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* what was not found for so long is gone */
 /* A condition was looked for; `text` NULL: it does not hold. */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
+
+bool supervisor_unneeded_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+void supervisor_unneeded_stop(struct supervisor *supervisor);
 
 bool supervisor_relay_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 void supervisor_relay_stop(struct supervisor *supervisor);

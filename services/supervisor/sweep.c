@@ -8,6 +8,9 @@
  * machine's clock. So neither a sweep that takes long nor a database clock that jumps makes one. Each
  * deadline gets one grace: the windows of two gaps do not overlap, and the later one ends the grace of the
  * earlier. The first sweep that is asked after that has its deadlines judged.
+ *
+ * A database clock that is set forward carries deadlines past that had time left. They keep it, and the grace
+ * with it, on this machine's clock.
  */
 #include <stdio.h>
 
@@ -33,6 +36,10 @@
 #define WAKE_REST_MS 2000
 /* Woken by one statement: some 50 ms of an index's work. */
 #define WAKE_BATCH 2000
+
+/* Open steps that one sweep looks at: some 50 ms of the database, a fifth of the period. Of 500 orders each
+ * may have eight; of orders with 64 steps it looks at 64 of them. */
+#define STEPS_SWEPT_MAX 4096
 
 /* Later than any deadline: the grace of a gap reaches up to the sweep's own moment, not yet known. */
 #define FAR_FUTURE_MS INT64_C(253370764800000) /* the year 9999 */
@@ -71,6 +78,49 @@ static void grace_end(struct supervisor *supervisor)
 void supervisor_wake_later(struct supervisor *supervisor)
 {
     supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
+}
+
+/* What the database's clock passed too early. The grace comes on top: so long after its own deadline an
+ * attempt that is judged late can no longer act, as if quiescing. */
+static struct mg_spared spared_now(const struct supervisor *supervisor, int64_t extra_ms)
+{
+    return mg_far_clock_spared(&supervisor->db_clock, mg_clock_boot_ms(), extra_ms);
+}
+
+static bool is_spared(const struct supervisor *supervisor, const struct mg_due *due)
+{
+    struct mg_spared spared = spared_now(supervisor, supervisor->options.grace_ms);
+    return (due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED) &&
+           due->due_at_ms > spared.after_ms && due->due_at_ms <= spared.before_ms;
+}
+
+/* The windows of a gap and of a step overlap or lie close: one question has room for one window. */
+static void spared_add(const struct supervisor *supervisor, struct mg_sweep_options *options)
+{
+    struct mg_spared spared = spared_now(supervisor, supervisor->options.grace_ms);
+    if (spared.before_ms == 0) {
+        return;
+    }
+    bool is_alone = options->grace_before_ms == 0;
+    if (is_alone || spared.after_ms < options->grace_after_ms) {
+        options->grace_after_ms = spared.after_ms;
+    }
+    if (is_alone || spared.before_ms > options->grace_before_ms) {
+        options->grace_before_ms = spared.before_ms;
+    }
+}
+
+/* True: the clock was set forward since the last sweep, which the question did not know. */
+static bool clock_read(struct supervisor *supervisor, int64_t now_ms)
+{
+    int64_t set_to_ms = supervisor->db_clock.set_to_ms;
+    mg_far_clock_note(&supervisor->db_clock, now_ms, supervisor->asked_at_boot_us / 1000, mg_clock_boot_ms());
+    if (supervisor->db_clock.set_to_ms == 0 || supervisor->db_clock.set_to_ms == set_to_ms) {
+        return false;
+    }
+    mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
+           MG_LOG_NUMBER("by_ms", supervisor->db_clock.set_to_ms - supervisor->db_clock.set_from_ms));
+    return true;
 }
 
 static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
@@ -168,10 +218,12 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
 static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     int64_t lag_ms = 0, now_boot_ms = mg_clock_boot_ms();
+    struct mg_spared spared = spared_now(supervisor, 0);
     for (int i = 0; i < answer->due_count; i++) {
         const struct mg_due *due = &answer->dues[i];
         bool is_judged = due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED;
-        int64_t late_ms = is_judged ? answer->now_ms - due->due_at_ms : 0;
+        int64_t now_ms = due->due_at_ms <= spared.before_ms ? spared.after_ms : answer->now_ms;
+        int64_t late_ms = is_judged ? now_ms - due->due_at_ms : 0;
         lag_ms = late_ms > lag_ms ? late_ms : lag_ms;
     }
     /* Sweeps are many a scrape, and what was asked about is not found in between. */
@@ -201,7 +253,7 @@ static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
     for (int i = 0; i < answer->due_count; i++) {
-        if (!supervisor_ask(supervisor, &answer->dues[i])) {
+        if (!is_spared(supervisor, &answer->dues[i]) && !supervisor_ask(supervisor, &answer->dues[i])) {
             dues_leave(supervisor, answer, i);
             return false;
         }
@@ -241,8 +293,9 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     mg_metric_add(supervisor->sweeps, 1);
     mg_metric_observe(supervisor->sweep_seconds,
                       (double)(mg_clock_boot_us() - supervisor->asked_at_boot_us) / 1e6);
+    bool is_set_forward = clock_read(supervisor, answer->now_ms);
     clock_follow(supervisor, answer->now_ms);
-    bool is_braked = brake_check(supervisor, answer);
+    bool is_braked = !is_set_forward && brake_check(supervisor, answer);
     stuck_check(supervisor, answer);
     lag_note(supervisor, answer);
     bool has_room = dues_ask(supervisor, answer);
@@ -357,12 +410,14 @@ static void sweep_run(void *arg)
         .grace_before_ms = supervisor->grace_before_ms,
         .grace_after_ms = supervisor->grace_after_ms,
         .overdue_limit = (int)supervisor->options.overdue_limit,
+        .step_limit = STEPS_SWEPT_MAX,
     };
     supervisor->gap_asked_ms = is_gap(supervisor) ? mg_clock_boot_ms() - supervisor->answered_at_boot_ms : 0;
     if (supervisor->gap_asked_ms > 0) {
         options.grace_after_ms = supervisor->swept_at_ms;
         options.grace_before_ms = FAR_FUTURE_MS;
     }
+    spared_add(supervisor, &options);
     supervisor->is_sweeping = true;
     supervisor->asked_at_boot_us = mg_clock_boot_us();
     mg_store_sweep(supervisor->store, &options, sweep_answered, supervisor);
@@ -377,6 +432,7 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
     supervisor->swept_at_ms = swept_at_ms;
     supervisor->answered_at_boot_ms = mg_clock_boot_ms() - age_ms;
     supervisor->mute_since_boot_ms = 0;
+    mg_far_clock_init(&supervisor->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
     if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_COMMANDS, COMMANDS_PERIOD_MS, commands_seen,
                               supervisor, &err) != MG_OK) {
         mg_log(MG_LOG_WARN, "could not watch the queue of commands", MG_LOG_TEXT("reason", err.text));

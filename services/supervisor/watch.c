@@ -18,6 +18,7 @@
 #define WATCH_GONE_MS      15000
 #define WATCH_GONE_PERIODS 3
 #define ALERT_MAX_BYTES    4096
+#define UNNEEDED_TEXT      "no open order needs the service"
 
 static const enum mg_alert alert_of[WATCHED_COUNT] = {
     [WATCHED_DEAD_LETTERS] = MG_ALERT_DEAD_LETTER,
@@ -69,26 +70,55 @@ static void alert_published(void *arg, enum mg_publish_outcome outcome)
     state->is_failing = is_failing;
 }
 
+static bool message_publish(struct supervisor *supervisor, const struct mg_alert_message *alert,
+                            mg_published_fn *done, void *arg)
+{
+    struct mg_buf body;
+    struct mg_err err;
+    mg_buf_init(&body, ALERT_MAX_BYTES);
+    mg_alert_write(alert, &body);
+    struct mg_message message = {.exchange = MG_EXCHANGE_ALERTS,
+                                 .routing_key = MG_QUEUE_ALERTS,
+                                 .type = "alert",
+                                 .body = mg_buf_slice(&body)};
+    bool is_out = !body.failed && mg_broker_publish(supervisor->broker, &message, done, arg, &err) == MG_OK;
+    mg_buf_finish(&body);
+    return is_out;
+}
+
 static void alert_publish(struct supervisor *supervisor, struct watched_state *state)
 {
     struct mg_alert_message alert = {
         .alert = alert_of[state->watched], .is_closed = !state->is_raised, .at_ms = supervisor->swept_at_ms};
     (void)snprintf(alert.subject, sizeof(alert.subject), "%s", subject_of[state->watched]);
     (void)snprintf(alert.text, sizeof(alert.text), "%s", state->text);
-    struct mg_buf body;
-    struct mg_err err;
-    mg_buf_init(&body, ALERT_MAX_BYTES);
-    mg_alert_write(&alert, &body);
-    struct mg_message message = {.exchange = MG_EXCHANGE_ALERTS,
-                                 .routing_key = MG_QUEUE_ALERTS,
-                                 .type = "alert",
-                                 .body = mg_buf_slice(&body)};
     state->is_unsaid = false;
-    if (body.failed ||
-        mg_broker_publish(supervisor->broker, &message, alert_published, state, &err) != MG_OK) {
+    if (!message_publish(supervisor, &alert, alert_published, state)) {
         alert_published(state, MG_PUBLISH_REFUSED);
     }
-    mg_buf_finish(&body);
+}
+
+/* The table says that it is closed; who only listens hears it once, or not at all. */
+static void unneeded_published(void *arg, enum mg_publish_outcome outcome)
+{
+    (void)arg;
+    if (outcome != MG_PUBLISH_CONFIRMED) {
+        mg_log(MG_LOG_WARN, "could not publish that an alert is closed; the table says so",
+               MG_LOG_TEXT("outcome", mg_publish_outcome_name(outcome)));
+    }
+}
+
+static void unneeded_publish(struct supervisor *supervisor, const char *service)
+{
+    struct mg_alert_message alert = {
+        .alert = MG_ALERT_UNPUBLISHABLE, .is_closed = true, .at_ms = supervisor->swept_at_ms};
+    (void)snprintf(alert.subject, sizeof(alert.subject), "%s", service);
+    (void)snprintf(alert.text, sizeof(alert.text), "%s", UNNEEDED_TEXT);
+    mg_log(MG_LOG_INFO, "alert closed", MG_LOG_TEXT("alert", mg_alert_name(alert.alert)),
+           MG_LOG_TEXT("subject", service), MG_LOG_TEXT("text", alert.text));
+    if (!message_publish(supervisor, &alert, unneeded_published, supervisor)) {
+        unneeded_published(supervisor, MG_PUBLISH_REFUSED);
+    }
 }
 
 static void alerts_written(void *arg, const bool *is_changed, int count, const struct mg_err *err)
@@ -98,6 +128,12 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
     if (err != NULL) {
         return; /* the next period writes them */
     }
+    for (int i = 0; i < supervisor->unneeded_written && supervisor->written_count + i < count; i++) {
+        if (is_changed[supervisor->written_count + i]) {
+            unneeded_publish(supervisor, supervisor->unneeded[i]);
+        }
+    }
+    supervisor->unneeded_count = supervisor->unneeded_written = 0;
     for (int i = 0; i < count && i < supervisor->written_count; i++) {
         struct watched_state *state = &supervisor->watched[supervisor->written[i]];
         if (is_changed[i]) {
@@ -131,7 +167,7 @@ static bool state_judge(const struct supervisor *supervisor, struct watched_stat
 static void alerts_write(void *arg)
 {
     struct supervisor *supervisor = arg;
-    struct mg_alert_write writes[WATCHED_COUNT];
+    struct mg_alert_write writes[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX];
     int count = 0;
     if (!supervisor->is_leader || supervisor->is_writing_alerts) {
         return;
@@ -148,6 +184,14 @@ static void alerts_write(void *arg)
         }
     }
     supervisor->written_count = count;
+    supervisor->unneeded_written = supervisor->unneeded_count;
+    for (int i = 0; i < supervisor->unneeded_count; i++) {
+        writes[count++] = (struct mg_alert_write){.alert = MG_ALERT_UNPUBLISHABLE,
+                                                  .is_closed = true,
+                                                  .subject = supervisor->unneeded[i],
+                                                  .order_id = "",
+                                                  .text = mg_slice_of(UNNEEDED_TEXT)};
+    }
     if (count > 0) {
         supervisor->is_writing_alerts = true;
         mg_store_write_alerts(supervisor->store, writes, count, alerts_written, supervisor);
@@ -158,6 +202,7 @@ bool supervisor_watch_start(struct supervisor *supervisor)
 {
     struct mg_err err;
     supervisor->is_writing_alerts = false;
+    supervisor->unneeded_written = 0;
     supervisor->watching_since_boot_ms = mg_clock_boot_ms();
     for (int i = 0; i < WATCHED_COUNT; i++) {
         supervisor->watched[i].watched = (enum watched)i;

@@ -13,13 +13,14 @@ import platform
 import sys
 import time
 
+import memory
 import parts
 import report
 import stage
 from local import cluster, processes
 
 PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "parked", "scale", "kill", "slow")
-ONLY_NAMED = ("hour",)  # longer than all the others
+ONLY_NAMED = ("hour", "memory")  # longer than all the others; and no figure but a bound
 
 
 def machine():
@@ -62,6 +63,9 @@ class Bench:
         if self.wants("slow"):
             say("slow: a remote service that takes its time")
             self.found["slow"] = parts.slow(self.stage, self.plan, rate)
+        if self.wants("memory"):
+            say("memory: bursts of the largest messages, with 256 MiB for each process")
+            self.found["memory"] = memory.memory(self.stage, self.plan)
         if self.wants("hour"):
             say("hour: an hour of load, by the clock")
             self.found["hour"] = parts.hour(self.stage)
@@ -109,7 +113,8 @@ def parse(words):
     parser.add_argument("--quick", action="store_true", help="short runs, small tables: 4 minutes instead of 25")
     parser.add_argument("--only", action="append", choices=PARTS + ONLY_NAMED, metavar="PART",
                         help=f"only this part; may be given several times: {', '.join(PARTS)}; "
-                             "and hour, which the whole leaves out: whether tables stay as large an order")
+                             "and two which the whole leaves out: hour (whether tables stay as large an order) and memory "
+                             "(whether bursts of the largest messages fit into 256 MiB a process)")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write all that was measured to this file")
     parser.add_argument("--pictures", metavar="FOLDER", type=pathlib.Path, help="draw latency, scale and CPU into this folder")
     return parser.parse_args(words)

@@ -14,11 +14,12 @@ IN_FLIGHT = 512        # orders a closed client keeps under way: enough that no 
 WARM_ORDERS = 3000     # caches, plans, pools and the JIT of the broker
 SAMPLE_PERIOD_S = 0.25
 
-Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open parked curve")
+Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open parked curve"
+                          " large_orders refused large_requests")
 FULL = Plan(limit_s=20, saturation_s=20, runs=3, latency_s=60, idle_s=30, starts=10, finished=1_000_000, open=100_000,
-            parked=1_000_000, curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95))
+            parked=1_000_000, curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95), large_orders=10_000, refused=1_000, large_requests=200)
 QUICK = Plan(limit_s=6, saturation_s=8, runs=1, latency_s=10, idle_s=5, starts=2, finished=50_000, open=5_000, parked=50_000,
-             curve=(0.5,))
+             curve=(0.5,), large_orders=1_000, refused=300, large_requests=60)
 
 # How the limit may batch; the best of these is the limit.
 LIMIT_SETTINGS = (

@@ -69,6 +69,12 @@ def rows(found):
             f"{taken:.1f} % (without: {held['without']['percent_of_a_core']['sessions']:.1f})", taken < 5)
         add("  when the gate opens", "", f"{held['drain']['orders_per_s']:.0f}/s, deadlines at most "
             f"{held['drain']['late']['max_ms']:.0f} ms late", None)
+    bursts = found.get("memory")
+    if bursts:
+        peaks = ", ".join(f"{name} {mb}" for name, mb in sorted(bursts["peak_mb"].items()))
+        how = "limit enforced" if bursts["is_enforced"] else "limit not enforced here"
+        add(f"largest memory (MiB) of a process: {bursts['orders']} orders of 250 KB, {bursts['refused']} submissions of 1 MiB, "
+            f"{bursts['requests']} requests of 4 MB", "200 of 256", f"{peaks}; {how}", max(bursts["peak_mb"].values()) <= 200)
     hour = found.get("hour")
     if hour:
         sizes = ", ".join(f"{name} {last:.0f}" for name, (_, last) in hour["bytes_per_order"].items() if last >= 1)

@@ -139,3 +139,29 @@ def a_pause_outlives_its_leader_and_ends_by_the_next_ones_word(s):
     late = s.client.submit("pay")
     s.wait_state(late, "processed")  # nobody resumed it
     assert_nothing_counted(s)
+
+
+@scenario(agents=1, services=("payment",))
+def a_service_that_is_gone_is_forgotten_until_an_agent_of_it_reports(s):
+    """Would catch: a row "no agent" that stays for ever; a live service that is forgotten by a slip; one that stays unknown."""
+    def is_listed():
+        return "payment" in s.cluster.tool("service", "list").stdout
+
+    def forget():
+        return s.cluster.tool("service", "forget", "payment", "--reason", "it was shut down", check=False)
+    s.load_workflow("trip", [step("charge", "payment")])
+    refused = forget()
+    assert refused.returncode == 4 and "loaded workflow trip" in refused.stderr, refused
+    s.rows("DELETE FROM workflow; SELECT 1")
+    agent = s.cluster.agents_of("payment")[0]
+    s.wait(lambda: s.rows("SELECT 1 FROM service_state WHERE service = 'payment'"), "its agent has reported")
+    refused = forget()
+    assert refused.returncode == 4 and "its agent" in refused.stderr, refused
+    assert agent.terminate() == 0
+    s.rows("UPDATE service_state SET reported_at = reported_at - interval '11 seconds'; SELECT 1")
+    done = forget()
+    assert done.returncode == 0, done
+    assert not is_listed() and not s.rows("SELECT 1 FROM service_state WHERE service = 'payment'")
+    assert forget().returncode == 3
+    agent.start()
+    s.wait(is_listed, "the agent's report has made it known again")

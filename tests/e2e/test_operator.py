@@ -177,6 +177,44 @@ def an_order_whose_request_lies_in_a_queue_without_agents_is_explained(s):
     s.wait_state(order, "processed")
 
 
+@scenario(services=("payment",))
+def an_alert_that_no_order_needs_any_more_is_closed(s):
+    """Would catch: an operator's screen that says "not well" for ever, because of an order that was cancelled long ago."""
+    s.load_workflow("trip", [{**step("flight", "payment"), "service": "travle"}])
+
+    def alerts():
+        return [(row["subject"], row["closed_at"] is None) for row in s.alerts("unpublishable")]
+    order = s.client.submit("trip", {})
+    s.wait(lambda: alerts() == [("travle", True)], "an alert is open")
+    assert "run: makegood broker apply --service travle" in s.cluster.tool("alert", "list").stdout
+    s.wait(lambda: "run: makegood broker apply --service travle" in s.cluster.tool("order", "explain", order.order_id).stdout,
+           "the order's line says what to run")
+    assert s.cluster.tool("doctor", check=False).returncode == 1
+    s.cluster.tool("order", "cancel", order.order_id, "--reason", "a test")
+    s.client.wait_status(order, "cancelled")
+    s.wait(lambda: alerts() == [("travle", False)], "the alert is closed")
+    s.client.submit("trip", {}, order_id="again")
+    s.wait(lambda: ("travle", True) in alerts(), "the next order that needs it opens it again")
+    s.cluster.tool("broker", "apply")
+    s.wait(lambda: ("travle", True) not in alerts(), "the queue is there")
+    s.cluster.tool("order", "cancel", "again", "--reason", "a test")
+    s.wait(lambda: s.rows("SELECT 1 FROM order_process WHERE process_state = 'cancelled' AND order_id = 'again'"), "it has ended")
+
+
+@scenario(services=("payment",))
+def a_step_shows_what_its_do_was_told_and_not_its_verify(s):
+    """Would catch: an operator who looks for a wrong path, since "absent" was shown as what the step failed for."""
+    s.load_workflow("told", [step("charge", "payment", verify=True, on_unknown="verify", retry={"attempts": 2, "backoff": "50ms"})],
+                    on_failure="error")
+    s.remote("payment").switch("unavailable", on="do")
+    order = s.client.submit("told", {})
+    s.client.wait_status(order, "error")
+    verified = [event for event in s.events(order) if "404" in (event["reason"] or "")]
+    assert verified and s.step(order, "charge")["error_code"] == "http_503", s.story(order)
+    groups = json.loads(s.cluster.tool("order", "list", "--group-by", "error", "-o", "json").stdout)
+    assert [group["error"].split(":")[0] for group in groups] == ["http_503"], groups
+
+
 @scenario()
 def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
     """Would catch: messages that vanish, or that nobody looks at."""

@@ -3,9 +3,13 @@
 import contextlib
 import signal
 import socket
+import urllib.parse
+
+import psycopg2.extensions
 
 from harness import scenario
 from local import processes
+from refusing import Refusing
 from test_console import Console
 
 ONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("payment",)}  # what the scenario starts itself
@@ -102,6 +106,31 @@ def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
         manager.wait(s, "READY=1")
         manager.wait(s, "STATUS=not ready: could not connect")
         assert process.is_running() and not process.is_ready()
+
+
+@scenario(**ONE)
+def a_service_that_is_refused_says_at_once_which_option_is_wrong(s):
+    """Would catch: a wrong password behind the "connection refused" of servers that started later; a log without the option's name."""
+    nobody, amqp = processes.free_port(), urllib.parse.urlsplit(s.url)
+    wrong = amqp._replace(netloc=f"{amqp.username}:wrong@{amqp.hostname}:{amqp.port}").geturl()
+
+    def says(process, *words):
+        def has_said():
+            with open(process.log_path, encoding="utf-8") as log:
+                return any(all(word in line for word in words) for line in log)
+        s.wait(has_said, f"the log has {words}")
+    for kind in ("scheduler", "supervisor"):
+        process, _ = start(s, kind, f"{kind}-pg", MAKEGOOD_PG_DSN=psycopg2.extensions.make_dsn(s.dsn, password="wrong"))
+        says(process, "password authentication failed", "MAKEGOOD_PG_DSN")
+        assert process.is_running() and not process.is_ready()
+    for kind in ("scheduler", "agent", "supervisor"):
+        process, _ = start(s, kind, f"{kind}-amqp", MAKEGOOD_AMQP_URL=wrong)
+        says(process, "ACCESS_REFUSED", "MAKEGOOD_AMQP_URL")
+        assert process.is_running() and not process.is_ready()
+    late, _ = start(s, "scheduler", "scheduler-late", MAKEGOOD_PG_DSN=f"postgresql://u:p@127.0.0.1:{nobody}/x?sslmode=disable&gssencmode=disable")
+    says(late, "Connection refused", "MAKEGOOD_PG_DSN")
+    with Refusing("57P03", "28P01", port=nobody):
+        says(late, "28P01", "MAKEGOOD_PG_DSN")
 
 
 @scenario(**ONE)

@@ -130,16 +130,21 @@ def every_user_has_the_rights_that_are_named_and_no_others(s):
     assert more == {f"{what} {name}" for what in ("make queue", "make exchange", "delete exchange") for name in (EVIL, EVIL + ".probe")}, more
 
 
-def forge(s, message_type, body):
-    """As inventory's user, through an exchange that it has made and bound to its own."""
+def forge(s, message_type, body, exchange=EVIL, headers=None):
+    """As inventory's user, through an exchange that it has made and bound to its own, or through its own."""
     connection = pika.BlockingConnection(pika.URLParameters(s.cluster.access.url_of("agent-inventory")))
     channel = connection.channel()
     channel.confirm_delivery()
     channel.exchange_declare(EVIL, "direct")
     channel.exchange_bind("makegood.replies.inventory", EVIL, "scheduler.replies")
-    channel.basic_publish(EVIL, "scheduler.replies", json.dumps(body).encode(), mandatory=True,
-                          properties=pika.BasicProperties(delivery_mode=2, type=message_type))
+    channel.basic_publish(exchange, "scheduler.replies", json.dumps(body).encode(), mandatory=True,
+                          properties=pika.BasicProperties(delivery_mode=2, type=message_type, headers=headers))
     connection.close()
+
+
+def reports_refused_by(scheduler):
+    with open(scheduler.log_path, encoding="utf-8") as log:
+        return sum("a service report cannot be taken" in line for line in log)
 
 
 def dead_letters(s):
@@ -159,7 +164,7 @@ def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
                        if row["service"] == "inventory"), "the agent obeys")
     s.cluster.tool("service", "resume", "inventory", "--reason", "it hears")
 
-    s.load_workflow("pays", [step("charge", "payment", complete_within="2m")])
+    s.load_workflow("pays", [step("charge", "payment", complete_within="2m", retry={"attempts": 100})])
     s.remote("payment").switch("silent")
     shop = client_of(s, "shop")
     order = shop.submit("pays")
@@ -172,6 +177,23 @@ def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     assert s.step_state(order, "charge") == "running", s.story(order)
     assert not s.rows("SELECT 1 FROM service_state WHERE instance = 'forged'")
     s.wait(lambda: len([row for row in s.alerts("dead_letter") if row["closed_at"] is None]) == 1, "one alert tells of them")
+    # Nor does an operator lend it the default exchange, which speaks for every service.
+    shown = s.cluster.tool("dead", "list").stdout
+    assert shown.count(EVIL[:24]) == 2, shown
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "try again")
+    s.wait(lambda: reports_refused_by(s.cluster.schedulers[0]) == 2 and dead_letters(s) == 2, "both are refused again")
+    assert s.step_state(order, "charge") != "done", s.story(order)
+    assert not s.rows("SELECT 1 FROM service_state WHERE instance = 'forged'")
+    s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
+    # Nor does the broker's note of a death, which it would leave as the sender wrote it.
+    death = {"queue": "scheduler.replies", "reason": "rejected", "exchange": "makegood.replies.payment", "count": 0,
+             "routing-keys": ["scheduler.replies"]}
+    forge(s, "reply", {**identity, "outcome": "done", "executed": "yes"}, "makegood.replies.inventory", {"x-death": [death]})
+    s.wait(lambda: dead_letters(s) == 1, "it is a dead letter")
+    shown = s.cluster.tool("dead", "show", "1").stdout
+    assert "makegood.replies.inventory" in shown and "x-death" in shown, shown
+    assert "does not say where it came from" in s.cluster.tool("dead", "requeue", "1", "--reason", "try again", check=False).stderr
+    assert s.step_state(order, "charge") != "done", s.story(order)
     s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
     s.remote("payment").switch("order")
     payment.kill()

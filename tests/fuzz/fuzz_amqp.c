@@ -57,20 +57,23 @@ struct run {
 static _Thread_local enum role role_here;
 
 enum mg_class __real_mg_amqp_connect(const struct mg_broker_address *address, const char *name,
-                                     amqp_connection_state_t *ret_connection, struct mg_err *err);
+                                     amqp_connection_state_t *ret_connection, bool *ret_is_absent,
+                                     struct mg_err *err);
 enum mg_class __wrap_mg_amqp_connect(const struct mg_broker_address *address, const char *name,
-                                     amqp_connection_state_t *ret_connection, struct mg_err *err);
+                                     amqp_connection_state_t *ret_connection, bool *ret_is_absent,
+                                     struct mg_err *err);
 int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int port,
                                     const struct timeval *timeout);
 
 /* On the connecting thread: the connection's name says whose it is. */
 enum mg_class __wrap_mg_amqp_connect(const struct mg_broker_address *address, const char *name,
-                                     amqp_connection_state_t *ret_connection, struct mg_err *err)
+                                     amqp_connection_state_t *ret_connection, bool *ret_is_absent,
+                                     struct mg_err *err)
 {
     for (role_here = CONSUME; role_here < ROLE_COUNT; role_here++)
         if (strstr(name, ROLES[role_here]) != NULL) break;
     FUZZ_REQUIRE(role_here < ROLE_COUNT);
-    return __real_mg_amqp_connect(address, name, ret_connection, err);
+    return __real_mg_amqp_connect(address, name, ret_connection, ret_is_absent, err);
 }
 
 int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int port,
@@ -86,16 +89,32 @@ int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int
 
 static uint64_t tag_arrived; /* of the delivery that is given to the service next, or was last */
 
-struct mg_delivery *__real_mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+struct mg_delivery *__real_mg_acks_begin(struct mg_broker *broker, int consumer,
+                                         const amqp_basic_deliver_t *method,
                                          const amqp_basic_properties_t *properties, size_t body_bytes);
-struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, int consumer,
+                                         const amqp_basic_deliver_t *method,
                                          const amqp_basic_properties_t *properties, size_t body_bytes);
 
-struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, const amqp_basic_deliver_t *method,
+struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, int consumer,
+                                         const amqp_basic_deliver_t *method,
                                          const amqp_basic_properties_t *properties, size_t body_bytes)
 {
     tag_arrived = method->delivery_tag;
-    return __real_mg_acks_begin(broker, method, properties, body_bytes);
+    return __real_mg_acks_begin(broker, consumer, method, properties, body_bytes);
+}
+
+/* Deliveries that found no room, until the broker gets them back. */
+static uint64_t passed[HELD_MAX];
+static int passed_count;
+
+void __real_mg_acks_pass(struct mg_broker *broker);
+void __wrap_mg_acks_pass(struct mg_broker *broker);
+
+void __wrap_mg_acks_pass(struct mg_broker *broker)
+{
+    if (passed_count < HELD_MAX) passed[passed_count++] = tag_arrived;
+    __real_mg_acks_pass(broker);
 }
 
 /* ---- what the broker says ---- */
@@ -119,9 +138,15 @@ static void say(struct run *run, enum role role, struct mg_slice input, bool has
 
 /* An ack counts for what was given back and for nothing else: what is still held must come again after a
  * crash. */
-static void told(const struct run *run, uint64_t tag, bool is_multiple)
+static void told(const struct run *run, uint64_t tag, bool is_multiple, bool is_nack)
 {
     FUZZ_REQUIRE(tag > 0 && tag <= tag_arrived);
+    for (int i = 0; i < passed_count; i++) {
+        if (is_nack && passed[i] == tag)
+            passed[i] = UINT64_MAX;
+        else
+            FUZZ_REQUIRE(is_multiple ? passed[i] > tag : passed[i] != tag);
+    }
     for (int i = 0; i < run->held_count; i++)
         FUZZ_REQUIRE(is_multiple ? run->held[i].tag > tag : run->held[i].tag != tag);
 }
@@ -134,7 +159,8 @@ static void hear(struct run *run)
             said.method == AMQP_BASIC_REJECT_METHOD) {
             FUZZ_REQUIRE(run->role == CONSUME && said.arguments.len == 9);
             bool is_multiple = said.method != AMQP_BASIC_REJECT_METHOD && (said.arguments.data[8] & 1) != 0;
-            told(run, fuzz_number(said.arguments.data, 8), is_multiple);
+            told(run, fuzz_number(said.arguments.data, 8), is_multiple,
+                 said.method == AMQP_BASIC_NACK_METHOD);
         } else if (said.method == AMQP_BASIC_PUBLISH_METHOD) {
             FUZZ_REQUIRE(run->role == PUBLISH);
             FUZZ_REQUIRE(mg_slice_is(said.body, BODY) || said.body.len == 0); /* it probes with no body */
@@ -224,15 +250,17 @@ static void on_seen(void *arg, const char *queue, int64_t ready_messages, int64_
 
 static void start(struct run *run)
 {
-    struct mg_broker_options options = {.address = {.url = "amqp://guest:guest@127.0.0.1:5672/"},
-                                        .name = "fuzz",
-                                        .consumers = {{"q.one", 10}, {"q.two", 2}},
-                                        .consumer_count = run->is_private ? 0 : CONSUMERS,
-                                        .body_max_bytes = BODY_MAX_BYTES,
-                                        .on_delivery = on_delivery,
-                                        .on_state = on_state,
-                                        .arg = run};
+    struct mg_broker_options options = {
+        .address = {.url = "amqp://guest:guest@127.0.0.1:5672/"},
+        .name = "fuzz",
+        .consumers = {{.queue = "q.one", .prefetch = 10}, {.queue = "q.two", .prefetch = 2, .bytes_max = 1}},
+        .consumer_count = run->is_private ? 0 : CONSUMERS,
+        .body_max_bytes = BODY_MAX_BYTES,
+        .on_delivery = on_delivery,
+        .on_state = on_state,
+        .arg = run};
     struct mg_err err;
+    passed_count = 0;
     run->loop = mg_loop_create();
     FUZZ_REQUIRE(run->loop != NULL);
     FUZZ_REQUIRE(mg_broker_create(run->loop, &options, &run->broker, &err) == MG_OK);

@@ -210,7 +210,7 @@ static amqp_connection_state_t test_connect(void)
 {
     struct mg_err err;
     amqp_connection_state_t connection = NULL;
-    ck_assert_msg(mg_amqp_connect(test_address(), "test", &connection, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_amqp_connect(test_address(), "test", &connection, NULL, &err) == MG_OK, "%s", err.text);
     return connection;
 }
 

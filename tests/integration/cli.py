@@ -18,11 +18,15 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 import uuid
 
 import pika
 import psycopg2
 import psycopg2.extensions
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from refusing import Refusing  # noqa: E402
 
 TOOL = pathlib.Path(sys.argv[1])
 SOURCE = pathlib.Path(sys.argv[2])
@@ -38,7 +42,7 @@ VERBS = [
     "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
-    "broker check", "service list", "service pause", "service resume", "service limit", "batch start", "batch list", "batch show",
+    "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "batch start", "batch list", "batch show",
     "batch pause", "batch resume", "batch stop", "batch run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
 ]
@@ -342,7 +346,7 @@ class Away(Case):
 
     DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
-                "service list", "service pause x --reason r", "workflow load {good}", "batch list", "batch show x",
+                "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "batch list", "batch show x",
                 "batch start resume --all --reason r", "batch start resume --all --dry-run", "batch stop x --reason r"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
               "broker check", "order submit {order}", "order submit {order} --wait",
@@ -361,6 +365,45 @@ class Away(Case):
 
     def test_the_broker_refuses(self):
         self.each(self.BROKER, lambda command: self.assertIn("could not", self.away(command, MAKEGOOD_AMQP_URL=NOBODY_AMQP)))
+
+    def at_once(self, command, **env):
+        """What it says, at a --timeout that leaves all the time that there is for trying."""
+        done = run(*command.split(), code=UNAVAILABLE, env=env)
+        self.assertIn("holds the address", one_line(done))  # one line: that it goes on trying is another
+        return done.stderr
+
+    def test_what_does_not_pass_is_said_at_once_and_where_the_address_stands(self):
+        def dsn(**other):
+            return psycopg2.extensions.make_dsn(World.dsn, **other)
+
+        def url(**other):
+            at = urllib.parse.urlsplit(AMQP_URL)
+            user, password, vhost = (other.get(name, it) for name, it in
+                                     (("user", at.username), ("password", at.password), ("vhost", at.path)))
+            return f"{at.scheme}://{user}:{password}@{at.hostname}:{at.port}{vhost}"
+        for bad in (NOBODY_PG, dsn(password="wrong"), dsn(user="nobody-here"), dsn(dbname="nowhere"),
+                    dsn(host="/nonexistent"), dsn(sslmode="verify-full", sslrootcert="/nonexistent/ca.pem")):
+            with self.subTest(dsn=bad):
+                self.assertIn("MAKEGOOD_PG_DSN", self.at_once("order list", MAKEGOOD_PG_DSN=bad))
+        for bad in (NOBODY_AMQP, url(password="wrong"), url(user="nobody-here"), url(vhost="/nowhere"),
+                    url().replace("127.0.0.1", "nowhere.invalid")):
+            with self.subTest(url=bad):
+                said = self.at_once("order cancel x --reason r --if-version 3 --allow-plaintext", MAKEGOOD_AMQP_URL=bad)
+                self.assertIn("MAKEGOOD_AMQP_URL", said)
+
+    def test_without_an_address_it_is_said_how_to_give_one(self):
+        env = {"MAKEGOOD_PG_DSN": "", "PGHOST": "127.0.0.1", "PGPORT": "1"}
+        self.assertIn("neither --pg-dsn nor MAKEGOOD_PG_DSN is set", one_line(run("order", "list", code=UNAVAILABLE, env=env)))
+
+    def test_a_refusal_is_known_by_its_code_in_any_language(self):
+        with Refusing("28P01") as server:
+            self.assertIn("28P01", self.at_once("order list", MAKEGOOD_PG_DSN=server.dsn))
+            self.assertEqual(server.asked, 2)  # once more for the code
+
+    def test_a_server_that_begins_is_waited_for(self):
+        with Refusing("57P03", "57P03", "57P03", "57P03", "3D000") as server:
+            self.assertIn("3D000", self.at_once("order list", MAKEGOOD_PG_DSN=server.dsn))
+            self.assertGreaterEqual(server.asked, 5)
 
     def test_a_server_that_says_nothing(self):
         # The libraries give up a connect after 5 s; a shorter --timeout cannot cut that off.
@@ -533,6 +576,58 @@ class Answers(Case):
         self.assertEqual(World.sql("SELECT verb, by_whom FROM operator_action WHERE subject = %s ORDER BY action_id", (service,)), [
             ("service pause", "ann"), ("service limit", "tester"), ("service resume", "tester"), ("service limit", "tester"),
             ("service limit", "tester")])
+
+    def test_a_service_that_is_gone_is_forgotten(self):
+        service = "cli-" + uuid.uuid4().hex[:8]
+
+        def is_listed():
+            return any(row["service"] == service for row in json.loads(run("service", "list", "-o", "json", code=DONE).stdout))
+
+        def refused(*why):
+            said = one_line(run("service", "forget", service, *REASON, code=CONFLICT))
+            self.assertTrue(all(word in said for word in ("not forgotten", *why)), said)
+
+        def report(age_s):
+            World.sql("INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency, reported_at)"
+                      " VALUES (%s, 'agent-7', 'closed', true, 0, 1, clock_timestamp() - %s * interval '1 second')"
+                      " ON CONFLICT (service, instance) DO UPDATE SET reported_at = excluded.reported_at", (service, age_s))
+
+        def load(version, *services):
+            World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, %s, %s)",
+                      (service, version, json.dumps({"steps": [{"service": name} for name in services]})))
+
+        self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", (service,))
+        self.assertIn("nothing to forget", one_line(run("service", "forget", service, *REASON, code=NOT_FOUND)))
+        load(1, service)
+        run("service", "pause", service, *REASON, code=DONE)
+        World.sql("INSERT INTO operator_alert (code, subject, text) VALUES ('unpublishable', %s, 'x'), ('dead_letter', %s, 'x')",
+                  (service, service))
+        refused("loaded workflow", service, "version 1")
+        load(2)
+        World.sql("UPDATE order_process SET workflow = %s WHERE order_id = %s", (service, self.order_id))
+        refused("open order " + self.order_id)
+        World.sql("UPDATE order_process SET wake_at = NULL, process_state = 'error' WHERE order_id = %s", (self.order_id,))
+        World.sql("INSERT INTO operator_alert (code, subject, order_id, text, service) VALUES ('order_error', %s, %s, 'x', %s)",
+                  (self.order_id, self.order_id, service))
+        refused("order " + self.order_id, "failed at it")
+        World.sql("UPDATE operator_alert SET closed_at = clock_timestamp() WHERE order_id = %s", (self.order_id,))
+        report(1)
+        refused("agent agent-7")
+        report(60)
+        self.assertTrue(is_listed())
+        self.assertIn("forgotten", run("service", "forget", service, "--reason", "it is gone", "--by", "ann", code=DONE).stdout)
+        self.assertFalse(is_listed())
+        for table in ("service_control", "service_state"):
+            self.assertEqual(World.sql(f"SELECT 1 FROM {table} WHERE service = %s", (service,)), [])
+        self.assertEqual(World.sql("SELECT code::text FROM operator_alert WHERE subject = %s AND closed_at IS NULL", (service,)),
+                         [("dead_letter",)])
+        told = World.sql("SELECT by_whom, reason, detail FROM operator_action WHERE verb = 'service forget' AND subject = %s", (service,))
+        self.assertEqual([(by, why, detail["control"]["is_paused"], detail["reports"], detail["alerts"]) for by, why, detail in told],
+                         [("ann", "it is gone", True, 1, 1)])
+        run("service", "forget", service, *REASON, code=NOT_FOUND)
+        World.sql("DELETE FROM operator_alert WHERE subject = %s", (service,))
+        report(0)
+        self.assertTrue(is_listed())
 
     def test_doctor_sees_each_service_of_a_loaded_workflow(self):
         service = "cli-" + uuid.uuid4().hex[:8]

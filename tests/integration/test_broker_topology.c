@@ -212,7 +212,7 @@ START_TEST(queues_are_bounded)
 {
     struct mg_err err;
     amqp_connection_state_t connection;
-    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, &err), MG_OK);
+    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, NULL, &err), MG_OK);
     static const char *const texts[][2] = {{"x-queue-type", "quorum"},
                                            {"x-overflow", "reject-publish"},
                                            {"x-dead-letter-exchange", "makegood.dead"},
@@ -329,9 +329,9 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
 }
 END_TEST
 
-/* Catches: a client that writes another's name into a submission and has an operator requeue it; a submission
- * that is nobody's once it was requeued. */
-START_TEST(requeued_submission_is_still_its_clients)
+/* Catches: a sender that another's name in a header, or an operator's requeue, lets speak as that other; a
+ * submission that is no client's once it was requeued. */
+START_TEST(requeued_message_is_still_its_senders)
 {
     char client[64], intake[MG_QUEUE_NAME_SIZE + 64], statuses[MG_QUEUE_NAME_SIZE + 64];
     test_queue_name("client", client);
@@ -350,28 +350,27 @@ START_TEST(requeued_submission_is_still_its_clients)
                                  .message_id = service,
                                  .correlation_id = "c-9",
                                  .type = "request",
-                                 .client = "victim",
+                                 .origin = "makegood.intake.victim",
                                  .body = mg_slice_of("{\"dead\":true}")};
     fixture_publish_message(&fixture, &message);
     ck_assert(wait_deliveries(1));
-    ck_assert_ptr_null(fixture.deliveries[0]->client.data);
+    ck_assert(mg_slice_is(fixture.deliveries[0]->exchange, intake));
     for (int i = 0; i < 2; i++) { /* the second time it comes through the default exchange */
         mg_broker_reject(fixture.broker, fixture.deliveries[i]);
         ck_assert(wait_dead(1));
         ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 1);
         ck_assert(wait_deliveries(i + 2));
-        ck_assert(mg_slice_is(fixture.deliveries[i + 1]->client, client));
-        ck_assert(mg_slice_is(fixture.deliveries[i + 1]->exchange, ""));
+        ck_assert(mg_slice_is(fixture.deliveries[i + 1]->exchange, intake));
     }
     mg_broker_ack(fixture.broker, fixture.deliveries[2]);
-    message.exchange = MG_EXCHANGE_REQUESTS; /* proves no client */
+    message.exchange = MG_EXCHANGE_REQUESTS;
     fixture_publish_message(&fixture, &message);
     ck_assert(wait_deliveries(4));
     mg_broker_reject(fixture.broker, fixture.deliveries[3]);
     ck_assert(wait_dead(1));
     ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 1);
     ck_assert(wait_deliveries(5));
-    ck_assert_ptr_null(fixture.deliveries[4]->client.data);
+    ck_assert(mg_slice_is(fixture.deliveries[4]->exchange, MG_EXCHANGE_REQUESTS));
     mg_broker_ack(fixture.broker, fixture.deliveries[4]);
     test_queue_delete(statuses);
 }
@@ -410,7 +409,7 @@ static void letters_publish(int count, int expired_at)
 {
     struct mg_err err;
     amqp_connection_state_t connection;
-    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, &err), MG_OK);
+    ck_assert_int_eq(mg_amqp_connect(test_address(), "test", &connection, NULL, &err), MG_OK);
     ck_assert_ptr_nonnull(amqp_confirm_select(connection, MG_AMQP_CHANNEL));
     for (int i = 0; i < count; i++) {
         char body[16];
@@ -507,7 +506,7 @@ int main(void)
     tcase_add_test(tests, queues_are_bounded);
     tcase_add_test(tests, unreachable_broker_is_transient);
     tcase_add_test(tests, rejected_message_is_found_requeued_and_dropped);
-    tcase_add_test(tests, requeued_submission_is_still_its_clients);
+    tcase_add_test(tests, requeued_message_is_still_its_senders);
     tcase_add_test(tests, look_shows_letters_in_order_and_leaves_them);
     tcase_add_test(tests, look_passes_over_what_does_not_come);
     tcase_add_test(tests, delivery_count_rises_with_each_return);

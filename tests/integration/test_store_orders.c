@@ -39,6 +39,7 @@ static void fill_step(struct mg_order_record *record, int index)
         .is_accepted = true,
         .attempt = UINT32_MAX,
         .failure_count = 3,
+        .poll_failure_count = 2,
         .cool_down_count = 2,
         .generation = 7,
         .complete_by_ms = 1700000000001 + index,
@@ -73,6 +74,7 @@ static void assert_same_step(const struct mg_step *a, const struct mg_step *b)
     ck_assert_int_eq(a->is_accepted, b->is_accepted);
     ck_assert_uint_eq(a->attempt, b->attempt);
     ck_assert_uint_eq(a->failure_count, b->failure_count);
+    ck_assert_uint_eq(a->poll_failure_count, b->poll_failure_count);
     ck_assert_uint_eq(a->cool_down_count, b->cool_down_count);
     ck_assert_uint_eq(a->generation, b->generation);
     ck_assert_int_eq(a->complete_by_ms, b->complete_by_ms);
@@ -372,7 +374,8 @@ START_TEST(what_a_cause_did_is_found_again)
     events[0].transitions = mg_slice_of("[{\"to\": \"done\"}]");
     events[0].statuses =
         mg_slice_of("[{\"seq\":2,\"status\":\"error\"}, {\"seq\":1,  \"status\":\"accepted\"} ]");
-    events[1].statuses = mg_slice_of("[{\"seq\":1,\"status\":\"accepted\"}]"); /* told again */
+    events[1].cause_kind = MG_CAUSE_REATTACHED;
+    events[1].statuses = mg_slice_of("[{\"seq\":1,  \"status\":\"accepted\"}]"); /* told again */
     events[0].is_owed = true;
     write.event_count = 2;
     rig_commit(&rig, &write, 1);
@@ -391,7 +394,8 @@ START_TEST(what_a_cause_did_is_found_again)
     ck_assert_uint_eq(orders[4].event->version, 1);
     ck_assert(orders[0].told.data == NULL && orders[1].told.data == NULL); /* not asked; not there */
     assert_slice(orders[4].told, mg_slice_of("{\"seq\":1,  \"status\":\"accepted\"}"));
-    ck_assert_uint_eq(orders[4].told_version, 2);
+    ck_assert_uint_eq(orders[4].told_version, 3); /* the newest of those that keep it */
+    ck_assert(orders[4].is_owed);
     const struct mg_event_record *event = orders[0].event;
     ck_assert_uint_eq(event->version, 2);
     ck_assert_int_eq(event->cause_kind, MG_CAUSE_REPLY);

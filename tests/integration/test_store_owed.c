@@ -152,6 +152,31 @@ START_TEST(a_queue_that_takes_nothing_for_long_is_tried_more_seldom)
 }
 END_TEST
 
+/* Law 2. Catches a client with a queue of its own for each order, all of them gone, that keeps the retries of
+ * all others waiting: the oldest were tried first, whose they are. */
+START_TEST(one_clients_gone_queues_hold_up_no_others)
+{
+    enum { GONE = 250 };
+    orders_make(1, GONE, "client.other.gone");
+    orders_make(GONE + 1, 1, "client.shop.second");
+    orders_make(GONE + 2, 1, "anybody");
+    rig_admin(
+        &rig,
+        "UPDATE order_event SET owed = true, owed_to = CASE order_id WHEN 'o-251' THEN 'client.shop.second'"
+        "  WHEN 'o-252' THEN 'anybody' ELSE 'client.other.' || order_id END;"
+        "INSERT INTO reply_queue (name, since, tried_at, ask_at) SELECT owed_to, now(), now(),"
+        "  now() - interval '1 minute' FROM order_event;"
+        "UPDATE reply_queue SET ask_at = now() - interval '1 second' WHERE name NOT LIKE 'client.other.%'");
+    int count = ask(), seen = 0;
+    for (int i = 0; i < count; i++) {
+        seen += strcmp(rig.dues[i].order_id, "o-251") == 0 || strcmp(rig.dues[i].order_id, "o-252") == 0;
+    }
+    ck_assert_int_eq(seen, 2);
+    ck_assert_int_eq(count, 100); /* and no retry is left out */
+    ck_assert_int_eq(ask(), 100);
+}
+END_TEST
+
 /* Catches thousands that wait, each for itself, although their client is back; and one that is sent twice. */
 START_TEST(when_a_queue_takes_one_the_others_follow)
 {
@@ -266,6 +291,30 @@ START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
     mark(1, 1, false, true, "gone"); /* and one that has arrived after all */
     ck_assert_str_eq(rig_value(&rig, "SELECT given_up_at IS NULL FROM order_event WHERE order_id = 'o-1'"),
                      "t");
+}
+END_TEST
+
+/* Catches alerts that no number bounds, where many queues are given up in one call. */
+START_TEST(each_queue_counts_the_alerts_of_those_before_it)
+{
+    static const char *const NAMES[] = {"a", "b", "c"};
+    static const char *const IDS[] = {"o-1", "o-2", "o-3"};
+    struct mg_owed marks[3];
+    for (int i = 0; i < 3; i++) {
+        orders_make(1 + i, 1, NAMES[i]);
+        mark(1 + i, 1, true, false, NAMES[i]);
+        marks[i] = (struct mg_owed){IDS[i], 1, true, true, NAMES[i]};
+    }
+    rig_admin(&rig,
+              "UPDATE order_event SET at = at - interval '2 days';"
+              "INSERT INTO operator_alert (code, subject, text) VALUES ('statuses_given_up', 'x', 'x')");
+    mg_store_mark_owed(rig.store, marks, 3, DAY_MS, on_marked, &rig);
+    rig_wait_answer(&rig);
+    ck_assert_int_eq(given_up_count, 3);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_str_eq(given_up[i].queue, NAMES[i]);
+        ck_assert_int_eq(given_up[i].alerts_open, 1 + i);
+    }
 }
 END_TEST
 
@@ -385,11 +434,12 @@ static int pages_read(void)
     return pages;
 }
 
-/* Catches a sweep whose cost grows with all that is owed: of one client that is gone, or of as many clients
- * as there are orders; before and after the statistics know of it. */
+/* Catches a sweep whose cost grows with all that is owed: of one queue that is gone, of as many queues as
+ * there are orders, all of one client, or of as many clients; before and after the statistics know of it. */
 START_TEST(a_question_reads_no_more_however_much_is_owed)
 {
-    static const char *const owners[] = {"'gone'", "'gone.' || order_id"};
+    static const char *const owners[] = {"'gone'", "'gone.' || order_id", "'client.one.' || order_id",
+                                         "'client.' || order_id || '.gone'"};
     int few, many;
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
         char sql[512];
@@ -400,7 +450,8 @@ START_TEST(a_question_reads_no_more_however_much_is_owed)
                 sql, sizeof sql,
                 "UPDATE order_event SET owed = true, owed_to = %s WHERE NOT owed;"
                 "INSERT INTO reply_queue (name, since, tried_at, ask_at) SELECT DISTINCT owed_to, now(), now(),"
-                "  now() - interval '1 second' FROM order_event ON CONFLICT DO NOTHING",
+                "  now() - interval '1 second' - (hashtext(owed_to) & 1023) * interval '1 microsecond'"
+                " FROM order_event ON CONFLICT DO NOTHING",
                 owners[i]);
             rig_admin(&rig, sql);
             *(round == 0 ? &few : &many) = pages_read();
@@ -465,12 +516,14 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, a_queue_that_takes_nothing_is_tried_with_one_order);
     tcase_add_test(test, a_queue_that_takes_nothing_for_long_is_tried_more_seldom);
+    tcase_add_test(test, one_clients_gone_queues_hold_up_no_others);
     tcase_add_test(test, when_a_queue_takes_one_the_others_follow);
     tcase_add_test(test, a_queue_that_refuses_one_of_many_is_tried_with_one_again);
     tcase_add_test(test, what_no_queue_was_tried_for_is_asked_for_after_a_second);
     tcase_add_test(test, a_clock_that_went_back_makes_nobody_wait);
     tcase_add_test(test, what_is_owed_is_owed_to_where_the_order_is_attached_now);
     tcase_add_test(test, what_is_owed_for_too_long_is_given_up_and_kept);
+    tcase_add_test(test, each_queue_counts_the_alerts_of_those_before_it);
     tcase_add_test(test, what_is_given_up_is_given_up_in_bites);
     tcase_add_test(test, who_leads_no_more_asks_nothing);
     tcase_add_test(test, a_question_reads_no_more_however_much_is_owed);

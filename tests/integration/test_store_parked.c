@@ -21,8 +21,12 @@ static void setup(void)
     rig_start(&rig);
     rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 7, holder = 'me'");
     rig_admin(&rig, "DELETE FROM service_control");
-    sweep_options = (struct mg_sweep_options){
-        .epoch = 7, .holder = "me", .limit = 100, .ask_again_ms = ASK_AGAIN_MS, .overdue_limit = 100};
+    sweep_options = (struct mg_sweep_options){.epoch = 7,
+                                              .holder = "me",
+                                              .limit = 100,
+                                              .ask_again_ms = ASK_AGAIN_MS,
+                                              .overdue_limit = 100,
+                                              .step_limit = 1000};
     rooms[0] = (struct mg_parked_room){"inventory", false, 100};
     options = (struct mg_parked_options){
         .epoch = 7, .holder = "me", .ask_again_ms = ASK_AGAIN_MS, .rooms = rooms, .room_count = 1};

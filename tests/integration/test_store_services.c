@@ -403,6 +403,40 @@ START_TEST(a_service_that_orders_need_is_known_without_an_agent)
 }
 END_TEST
 
+static const char *unneeded(void)
+{
+    return report(MG_REPORT_UNNEEDED_ALERTS, NULL, NULL, NULL);
+}
+
+/* Catches an alert that stays open for ever, and one that is closed while an order waits for it. */
+START_TEST(an_alert_is_needed_while_a_step_waits_for_its_service)
+{
+    static struct mg_order_record record;
+    rig_admin(&rig, "INSERT INTO operator_alert (code, subject, text, opened_at) VALUES"
+                    " ('unpublishable', 'payment', 'x', clock_timestamp() - interval '11 seconds'),"
+                    " ('unpublishable', 'travle', 'x', clock_timestamp() - interval '11 seconds'),"
+                    " ('unpublishable', 'new', 'x', clock_timestamp()),"
+                    " ('dead_letter', 'dead.letters', 'x', clock_timestamp() - interval '11 seconds')");
+    order_make(&record, "o-1");
+    record.order.state = MG_ORDER_PROCESSING;
+    record.order.wake_at_ms = 1700000000007;
+    struct mg_step step = {.state = MG_STEP_WAITING, .due_at_ms = 1700000000007};
+    order_store(&rig, &record, &step);
+    rig_admin(&rig, "UPDATE order_step SET service = 'payment'");
+    assert_has(unneeded(), "subject=travle");
+    ck_assert_int_eq(rig.row_count, 1);
+    rig_admin(&rig, "UPDATE order_step SET state = 'done'");
+    unneeded();
+    ck_assert_int_eq(rig.row_count, 2);
+    rig_admin(&rig, "UPDATE order_step SET state = 'undo_waiting'");
+    unneeded();
+    ck_assert_int_eq(rig.row_count, 1);
+    rig_admin(&rig, "UPDATE order_process SET wake_at = NULL, process_state = 'cancelled'");
+    unneeded();
+    ck_assert_int_eq(rig.row_count, 2);
+}
+END_TEST
+
 static void woken_and_seen(const char *seconds_ago)
 {
     char sql[256];
@@ -426,6 +460,12 @@ START_TEST(who_has_gone_before_the_clock_was_put_back_is_gone)
     assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL), "instance=b");
     ck_assert_ptr_null(strstr(rig.text, "instance=a"));
     assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "agents=1");
+    /* Catches agents that are told nothing, not even the time, until they have reported again. */
+    rig_admin(&rig, "UPDATE service_state SET reported_at = reported_at + interval '1 hour'");
+    assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL), "service=payment version=0");
+    ck_assert_int_eq(rig.row_count, 1);
+    assert_has(rig.text, "instance= breaker= ");
+    assert_has(rig.text, " now_ms=1");
 }
 END_TEST
 
@@ -470,6 +510,7 @@ int main(void)
     tcase_add_test(test, a_workflow_version_keeps_its_content);
     tcase_add_test(test, each_report_answers);
     tcase_add_test(test, a_service_that_orders_need_is_known_without_an_agent);
+    tcase_add_test(test, an_alert_is_needed_while_a_step_waits_for_its_service);
     tcase_add_test(test, a_woken_order_is_stuck_only_if_no_sweep_comes);
     suite_add_tcase(suite, test);
     return store_main(suite, "services");

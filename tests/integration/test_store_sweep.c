@@ -19,8 +19,12 @@ static void setup(void)
 {
     rig_start(&rig);
     rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 7, holder = 'me'");
-    options = (struct mg_sweep_options){
-        .epoch = 7, .holder = "me", .limit = 100, .ask_again_ms = ASK_AGAIN_MS, .overdue_limit = 100};
+    options = (struct mg_sweep_options){.epoch = 7,
+                                        .holder = "me",
+                                        .limit = 100,
+                                        .ask_again_ms = ASK_AGAIN_MS,
+                                        .overdue_limit = 100,
+                                        .step_limit = 1000};
     rig_load(&rig, NULL, 0);
     now_ms = rig.loaded->now_ms;
 }

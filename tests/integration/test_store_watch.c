@@ -120,6 +120,7 @@ static const struct watched {
     {MG_REPORT_LEADER, "", PAGES_SMALL, false},
     {MG_REPORT_CONTROLLED, "", PAGES_SMALL, false},
     {MG_REPORT_FIGURES, "", PAGES_OPEN, true},
+    {MG_REPORT_UNNEEDED_ALERTS, "", PAGES_SMALL, false},
     {MG_REPORT_KEPT_SERVICES, "", PAGES_OPEN, true},
     {MG_REPORT_FAILURE_GROUPS, "(" NOTHING ", '', '50')", PAGES_FAILING, true},
     /* the console */

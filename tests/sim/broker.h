@@ -105,7 +105,9 @@ void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing);
 enum sim_end { SIM_END_ACK, SIM_END_REJECT, SIM_END_REQUEUE };
 void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_end end);
 void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer, int prefetch,
-                      int64_t rank);        /* 0: cancel */
+                      int64_t rank); /* 0: cancel */
+/* No delivery of it is on its way, and none will be. */
+bool sim_link_is_stopped(const struct sim_link *link, int consumer);
 void sim_link_close(struct sim_link *link); /* in good order: what has been said arrives first */
 /* What the broker's end does. */
 void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *queue,

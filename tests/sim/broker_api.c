@@ -278,6 +278,17 @@ int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
     return 0;
 }
 
+int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
+{
+    return broker->prefetch[consumer];
+}
+
+bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
+{
+    return broker->prefetch[consumer] == 0 &&
+           (broker->link == NULL || sim_link_is_stopped(broker->link, consumer));
+}
+
 void mg_broker_pause(struct mg_broker *broker, int consumer)
 {
     mg_broker_resume(broker, consumer, 0);

@@ -301,6 +301,24 @@ void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consum
                true, HOP_US);
 }
 
+bool sim_link_is_stopped(const struct sim_link *link, int consumer)
+{
+    for (int i = 0; i < sim_queue_count(); i++) {
+        const struct sim_subscription *one = sim_queue_at(i)->subscriptions;
+        for (; one != NULL; one = one->next) {
+            if (one->link == link && one->consumer == consumer) {
+                return false;
+            }
+        }
+    }
+    for (const struct sim_unacked *one = link->first; one != NULL; one = one->next) {
+        if (one->delivery.consumer == consumer && one->delivery.arrived_boot_ms == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void sim_link_close(struct sim_link *link)
 {
     frame_send((struct frame){.kind = FRAME_CLOSE, .link = link}, true, HOP_US);

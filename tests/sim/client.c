@@ -23,6 +23,8 @@
 #define GONE_MAX_US     30000000
 #define SPAN_MIN_US     5000000 /* in which the orders of a run are posted */
 #define SPAN_MAX_US     40000000
+/* As long as the clock may be set: some are always on their way then. */
+#define CLOCK_RUN_SPAN_US 110000000
 
 /* Of a script. */
 #define FIRST_POST_US   300000 /* by then all nodes run */
@@ -163,6 +165,7 @@ static void submit(struct sim_submitted *order, const char *reply_to)
                                  .reply_to = reply_to,
                                  .body = mg_slice_of(order->body)};
     order->submissions++;
+    order->moved_us = order->submissions == 1 ? sim_now_us() : order->moved_us;
     (void)post(&message, order->has_app_id ? "client" : NULL);
 }
 
@@ -312,7 +315,7 @@ static void order_make(int number)
         (void)snprintf(order->order_id, sizeof(order->order_id), "o%d", number);
         (void)snprintf(id, sizeof(id), "\"order_id\":\"%s\",", order->order_id);
     }
-    bool is_short = sim_draw(8) == 0 && sim_script() == NULL;
+    bool is_short = sim_draw(8) == 0 && sim_script() == NULL && !sim_is_clock_run();
     const char *within = is_short ? ",\"complete_within\":\"10s\"" : "";
     (void)snprintf(body, sizeof(body),
                    "{%s\"workflow\":\"%s\"%s%s%s, \"payload\": {\"n\": %d.50, \"who\":\"\\u00e9\"} }", id,
@@ -495,7 +498,7 @@ void sim_clients_start(int orders)
         return;
     }
     clients.expected = orders;
-    int64_t span_us = sim_draw_between(SPAN_MIN_US, SPAN_MAX_US);
+    int64_t span_us = sim_is_clock_run() ? CLOCK_RUN_SPAN_US : sim_draw_between(SPAN_MIN_US, SPAN_MAX_US);
     for (int i = 0; i < orders; i++) {
         sim_after(NULL, sim_draw_between(0, span_us), on_next, (void *)(intptr_t)i);
     }

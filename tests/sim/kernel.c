@@ -18,6 +18,8 @@
 #define TRUE_START_MS INT64_C(1780000000000) /* the true time when a run begins: some day in 2026 */
 /* A run of some dozen orders has some hundred thousand; more means that something goes round and round. */
 #define EVENTS_MAX 20000000
+/* One seed in so many is a run in which nothing fails but a clock (clock_run.c). */
+#define CLOCK_RUN_EVERY 10
 
 struct event {
     int64_t at_us;
@@ -42,7 +44,7 @@ static struct {
     uint64_t rates[SIM_FAULT_COUNT];
     sim_fn *periods[SIM_FAULT_COUNT];
     void (*on_crash)(struct sim_node *node);
-    bool is_healed, is_error_told;
+    bool is_healed, is_error_told, is_clock_run;
     jmp_buf escape; /* out of the code of a node that ends its process */
     uint64_t hash;
 } sim;
@@ -373,6 +375,11 @@ void sim_every(enum sim_fault fault, sim_fn *fn)
     period_plan(fault);
 }
 
+bool sim_is_clock_run(void)
+{
+    return sim.is_clock_run;
+}
+
 bool sim_is_healed(void)
 {
     return sim.is_healed;
@@ -456,6 +463,11 @@ void sim_kernel_start(const struct sim_options *options, struct sim_result *resu
         return;
     }
     sim_swarm_draw(options->faults, sim.rates);
+    sim.is_clock_run =
+        options->seed % CLOCK_RUN_EVERY == 0 && (options->faults >> SIM_STORE_CLOCK_JUMP & 1) != 0;
+    for (int i = 0; i < SIM_FAULT_COUNT && sim.is_clock_run; i++) {
+        sim.rates[i] = i == SIM_STORE_CLOCK_JUMP ? 1 : 0;
+    }
     for (int i = 0; i < SIM_FAULT_COUNT; i++) {
         result->faults |= sim.rates[i] > 0 ? UINT64_C(1) << i : 0;
     }

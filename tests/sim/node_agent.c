@@ -16,8 +16,10 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     struct service *service = calloc(1, sizeof(*service));
     assert(service != NULL);
     process->service = service;
-    service->options = (struct mg_agent_options){
-        .instance = process->instance, .drain_timeout_ms = 30000, .skew_limit_ms = 2000};
+    service->options = (struct mg_agent_options){.instance = process->instance,
+                                                 .drain_timeout_ms = 30000,
+                                                 .skew_limit_ms = 2000,
+                                                 .memory_bytes = (size_t)128 << 20};
     struct mg_agent *agent = &service->agent;
     agent->options = &service->options;
     for (int i = 0; i < sim_service_count(); i++) { /* mg_agent_load reads them from files */

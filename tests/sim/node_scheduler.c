@@ -31,6 +31,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                      .batch = 256,
                                                      .prefetch = 256,
                                                      .window = 1000,
+                                                     .memory_bytes = (size_t)128 << 20,
                                                      .quiesce_ms = SIM_QUIESCE_MS,
                                                      .park_ms = 1000,
                                                      .owed_for_ms = sim_owed_for_ms(),

@@ -35,6 +35,7 @@ struct sim_submitted {
     bool is_tail_lost, is_lost;
     bool is_cause_lost; /* with its queue, or as a dead letter of a failover: what it brought about is made
                            again by nobody but the sweep */
+    int64_t moved_us;   /* when it was last written, or first posted */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
     int parked_asks[SIM_STEPS_MAX]; /* sweeps that asked about this step, parked, since the order was written
                                      */
@@ -53,6 +54,9 @@ bool sim_clients_are_done(void); /* every order has been sent and answered */
 struct sim_submitted *sim_submitted_find(struct mg_slice order_id); /* NULL: no client knows it */
 int sim_submitted_count(void);
 struct sim_submitted *sim_submitted_at(int index);
+
+/* clock_run.c */
+void sim_clock_run_start(void);
 
 /* stranger.c */
 void sim_strangers_start(void);

@@ -82,6 +82,9 @@ bool sim_may_happen(enum sim_fault fault);   /* this run has it */
 /* The database's clock has not jumped: only then does it say when something was late. */
 bool sim_is_time_true(void);
 
+/* Nothing fails in this run, but the database's clock is set: clock_run.c. */
+bool sim_is_clock_run(void);
+
 /* True once all faults have stopped for good; everything must end from here on. Whatever is down, slow,
  * blocked or held back goes on by itself at that moment: see sim_store_heal. */
 bool sim_is_healed(void);
@@ -99,6 +102,9 @@ void sim_violated(const char *name, const char *format, ...) MG_PRINTF(2, 3) __a
 void sim_store_start(void);     /* plans its faults; before any node starts */
 void sim_store_heal(void);      /* faults have stopped: up, writable, its clock right, from this moment on */
 int64_t sim_store_now_ms(void); /* the database's clock */
+void sim_store_set_clock(int64_t ahead_ms);
+/* Its clock was set forward past this moment, which by the clock before has not come yet. */
+bool sim_store_passed_too_early(int64_t moment_ms);
 bool sim_store_went_back_unseen(void); /* its clock was ahead, and no sweep of the leader saw it so */
 /* The node is gone without a word: the server notices at once and ends its sessions; what was sent to it
  * before may still be done or not. A paused node's sessions stay, but for the idle session time-out of a
@@ -130,6 +136,8 @@ void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool i
 void sim_check_sweeps_lost(void); /* in a failover: the next one may give a grace that was given */
 /* A sweep asked about this step, which waits for the gate of its service. */
 void sim_check_parked_asked(const char *order_id, int step);
+/* clock_run.c: the database's clock is set. */
+void sim_check_clock_was_set(void);
 /* An order whose statuses this queue did not take is tried again. */
 void sim_check_asked_owed(struct mg_slice queue);
 

@@ -224,12 +224,19 @@ static void on_failover(void *arg)
 
 /* A leader learns that the clock went back from two sweeps, of which one, perhaps of a leader before it, saw
  * it ahead. */
-static void clock_set(int64_t ahead_ms)
+void sim_store_set_clock(int64_t ahead_ms)
 {
     if (ahead_ms < sim_server.ahead_ms && sim_server.tables->leader.swept_at_ms <= sim_true_ms() + ahead_ms) {
         sim_server.went_back_unseen = true;
     }
+    if (ahead_ms > sim_server.ahead_ms) {
+        sim_server.set_us = sim_now_us();
+        sim_server.set_from_ms = sim_true_ms() + sim_server.ahead_ms;
+        sim_server.set_to_ms = sim_true_ms() + ahead_ms;
+    }
     sim_server.ahead_ms = ahead_ms;
+    sim_trace("db clock is %lld ms ahead", (long long)ahead_ms);
+    sim_check_clock_was_set();
 }
 
 static void on_clock_jump(void *arg)
@@ -241,9 +248,9 @@ static void on_clock_jump(void *arg)
     int64_t jump_ms = sim_draw(CLOCK_FAR_SHARE) == 0 ? CLOCK_FAR_JUMP_MS : CLOCK_JUMP_MS;
     int64_t ahead_ms = sim_server.ahead_ms + sim_draw_between(-jump_ms, jump_ms);
     sim_happened(SIM_STORE_CLOCK_JUMP);
-    clock_set(ahead_ms > CLOCK_AHEAD_MS    ? CLOCK_AHEAD_MS
-              : ahead_ms < -CLOCK_AHEAD_MS ? -CLOCK_AHEAD_MS
-                                           : ahead_ms);
+    sim_store_set_clock(ahead_ms > CLOCK_AHEAD_MS    ? CLOCK_AHEAD_MS
+                        : ahead_ms < -CLOCK_AHEAD_MS ? -CLOCK_AHEAD_MS
+                                                     : ahead_ms);
     plan(SIM_STORE_CLOCK_JUMP, on_clock_jump);
 }
 
@@ -259,7 +266,9 @@ void sim_store_start(void)
     plan(SIM_STORE_SESSION_SILENT, on_session_silent);
     plan(SIM_STORE_DOWN, on_down);
     plan(SIM_STORE_READ_ONLY, on_read_only);
-    plan(SIM_STORE_CLOCK_JUMP, on_clock_jump);
+    if (!sim_is_clock_run()) {
+        plan(SIM_STORE_CLOCK_JUMP, on_clock_jump);
+    }
     plan(SIM_STORE_LAGGING, on_lagging);
 }
 
@@ -267,7 +276,7 @@ void sim_store_heal(void)
 {
     sim_server.is_down = sim_server.is_read_only = false;
     sim_server.lags_until_us = 0;
-    clock_set(0);
+    sim_store_set_clock(0);
     for (struct sim_session *session = sim_server.sessions; session != NULL; session = session->next) {
         if (session->is_silent) {
             sim_session_break_silence(session);
@@ -282,6 +291,12 @@ void sim_store_heal(void)
 int64_t sim_store_now_ms(void)
 {
     return sim_server.stopped_at_ms != 0 ? sim_server.stopped_at_ms : sim_true_ms() + sim_server.ahead_ms;
+}
+
+bool sim_store_passed_too_early(int64_t moment_ms)
+{
+    int64_t passed_ms = (sim_now_us() - sim_server.set_us) / 1000;
+    return moment_ms > sim_server.set_from_ms + passed_ms && moment_ms <= sim_server.set_to_ms;
 }
 
 bool sim_store_went_back_unseen(void)

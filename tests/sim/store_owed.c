@@ -13,6 +13,8 @@
 #define PATIENCE_MAX_MS INT64_C(14400000)
 #define OWED_REST_MS    1000
 #define RETRIES_MAX     100
+#define SHARED_PART     2
+#define CLIENTS_MAX     50
 #define EVENTS_MAX      64
 
 /* ---- tables ---- */
@@ -284,6 +286,7 @@ static void give_up(struct sim_input *input, struct sim_output *output)
     if (name_count > 0) {
         qsort(names, (size_t)name_count, sizeof(*names), compare_names);
     }
+    int open = alerts_open(transaction->tables);
     sim_output_begin(output, 3);
     for (int i = 0; i < name_count; i++) {
         bool is_seen = i > 0 && mg_slice_equal(names[i], names[i - 1]);
@@ -298,7 +301,7 @@ static void give_up(struct sim_input *input, struct sim_output *output)
         sim_output_row(output);
         sim_output_text(output, 0, names[i]);
         sim_output_int(output, 1, given_up);
-        sim_output_int(output, 2, alerts_open(transaction->tables));
+        sim_output_int(output, 2, open++); /* each opens one more */
     }
     free(names);
 }
@@ -377,17 +380,98 @@ static int compare_ahead(const void *a, const void *b)
     return compare_names(&two->name, &one->name);
 }
 
+/* The column `client` of reply_queue. */
+static struct mg_slice client_of(const struct sim_reply_queue *queue)
+{
+    static const char PREFIX[] = "client.";
+    size_t skipped = sizeof(PREFIX) - 1;
+    if (queue->name.len < skipped || memcmp(queue->name.data, PREFIX, skipped) != 0) {
+        return mg_slice_of("");
+    }
+    struct mg_slice rest = {queue->name.data + skipped, queue->name.len - skipped};
+    const char *dot = memchr(rest.data, '.', rest.len);
+    rest.len = dot != NULL ? (size_t)(dot - rest.data) : rest.len;
+    return rest;
+}
+
+/* The clients that have a queue that is due, each once; `clients` has room for all queues. */
+static int clients_due(const struct asking *asking, struct mg_slice *clients)
+{
+    const struct sim_tables *tables = asking->input->transaction->tables;
+    int count = 0;
+    for (int i = 0; i < tables->reply_queue_count; i++) {
+        struct mg_slice client = client_of(&tables->reply_queues[i]);
+        int at = 0;
+        while (at < count && !mg_slice_equal(clients[at], client)) {
+            at++;
+        }
+        if (at == count && tables->reply_queues[i].ask_at_ms <= asking->now_ms) {
+            clients[count++] = client;
+        }
+    }
+    assert(count <= CLIENTS_MAX); /* no run has more, so that it need not be known which are the first */
+    return count;
+}
+
+static bool is_among(struct sim_reply_queue *const *queues, int count, const struct sim_reply_queue *queue)
+{
+    for (int i = 0; i < count; i++) {
+        if (queues[i] == queue) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int retries_max(const struct asking *asking)
+{
+    return asking->limit < RETRIES_MAX ? (int)asking->limit : RETRIES_MAX;
+}
+
+/* The share of each client. `queues` has room for all; returns how many there are. */
+static int queues_share(const struct asking *asking, struct sim_reply_queue **queues)
+{
+    int count = 0;
+    struct sim_tables *tables = asking->input->transaction->tables;
+    size_t room = (size_t)tables->reply_queue_count + 1;
+    struct mg_slice *clients = calloc(room, sizeof(*clients));
+    struct sim_reply_queue **due = calloc(room, sizeof(struct sim_reply_queue *));
+    assert(clients != NULL && due != NULL);
+    int client_count = clients_due(asking, clients);
+    int most = client_count > 0 ? retries_max(asking) / SHARED_PART / client_count : 0;
+    most = most > 1 ? most : 1;
+    for (int i = 0; i < client_count; i++) {
+        int due_count = 0;
+        for (int k = 0; k < tables->reply_queue_count; k++) {
+            struct sim_reply_queue *queue = &tables->reply_queues[k];
+            if (queue->ask_at_ms <= asking->now_ms && mg_slice_equal(client_of(queue), clients[i]) &&
+                !is_locked(asking->input, sim_text(queue->name).data)) {
+                due[due_count++] = queue;
+            }
+        }
+        qsort(due, (size_t)due_count, sizeof(struct sim_reply_queue *), compare_due);
+        for (int k = 0; k < due_count && k < most; k++) {
+            queues[count++] = due[k];
+        }
+    }
+    free(clients);
+    free(due);
+    return count;
+}
+
 /* Appends to `queues`, which has room for all, and returns how many there are then. */
 static int queues_choose(const struct asking *asking, struct sim_reply_queue **queues, int count,
                          bool is_ahead)
 {
     struct sim_tables *tables = asking->input->transaction->tables;
-    int found = 0, most = asking->limit < RETRIES_MAX ? (int)asking->limit : RETRIES_MAX;
+    int found = 0, most = is_ahead ? retries_max(asking) : retries_max(asking) - count;
+    most = most > 1 ? most : 1;
     for (int i = 0; i < tables->reply_queue_count; i++) {
         struct sim_reply_queue *queue = &tables->reply_queues[i];
         bool is_due = queue->ask_at_ms <= asking->now_ms;
         bool is_chosen = is_ahead ? !is_due && queue->tried_at_ms > asking->now_ms : is_due;
-        if (is_chosen && !is_locked(asking->input, sim_text(queue->name).data)) {
+        if (is_chosen && !is_among(queues, count, queue) &&
+            !is_locked(asking->input, sim_text(queue->name).data)) {
             queues[count + found++] = queue;
         }
     }
@@ -402,7 +486,8 @@ static void queues_ask(struct asking *asking)
     struct sim_reply_queue **queues =
         calloc((size_t)tables->reply_queue_count + 1, sizeof(struct sim_reply_queue *));
     assert(queues != NULL);
-    int count = queues_choose(asking, queues, 0, false), open_count = 0;
+    int count = queues_share(asking, queues), open_count = 0;
+    count = queues_choose(asking, queues, count, false);
     count = queues_choose(asking, queues, count, true);
     for (int i = 0; i < count; i++) {
         open_count += queues[i]->is_open;

@@ -8,7 +8,7 @@
 
 /* ---- orders (store_rows.c: MG_STORE_LOAD_ORDERS) ---- */
 
-enum { ORDER_COLUMN_COUNT = 23, STEP_COLUMN_COUNT = 24 };
+enum { ORDER_COLUMN_COUNT = 23, STEP_COLUMN_COUNT = 25 };
 
 static void put_order(struct sim_output *output, int64_t n, const struct mg_order_record *record)
 {
@@ -81,6 +81,7 @@ static void put_step(struct sim_output *output, const struct mg_order_record *re
     put_digest(output, at++, more->undo_digest, more->has_undo_digest);
     sim_output_text(output, at++, more->error_code);
     sim_output_text(output, at++, more->error_text);
+    sim_output_int(output, at++, (int64_t)step->poll_failure_count);
     assert(at == ORDER_COLUMN_COUNT + STEP_COLUMN_COUNT);
 }
 
@@ -160,61 +161,60 @@ static void load_events_of_causes(struct sim_input *input, struct sim_output *ou
     }
 }
 
-/* The status of this word with the highest number, as it was told first; absent: none was. */
-static struct mg_slice last_told(const struct sim_order *order, enum mg_status word, uint64_t *ret_version)
+/* The status of this word with the highest number that the event keeps, the first of them; absent: none. */
+static struct mg_slice told_by(const struct mg_event_record *event, enum mg_status word)
 {
-    struct mg_slice told = {NULL, 0};
+    struct mg_slice told = {NULL, 0}, body = {"", 0};
     uint64_t seq = 0;
-    for (int i = 0; i < order->event_count; i++) {
+    for (int k = 0; event->statuses.data != NULL && body.data != NULL; k++) {
+        struct mg_status_message status;
+        struct mg_err err;
         char pointer[16];
-        struct mg_slice body = {"", 0};
-        for (int k = 0; order->events[i].statuses.data != NULL && body.data != NULL; k++) {
-            struct mg_status_message status;
-            struct mg_err err;
-            snprintf(pointer, sizeof(pointer), "/%d", k);
-            body = mg_json_find(order->events[i].statuses, pointer);
-            if (body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK && status.status == word &&
-                status.seq > seq) {
-                told = body;
-                seq = status.seq;
-                *ret_version = order->events[i].version;
-            }
+        snprintf(pointer, sizeof(pointer), "/%d", k);
+        body = mg_json_find(event->statuses, pointer);
+        if (body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK && status.status == word &&
+            status.seq > seq) {
+            told = body;
+            seq = status.seq;
         }
     }
     return told;
 }
 
-static bool is_owing(const struct sim_order *order)
-{
-    bool is_owing = false;
-    for (int i = 0; i < order->event_count; i++) {
-        bool has_status = order->events[i].statuses.data != NULL &&
-                          mg_json_find(order->events[i].statuses, "/0").data != NULL;
-        is_owing = is_owing || (order->events[i].is_owed && has_status);
-    }
-    return is_owing;
-}
-
+/* Of the newest event that keeps one, among those that are read: $3 says how many. */
 static void load_told(struct sim_input *input, struct sim_output *output)
 {
     enum { N, ORDER_ID };
-    enum { OF, VERSION, WORD, STATUS, IS_OWED, COLUMN_COUNT };
+    enum { OF, ORDER_VERSION, VERSION, STATUS, IS_OWED, COLUMN_COUNT };
+    int64_t most = sim_int(sim_scalar(input, 3));
     sim_output_begin(output, COLUMN_COUNT);
     while (sim_input_next(input)) {
         const struct sim_order *order = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
-        for (int word = 0; order != NULL && word < MG_STATUS_COUNT; word++) {
-            uint64_t version = 0;
-            struct mg_slice told = last_told(order, (enum mg_status)word, &version);
-            if (told.data == NULL) {
+        if (order == NULL) {
+            continue;
+        }
+        const struct mg_order *row = &order->record.order;
+        const struct mg_event_record *newest = NULL;
+        bool is_owing = false;
+        for (int i = 0; i < order->event_count; i++) {
+            const struct mg_event_record *event = &order->events[i];
+            if ((int64_t)event->version <= (int64_t)row->version - most) {
                 continue;
             }
-            sim_output_row(output);
-            sim_output_int(output, OF, sim_int(input->values[N]));
-            sim_output_int(output, VERSION, (int64_t)version);
-            sim_output_word(output, WORD, mg_status_name((enum mg_status)word));
-            sim_output_text(output, STATUS, told);
-            sim_output_bool(output, IS_OWED, is_owing(order));
+            is_owing = is_owing || event->is_owed;
+            if ((newest == NULL || event->version > newest->version) &&
+                told_by(event, mg_order_state_status(row->state)).data != NULL) {
+                newest = event;
+            }
         }
+        sim_output_row(output);
+        sim_output_int(output, OF, sim_int(input->values[N]));
+        sim_output_int(output, ORDER_VERSION, (int64_t)row->version);
+        if (newest != NULL) {
+            sim_output_int(output, VERSION, (int64_t)newest->version);
+            sim_output_text(output, STATUS, told_by(newest, mg_order_state_status(row->state)));
+        }
+        sim_output_bool(output, IS_OWED, is_owing);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * The statements of common/io/store_sweep.c. That of the sweep part by part as its SQL names them: timely,
- * woken, found, crowd, graced, judged, next, pushed, marked, asked.
+ * The statement "sweep" of common/io/store_sweep.c, part by part as its SQL names them: timely,
+ * latest, woken, locked, beyond, found, crowd, graced, ranked, judged, next, pushed, marked, asked.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #define LOOK_AGAIN_MS     60000
 #define LOOK_AT_PARKED_MS 86400000
 #define HELD_BACK_MS      1000
+#define SWEEPS_HELD       4
 #define WOKEN_MS          1
 
 struct found {
@@ -19,14 +20,17 @@ struct found {
     const struct mg_step *step; /* NULL: the order as a whole */
     const char *step_name;
     int64_t deadline_ms; /* 0: none */
+    int turn;            /* among those of its service that the brake counts */
+    int64_t beyond;      /* of the brake's limit: so many places */
     bool is_left, is_braked, is_graced, is_held_back;
 };
 
 struct sweep {
     struct sim_input *input;
-    int64_t now_ms, limit, ask_again_ms, grace_after_ms, grace_before_ms, overdue_limit;
+    int64_t now_ms, limit, ask_again_ms, grace_after_ms, grace_before_ms, overdue_limit, step_limit;
     struct sim_order **locked; /* those looked at */
     int locked_count;
+    bool is_full;
     struct found *founds;
     int found_count;
 };
@@ -90,33 +94,102 @@ bool sim_is_skipped(const struct sim_transaction *transaction, const char *order
     return (hash >> 32) % 4 == 0;
 }
 
-/* Those that were woken, or the others, as many as `most`. */
-static void orders_lock_some(struct sweep *sweep, bool is_woken, int64_t most)
+/* The kinds that a sweep locks. */
+enum kind { TIMELY, LATEST, WOKEN };
+
+struct kind_locked {
+    struct sim_order **orders;
+    int64_t count;
+};
+
+static int compare_wake_latest(const void *a, const void *b)
+{
+    int64_t one_ms = (*(struct sim_order *const *)a)->record.order.wake_at_ms;
+    int64_t two_ms = (*(struct sim_order *const *)b)->record.order.wake_at_ms;
+    return one_ms != two_ms ? (one_ms > two_ms ? -1 : 1) : compare_wake(a, b);
+}
+
+/* At most `most` of a kind; those that wake after `after_ms`. */
+static struct kind_locked kind_lock(const struct sweep *sweep, enum kind kind, int64_t after_ms, int64_t most)
 {
     const struct sim_tables *tables = sweep->input->transaction->tables;
-    struct sim_order **first = &sweep->locked[sweep->locked_count];
-    int64_t count = 0;
+    struct kind_locked locked = {.orders =
+                                     calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *))};
+    assert(locked.orders != NULL);
     for (int i = 0; i < tables->order_count; i++) {
         struct sim_order *order = tables->orders[i];
         int64_t wake_at_ms = order->record.order.wake_at_ms;
-        bool is_one = wake_at_ms != 0 && wake_at_ms <= sweep->now_ms && (wake_at_ms <= WOKEN_MS) == is_woken;
+        bool is_one = wake_at_ms > after_ms && wake_at_ms <= sweep->now_ms &&
+                      (wake_at_ms <= WOKEN_MS) == (kind == WOKEN);
         if (is_one && !sim_is_skipped(sweep->input->transaction, order->record.order_id)) {
-            first[count++] = order;
+            locked.orders[locked.count++] = order;
         }
     }
-    qsort(first, (size_t)count, sizeof(struct sim_order *), compare_wake);
-    sweep->locked_count += (int)(count < most ? count : most);
+    qsort(locked.orders, (size_t)locked.count, sizeof(struct sim_order *),
+          kind == LATEST ? compare_wake_latest : compare_wake);
+    locked.count = locked.count < most ? locked.count : most;
+    return locked;
 }
 
-/* timely, woken */
+/* Place `turn` of `count`, from both ends. */
+static int64_t place_at(int64_t turn, int64_t count)
+{
+    return turn % 2 == 0 ? turn / 2 : count - 1 - turn / 2;
+}
+
+/* locked: each kind by wake_at, then one of either in turn. */
+static void orders_place(struct sweep *sweep, struct kind_locked by_time, struct kind_locked woken)
+{
+    sweep->locked =
+        calloc((size_t)sweep->input->transaction->tables->order_count + 1, sizeof(struct sim_order *));
+    assert(sweep->locked != NULL);
+    qsort(by_time.orders, (size_t)by_time.count, sizeof(struct sim_order *), compare_wake);
+    for (int64_t turn = 0; turn < by_time.count || turn < woken.count; turn++) {
+        if (turn < by_time.count) {
+            sweep->locked[sweep->locked_count++] = by_time.orders[place_at(turn, by_time.count)];
+        }
+        if (turn < woken.count) {
+            sweep->locked[sweep->locked_count++] = woken.orders[place_at(turn, woken.count)];
+        }
+    }
+    sweep->is_full = sweep->locked_count >= sweep->limit;
+}
+
+/* timely, latest, woken */
 static void orders_lock(struct sweep *sweep)
 {
-    int order_count = sweep->input->transaction->tables->order_count;
-    sweep->locked = calloc((size_t)order_count + 1, sizeof(struct sim_order *));
-    assert(sweep->locked != NULL);
-    orders_lock_some(sweep, false, sweep->limit);
-    int64_t left = sweep->limit - sweep->locked_count, share = (sweep->limit + 3) / 4;
-    orders_lock_some(sweep, true, left > share ? left : share);
+    struct kind_locked timely = kind_lock(sweep, TIMELY, 0, sweep->limit);
+    int64_t left = sweep->limit - timely.count, share = (sweep->limit + 3) / 4;
+    struct kind_locked woken = kind_lock(sweep, WOKEN, 0, left > share ? left : share);
+    if (timely.count > 0 && left == 0) {
+        int64_t last_ms = timely.orders[timely.count - 1]->record.order.wake_at_ms;
+        struct kind_locked latest = kind_lock(sweep, LATEST, last_ms, share);
+        /* A kind has room for all orders. */
+        memcpy(&timely.orders[timely.count], latest.orders,
+               (size_t)latest.count * sizeof(struct sim_order *));
+        timely.count += latest.count;
+        free(latest.orders);
+    }
+    orders_place(sweep, timely, woken);
+    free(timely.orders);
+    free(woken.orders);
+}
+
+/* Leaves out the first order without room for its steps, and those behind it. */
+static void orders_bound(struct sweep *sweep)
+{
+    int64_t steps = 0, deadline_ms;
+    for (int i = 0; i < sweep->locked_count; i++) {
+        int64_t own = 0;
+        for (int k = 0; k < MG_STEPS_MAX; k++) {
+            own += is_open_step(&sweep->locked[i]->record, k, &deadline_ms);
+        }
+        steps += own > 0 ? own : 1;
+        if (i > 0 && steps > sweep->step_limit) {
+            sweep->locked_count = i;
+            sweep->is_full = true;
+        }
+    }
 }
 
 /* ---- found, graced ---- */
@@ -219,18 +292,47 @@ static int compare_deadline(const void *a, const void *b)
     return order != 0 ? order : (one->step < two->step ? -1 : one->step > two->step);
 }
 
-/* The latest beyond the brake's limit are held back. Returns how many there are, with those. */
-static int64_t brake(struct sweep *sweep)
+static bool is_counted(const struct found *found)
+{
+    return found->is_braked && !found->is_graced && !found->is_left;
+}
+
+static const char *service_of(const struct found *found)
+{
+    const struct mg_order_record *record = &found->order->record;
+    return found->step == NULL ? "" : record->services[found->step - record->order.steps];
+}
+
+/* ranked: how many of its service are counted up to each. Returns how many are in all. */
+static int64_t turns_give(struct sweep *sweep)
 {
     int64_t count = 0;
+    for (int i = 0; i < sweep->found_count; i++) {
+        for (int k = 0; k <= i && is_counted(&sweep->founds[i]); k++) {
+            sweep->founds[i].turn +=
+                is_counted(&sweep->founds[k]) &&
+                strcmp(service_of(&sweep->founds[i]), service_of(&sweep->founds[k])) == 0;
+        }
+        count += is_counted(&sweep->founds[i]);
+    }
+    return count;
+}
+
+/* What has its turn beyond the brake's limit is held back. Returns how many are overdue, with those. */
+static int64_t brake(struct sweep *sweep)
+{
     if (sweep->found_count > 0) {
         qsort(sweep->founds, (size_t)sweep->found_count, sizeof(*sweep->founds), compare_deadline);
     }
+    int64_t count = turns_give(sweep);
     for (int i = 0; i < sweep->found_count; i++) {
-        struct found *found = &sweep->founds[i];
-        if (found->is_braked && !found->is_graced && !found->is_left) {
-            found->is_held_back = ++count > sweep->overdue_limit;
+        int64_t before = 0;
+        for (int k = 0; k < sweep->found_count; k++) {
+            int turn = sweep->founds[k].turn;
+            before += turn > 0 && (turn < sweep->founds[i].turn || (turn == sweep->founds[i].turn && k < i));
         }
+        sweep->founds[i].is_held_back = is_counted(&sweep->founds[i]) && before >= sweep->overdue_limit;
+        sweep->founds[i].beyond = before + 1 - sweep->overdue_limit;
     }
     return count;
 }
@@ -242,6 +344,12 @@ static void earlier(int64_t *at_ms, int64_t other_ms)
     if (*at_ms == 0 || other_ms < *at_ms) {
         *at_ms = other_ms;
     }
+}
+
+static int64_t held_back_ms(const struct sweep *sweep, const struct found *found)
+{
+    int64_t share = SWEEPS_HELD * (sweep->overdue_limit > 1 ? sweep->overdue_limit : 1);
+    return HELD_BACK_MS * (1 + (found->beyond - 1) / share);
 }
 
 static int64_t wake_at_next(const struct sweep *sweep, const struct sim_order *order)
@@ -259,9 +367,10 @@ static int64_t wake_at_next(const struct sweep *sweep, const struct sim_order *o
         earlier(&at_ms, complete_by_ms);
     }
     for (int i = 0; i < sweep->found_count; i++) {
-        if (sweep->founds[i].order == order) {
+        const struct found *found = &sweep->founds[i];
+        if (found->order == order) {
             earlier(&at_ms,
-                    sweep->now_ms + (sweep->founds[i].is_held_back ? HELD_BACK_MS : sweep->ask_again_ms));
+                    sweep->now_ms + (found->is_held_back ? held_back_ms(sweep, found) : sweep->ask_again_ms));
         }
     }
     return at_ms != 0 ? at_ms : sweep->now_ms + (has_parked ? LOOK_AT_PARKED_MS : LOOK_AGAIN_MS);
@@ -273,7 +382,7 @@ enum {
     IS_LEADER,
     NOW,
     OVERDUE,
-    LOCKED,
+    IS_FULL,
     ORDER_ID,
     ASK,
     STEP,
@@ -291,7 +400,7 @@ static void row_begin(const struct sweep *sweep, struct sim_output *output, int6
     sim_output_bool(output, IS_LEADER, true);
     sim_output_int(output, NOW, sweep->now_ms);
     sim_output_int(output, OVERDUE, overdue);
-    sim_output_int(output, LOCKED, sweep->locked_count);
+    sim_output_bool(output, IS_FULL, sweep->is_full);
 }
 
 static void found_ask(const struct found *found, struct sim_output *output)
@@ -439,17 +548,19 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
                           .ask_again_ms = sim_int(sim_scalar(input, 4)),
                           .grace_after_ms = sim_int(sim_scalar(input, 5)),
                           .grace_before_ms = sim_int(sim_scalar(input, 6)),
-                          .overdue_limit = sim_int(sim_scalar(input, 7))};
+                          .overdue_limit = sim_int(sim_scalar(input, 7)),
+                          .step_limit = sim_int(sim_scalar(input, 8))};
     sim_output_begin(output, COUNT);
     if (!sim_is_leader(input, true)) {
         sim_output_row(output);
         sim_output_bool(output, IS_LEADER, false);
         sim_output_int(output, NOW, sweep.now_ms);
         sim_output_int(output, OVERDUE, 0);
-        sim_output_int(output, LOCKED, 0);
+        sim_output_bool(output, IS_FULL, false);
         return;
     }
     orders_lock(&sweep);
+    orders_bound(&sweep);
     for (int i = 0; i < sweep.locked_count; i++) {
         order_look(&sweep, sweep.locked[i]);
     }
@@ -469,32 +580,4 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
     }
     free(sweep.locked);
     free(sweep.founds);
-}
-
-void sim_wake(struct sim_input *input, struct sim_output *output)
-{
-    struct sim_tables *tables = input->transaction->tables;
-    int64_t limit = sim_int(sim_scalar(input, 3));
-    bool is_leading = sim_is_leader(input, false);
-    struct sim_order **asleep = calloc((size_t)tables->order_count + 1, sizeof(struct sim_order *));
-    int64_t count = 0;
-    assert(asleep != NULL);
-    for (int i = 0; i < tables->order_count && is_leading; i++) {
-        if (tables->orders[i]->record.order.wake_at_ms > WOKEN_MS) {
-            asleep[count++] = tables->orders[i];
-        }
-    }
-    qsort(asleep, (size_t)count, sizeof(struct sim_order *), compare_wake);
-    int64_t woken = count < limit ? count : limit;
-    for (int64_t i = 0; i < woken; i++) {
-        asleep[count - 1 - i]->record.order.wake_at_ms = WOKEN_MS; /* those that sleep longest */
-    }
-    if (is_leading && woken < limit) {
-        tables->leader.swept_at_ms = input->transaction->now_ms;
-    }
-    sim_output_begin(output, 2);
-    sim_output_row(output);
-    sim_output_bool(output, 0, is_leading);
-    sim_output_bool(output, 1, woken >= limit);
-    free(asleep);
 }

@@ -232,7 +232,8 @@ static void end_stalled(struct sim_input *input, struct sim_output *output)
     X(undo_digest)                                                                                           \
     X(error_code)                                                                                            \
     X(error_text)                                                                                            \
-    X(parked_high)
+    X(parked_high)                                                                                           \
+    X(poll_failure_count)
 #define AS_STEP_COLUMN(name) STEP_##name,
 enum { STEP_COLUMNS(AS_STEP_COLUMN) STEP_position, STEP_service };
 static const char *const OLD_STEP[] = {STEP_COLUMNS(AS_NAME)};
@@ -249,6 +250,7 @@ static bool take_step(struct sim_input *input, struct sim_order *order, int inde
     step->is_accepted = sim_bool(values[STEP_is_accepted]);
     step->attempt = (uint32_t)sim_int(values[STEP_attempt]);
     step->failure_count = (uint32_t)sim_int(values[STEP_failure_count]);
+    step->poll_failure_count = (uint64_t)sim_int(values[STEP_poll_failure_count]);
     step->cool_down_count = (uint32_t)sim_int(values[STEP_cool_down_count]);
     step->generation = (uint32_t)sim_int(values[STEP_generation]);
     step->complete_by_ms = sim_int(values[STEP_complete_by]);

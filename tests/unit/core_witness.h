@@ -294,7 +294,16 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
         WITNESS(witness, after->state != MG_STEP_WAITING || after->due_at_ms > witness->context.now_ms,
                 "step %d: a poll that failed is repeated at once", i);
     }
-    if (!after->is_accepted ||
+    bool is_absent = is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT;
+    if (is_absent && witness->order.version > witness->before.version) {
+        bool is_early = before->quiet_at_ms > witness->context.now_ms;
+        WITNESS(witness, !is_early || after->is_maybe, "step %d: absent before its attempt is over", i);
+        WITNESS(witness,
+                is_early || after->state != MG_STEP_WAITING || after->failure_count > before->failure_count ||
+                    after->cool_down_count > before->cool_down_count,
+                "step %d: work was lost, and is to be done again, and nothing counts it", i);
+    }
+    if (!after->is_accepted || is_absent ||
         (is_of_poll && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ACCEPTED)) {
         witness->poll_failures[i] = 0;
     }

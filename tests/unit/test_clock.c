@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/far_clock.h"
 #include "suite.h"
 
 #define HOUR_MS (3600 * INT64_C(1000))
@@ -109,6 +110,73 @@ START_TEST(no_text_is_no_duration)
 }
 END_TEST
 
+static struct mg_far_clock far;
+
+static void far_setup(void)
+{
+    mg_far_clock_init(&far, 101000, 1000);
+    mg_far_clock_note(&far, 101000, 1000, 1002);
+}
+
+/* Catches: a database that is slow for a while, taken for one whose clock is behind: then requests carry a
+ * moment long past, and agents believe that they have more time than they have. */
+START_TEST(a_slow_answer_does_not_move_the_other_machine_s_clock)
+{
+    ck_assert_int_eq(mg_far_clock_now_ms(&far, 2000), 102000);
+    mg_far_clock_note(&far, 106000, 2000, 7000); /* read at 6000, as it happens */
+    ck_assert_int_eq(mg_far_clock_now_ms(&far, 7000), 107000);
+    mg_far_clock_note(&far, 80000, 10000, 10004); /* set back by half a minute */
+    ck_assert_int_eq(mg_far_clock_now_ms(&far, 10004), 80000);
+    mg_far_clock_note(&far, 3680000, 20000, 20004); /* and an hour forward */
+    ck_assert_int_eq(mg_far_clock_now_ms(&far, 20004), 3680000);
+}
+END_TEST
+
+static void assert_spared(int64_t boot_ms, int64_t extra_ms, int64_t after_ms, int64_t before_ms)
+{
+    struct mg_spared spared = mg_far_clock_spared(&far, boot_ms, extra_ms);
+    ck_assert_int_eq(spared.after_ms, after_ms);
+    ck_assert_int_eq(spared.before_ms, before_ms);
+}
+
+/* Catches: attempts and orders that a clock ends which is set forward, with all the time that they had left;
+ * and deadlines that are spared for longer than that, or for ever. */
+START_TEST(deadlines_that_a_clock_set_forward_has_passed_keep_their_time)
+{
+    assert_spared(1002, 0, 0, 0);
+    mg_far_clock_note(&far, 103500, 3000, 3001); /* half a second is no step */
+    assert_spared(3001, 0, 0, 0);
+    mg_far_clock_note(&far, 3704500, 4000, 4000); /* an hour */
+    assert_spared(4000, 0, 104500, 3704500);
+    assert_spared(14000, 3000, 111500, 3704500);
+    assert_spared(3604000, 0, 0, 0);
+    assert_spared(3604000, 3000, 3701500, 3704500);
+    mg_far_clock_note(&far, 114500, 14000, 14000); /* and back */
+    assert_spared(14000, 0, 0, 0);
+}
+END_TEST
+
+/* Catches: a slow answer after which a quick one looks like a clock that was set forward. */
+START_TEST(what_a_slow_answer_leaves_open_is_no_step)
+{
+    mg_far_clock_init(&far, 999000, 1000);
+    mg_far_clock_note(&far, 101000, 1000, 9000); /* read at 1000, and the wall clock is wrong */
+    ck_assert_int_eq(mg_far_clock_now_ms(&far, 9000), 101000);
+    mg_far_clock_note(&far, 110000, 10000, 10001);
+    ck_assert_int_eq(mg_far_clock_now_ms(&far, 10001), 110000);
+    assert_spared(10001, 0, 0, 0);
+}
+END_TEST
+
+/* Catches: a process that takes the difference between its own clock and the database's for a step. */
+START_TEST(the_first_answer_is_no_step)
+{
+    mg_far_clock_init(&far, 101000, 1000);
+    mg_far_clock_note(&far, 3701000, 1000, 1002);
+    assert_spared(1002, 0, 0, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("clock");
@@ -121,5 +189,12 @@ int main(void)
                         sizeof NOT_DURATIONS / sizeof NOT_DURATIONS[0]);
     tcase_add_test(tests, no_text_is_no_duration);
     suite_add_tcase(suite, tests);
+    TCase *of_others = tcase_create("of others");
+    tcase_add_checked_fixture(of_others, far_setup, NULL);
+    tcase_add_test(of_others, a_slow_answer_does_not_move_the_other_machine_s_clock);
+    tcase_add_test(of_others, deadlines_that_a_clock_set_forward_has_passed_keep_their_time);
+    tcase_add_test(of_others, the_first_answer_is_no_step);
+    tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
+    suite_add_tcase(suite, of_others);
     return run_suite(suite);
 }

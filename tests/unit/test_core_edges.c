@@ -372,6 +372,77 @@ START_TEST(undo_that_has_no_attempt_left_calls_a_person)
 }
 END_TEST
 
+/* Catches: accepted work that is not asked about for an hour, because the clock went back by one: its own
+ * attempt's moment bars no poll. That of an attempt before it does. */
+START_TEST(polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back)
+{
+    bool is_polled_before = _i == 1, is_first_open = _i == 2;
+    plan.steps[0].finish_within_ms = 60000;
+    context.now_ms += 2 * HOUR_MS; /* no moment is 0 */
+    submit();
+    if (is_first_open) {
+        order.steps[0].quiet_at_ms = context.now_ms + 2000;
+    }
+    reply(0, MG_OUTCOME_ACCEPTED);
+    if (is_polled_before) {
+        due(0);
+        reply(0, MG_OUTCOME_ACCEPTED);
+    }
+    const struct mg_step *step = &order.steps[0];
+    ck_assert_int_gt(step->quiet_at_ms, context.now_ms);
+    context.now_ms -= HOUR_MS;
+    if (is_first_open) {
+        ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_STALE_CAUSE);
+        ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
+        return;
+    }
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+}
+END_TEST
+
+/* ---- the database's clock was set forward while time was left ---- */
+
+static void clock_forward(void)
+{
+    context.spared_after_ms = context.now_ms;
+    context.now_ms += HOUR_MS;
+    context.spared_before_ms = context.now_ms;
+}
+
+/* Catches: an order that stands still, to be turned back, because the clock has passed its complete-by; and
+ * one that goes on although its time is over by any clock. */
+START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
+{
+    submit();
+    clock_forward();
+    reply(0, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.steps[1].state, MG_STEP_RUNNING);
+    context.spared_after_ms = order.complete_by_ms;
+    reply(1, MG_OUTCOME_DONE);
+    ck_assert_int_eq(order.steps[2].state, MG_STEP_PENDING);
+}
+END_TEST
+
+/* Catches: work of the remote that is given up, or polled without a pause, because the clock was set. */
+START_TEST(accepted_work_goes_on_when_the_clock_is_set_past_its_end)
+{
+    plan.complete_within_ms = 2 * HOUR_MS;
+    plan.steps[0].finish_within_ms = 60000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    clock_forward();
+    due(0);
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 1000);
+    context.spared_after_ms = context.spared_before_ms = 0;
+    due(0);
+    reply(0, MG_OUTCOME_ACCEPTED);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("core_edges");
@@ -397,8 +468,11 @@ int main(void)
     tcase_add_test(tcase, undone_step_that_turned_up_again_can_be_found_absent);
     tcase_add_loop_test(tcase, no_wait_is_longer_than_its_policy_allows, 0, sizeof(WAITS) / sizeof(WAITS[0]));
     tcase_add_test(tcase, quiet_is_kept_however_far_it_lies);
+    tcase_add_loop_test(tcase, polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back, 0, 3);
     tcase_add_test(tcase, attempts_number_never_wraps);
     tcase_add_test(tcase, undo_that_has_no_attempt_left_calls_a_person);
+    tcase_add_test(tcase, an_order_goes_on_when_the_clock_is_set_past_its_complete_by);
+    tcase_add_test(tcase, accepted_work_goes_on_when_the_clock_is_set_past_its_end);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

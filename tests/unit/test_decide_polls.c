@@ -38,7 +38,7 @@ START_TEST(accepted_work_is_asked_about_however_often_that_fails)
     due(0);
     reply(0, MG_OUTCOME_ACCEPTED); /* a good one ends the row */
     ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
-    ck_assert_uint_eq(order.steps[0].failure_count, 0);
+    ck_assert_uint_eq(order.steps[0].poll_failure_count, 0);
     ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 5000);
     for (int i = 0; i < MG_POLL_FAILURES_ALERT; i++) {
         (void)poll_fails(_i % 4);
@@ -84,17 +84,87 @@ START_TEST(accepted_work_that_is_gone_is_done_again_whatever_its_polls)
         (void)poll_fails(0);
     }
     due(0);
+    ck_assert_int_ge(context.now_ms, order.steps[0].quiet_at_ms);
     ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
     ck_assert(has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_POLLS_FAILING));
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
     ck_assert_int_lt(order.steps[0].due_at_ms, context.now_ms + 1000);
     due(0);
     ck_assert(has_request(0, MG_KIND_DO));
-    for (int i = 0; i < 2; i++) { /* it has all its attempts */
-        (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
-        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO); /* it has two more attempts */
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+    due(0);
+    ck_assert(has_request(0, MG_KIND_DO));
+}
+END_TEST
+
+/* Guard: lost work counts. Catches: a service that takes every do with 202 and loses it, and is asked again
+ * for ever, though `retry` names a number. */
+START_TEST(accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_retry_says)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    plan.steps[0].is_absent_final = _i == 1;
+    plan.complete_within_ms = 0;
+    submit();
+    int attempts = 0;
+    while (order.state == MG_ORDER_PROCESSING && attempts < 100) {
+        attempts++;
+        reply(0, MG_OUTCOME_ACCEPTED);
+        context.now_ms = order.steps[0].quiet_at_ms;
         due(0);
+        ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
+        ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+        if (order.steps[0].state == MG_STEP_WAITING) {
+            due(0);
+        }
     }
+    ck_assert_int_eq(attempts, (int)(plan.steps[0].retry.attempts * (plan.steps[0].retry.cool_downs + 1)));
+}
+END_TEST
+
+/* Guard: a 202 leaves its attempt all of its time (law 11). Catches: an order that ends while its work may
+ * yet begin, because a look that came too early found nothing. */
+START_TEST(accepted_work_is_not_absent_before_its_attempt_is_over)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    plan.steps[0].poll_ms = 1000;
+    plan.steps[0].is_absent_final = true;
+    plan.steps[0].is_at_most_once = _i == 1;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    int64_t quiet_at_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_gt(quiet_at_ms, context.now_ms + 1000);
+    int looks = 0;
+    for (; order.steps[0].due_at_ms + 2000 < quiet_at_ms; looks++) { /* a second a decision */
+        due(0);
+        ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+        ck_assert_int_eq(order.steps[0].reason, MG_REASON_REMOTE_WORKING);
+        ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 1000);
+        ck_assert(order.steps[0].is_maybe);
+    }
+    ck_assert_int_gt(looks, 0);
+    context.now_ms = quiet_at_ms;
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_VERIFIED_ABSENT);
+    ck_assert(!order.steps[0].is_maybe);
+}
+END_TEST
+
+/* Catches: one attempt counted twice, as doubt and as lost work. */
+START_TEST(work_that_a_verify_finds_under_way_has_not_failed)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    submit();
+    (void)reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE);
+    ck_assert_uint_eq(order.steps[0].failure_count, 1);
+    context.now_ms = order.steps[0].due_at_ms;
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ACCEPTED), MG_GO);
+    ck_assert_uint_eq(order.steps[0].failure_count, 0);
+    due(0);
+    ck_assert_int_eq(reply(0, MG_OUTCOME_ABSENT), MG_GO);
+    ck_assert_uint_eq(order.steps[0].failure_count, 1);
 }
 END_TEST
 
@@ -122,6 +192,10 @@ int main(void)
     tcase_add_loop_test(cases, accepted_work_is_asked_about_however_often_that_fails, 0, 8);
     tcase_add_loop_test(cases, accepted_work_whose_polls_only_fail_ends_when_its_time_is_over, 0, 4);
     tcase_add_test(cases, accepted_work_that_is_gone_is_done_again_whatever_its_polls);
+    tcase_add_loop_test(cases, accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_retry_says,
+                        0, 2);
+    tcase_add_loop_test(cases, accepted_work_is_not_absent_before_its_attempt_is_over, 0, 2);
+    tcase_add_test(cases, work_that_a_verify_finds_under_way_has_not_failed);
     tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

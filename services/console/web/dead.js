@@ -10,7 +10,7 @@ function letterShow(queue, letter) {
   const again = () => go(location.pathname + location.search, {keepsFocus: true});
   return h("section", {class: "panel"},
     h("h2", {}, letter.reason || "No reason was given"),
-    h("dl", {class: "facts"}, fact("came from", letter.queue), fact("type", letter.type), fact("when", when(letter.died_at)),
+    h("dl", {class: "facts"}, fact("came from", letter.queue), fact("through exchange", letter.exchange), fact("type", letter.type), fact("when", when(letter.died_at)),
       fact("message", letter.message_id && h("span", {class: "id"}, letter.message_id)),
       fact("correlation", letter.correlation_id && h("span", {class: "id"}, letter.correlation_id))),
     h("details", {}, h("summary", {}, "Its body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "Only its beginning; see makegood dead show.")),

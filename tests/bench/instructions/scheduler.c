@@ -25,6 +25,7 @@ static struct mg_scheduler_options options = {.broker = {.url = "amqp://recorded
                                               .batch = 256,
                                               .prefetch = 256,
                                               .window = 1000,
+                                              .memory_bytes = (size_t)512 << 20,
                                               .quiesce_ms = 3000,
                                               .park_ms = 1000,
                                               .owed_for_ms = 86400000,

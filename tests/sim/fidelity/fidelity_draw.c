@@ -101,6 +101,7 @@ static void change_step(struct mg_order_record *record, int index)
                              .is_accepted = fidelity_draw(2) == 0,
                              .attempt = step->attempt + (uint32_t)fidelity_draw(2),
                              .failure_count = (uint32_t)fidelity_draw(9),
+                             .poll_failure_count = (uint64_t)fidelity_draw(4),
                              .cool_down_count = (uint32_t)fidelity_draw(3),
                              .generation = (uint32_t)fidelity_draw(3),
                              .complete_by_ms = draw_moment(),

@@ -110,7 +110,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
                 fidelity_tell_event(out, loaded->event);
             }
             fidelity_tell_slice(out, "told", loaded->told);
-            (void)fprintf(out, " told_v%" PRIu64, loaded->told_version);
+            (void)fprintf(out, " told_v%" PRIu64 " owes%d", loaded->told_version, loaded->is_owed);
         }
     }
     answered(loading->peer);
@@ -222,7 +222,8 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
 
 static void play_owed(void)
 {
-    static const char *const QUEUES[] = {"", "a", "0123456789", "reply.1", "client.a"};
+    static const char *const QUEUES[] = {"",         "a",          "0123456789", "reply.1",
+                                         "client.a", "client.a.1", "client.b.1", "client.b.2"};
     struct fidelity_peer *peer = fidelity_peer((int)fidelity_draw(2));
     struct mg_owed marks[8];
     int count = 1 + (int)fidelity_draw(8);
@@ -233,7 +234,7 @@ static void play_owed(void)
                                     .version = 1 + fidelity_draw(4),
                                     .is_owed = is_owed,
                                     .is_retry = fidelity_draw(2) == 0,
-                                    .reply_to = QUEUES[(is_owed ? 1 : 0) + (int)fidelity_draw(4)]};
+                                    .reply_to = QUEUES[(is_owed ? 1 : 0) + (int)fidelity_draw(7)]};
     }
     (void)fprintf(out, "mark for%" PRId64, owed_for_ms);
     mg_store_mark_owed(peer->store, marks, count, owed_for_ms, on_marked, peer);
@@ -394,6 +395,13 @@ static bool takes_all_woken(int limit, int timely, int woken)
     return woken <= (left > share ? left : share);
 }
 
+/* Whether no two of the `count` that wake at one moment are parted by the share of the latest. */
+static bool parts_no_latest(int limit, const int64_t *wakes, int count)
+{
+    int first = count - (limit + 3) / 4;
+    return first <= limit || wakes[first - 1] != wakes[first];
+}
+
 /* Of orders that wake at one moment a limit takes whichever it likes: no limit may fall between two such. */
 static int draw_limit(void)
 {
@@ -411,7 +419,8 @@ static int draw_limit(void)
         }
         wakes[at] = at_ms;
     }
-    while ((limit < timely && wakes[limit - 1] == wakes[limit]) || !takes_all_woken(limit, timely, woken)) {
+    while ((limit < timely && wakes[limit - 1] == wakes[limit]) || !parts_no_latest(limit, wakes, timely) ||
+           !takes_all_woken(limit, timely, woken)) {
         limit++;
     }
     return limit;
@@ -427,12 +436,13 @@ static void play_sweep(void)
                                        .limit = draw_limit(),
                                        .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
                                        .overdue_limit = (int)fidelity_draw(12)};
+    options.step_limit = 1 + (options.limit * 5 + options.overdue_limit * 7) % 40;
     if (fidelity_draw(3) == 0) {
         options.grace_before_ms = now_ms - (int64_t)fidelity_draw(8000);
         options.grace_after_ms = options.grace_before_ms - (int64_t)fidelity_draw(8000);
     }
-    (void)fprintf(out, "sweep %d limit%d brake%d again%" PRId64, index, options.limit, options.overdue_limit,
-                  options.ask_again_ms);
+    (void)fprintf(out, "sweep %d limit%d brake%d steps%d again%" PRId64, index, options.limit,
+                  options.overdue_limit, options.step_limit, options.ask_again_ms);
     mg_store_sweep(peer->store, &options, on_swept, peer);
     wait_for(peer);
     load_all();

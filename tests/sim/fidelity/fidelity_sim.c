@@ -39,6 +39,10 @@ void sim_check_sweeps_lost(void)
 {
 }
 
+void sim_check_clock_was_set(void)
+{
+}
+
 void sim_check_parked_asked(const char *order_id, int step)
 {
     (void)order_id;

@@ -31,11 +31,12 @@ static void tell_step(FILE *out, const struct mg_order_record *record, int index
 {
     const struct mg_step *step = &record->order.steps[index];
     const struct mg_step_record *more = &record->steps[index];
-    (void)fprintf(out, "\n    %d %s %s %s %s %s %d%d%d%d %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32, index,
-                  record->step_names[index], record->services[index], mg_step_state_name(step->state),
+    (void)fprintf(out,
+                  "\n    %d %s %s %s %s %s %d%d%d%d %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu32,
+                  index, record->step_names[index], record->services[index], mg_step_state_name(step->state),
                   mg_kind_name(step->kind), mg_reason_name(step->reason), step->is_maybe,
                   step->is_undo_dispatched, step->is_refused, step->is_accepted, step->attempt,
-                  step->failure_count, step->cool_down_count, step->generation);
+                  step->failure_count, step->poll_failure_count, step->cool_down_count, step->generation);
     fidelity_tell_time(out, "complete_by", step->complete_by_ms);
     fidelity_tell_time(out, "due_at", step->due_at_ms);
     fidelity_tell_time(out, "quiet_at", step->quiet_at_ms);

@@ -303,3 +303,27 @@ void mg_http_server_destroy(struct mg_http_server *server)
 {
     (void)server;
 }
+
+struct mg_http_room *mg_http_room_create(struct mg_loop *loop, size_t max_bytes)
+{
+    (void)loop;
+    fakes.answers_max = max_bytes;
+    return (struct mg_http_room *)&fakes;
+}
+
+void mg_http_room_destroy(struct mg_http_room *room)
+{
+    (void)room;
+}
+
+bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
+{
+    (void)broker;
+    return fakes.prefetch[consumer] == 0 && !fakes.is_on_its_way[consumer];
+}
+
+int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
+{
+    (void)broker;
+    return fakes.prefetch[consumer];
+}

@@ -11,8 +11,10 @@
 extern struct mg_agent flow_agent;
 extern const struct mg_span_sink *flow_spans; /* NULL: nobody wants spans; before flow_start */
 
-/* `members` are further members of the service file, ", \"tries\": 1". */
+/* `members` are further members of the service file, ", \"tries\": 1". Its queues have brought messages that
+ * are no suspects, so that it takes as many as it can. */
 void flow_start(const char *members);
+void flow_start_anew(const char *members); /* no message has come yet */
 void flow_finish(void);
 
 struct flow_request {
@@ -21,7 +23,8 @@ struct flow_request {
     int64_t left_ms; /* until complete-by; 0: 10 s */
     int64_t sent_ago_ms;
     bool is_at_most_once, is_redelivered;
-    const char *service; /* NULL: "payment" */
+    uint32_t delivery_count; /* above 1: it is redelivered */
+    const char *service;     /* NULL: "payment" */
     int consumer;
     const char *traceparent; /* NULL: a sampled one */
 };

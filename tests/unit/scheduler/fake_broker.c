@@ -55,6 +55,7 @@ void fake_broker_deliver(const struct fake_delivery *from)
     delivery->consumer = from->consumer;
     delivery->is_redelivered = from->is_redelivered;
     delivery->is_oversized = from->is_oversized;
+    delivery->has_died = from->has_died;
     delivery->delivery_count = delivery->given_count = from->delivery_count;
     delivery->body = mg_slice_of(strdup(from->body));
     delivery->type = mg_slice_of(from->type);
@@ -64,7 +65,6 @@ void fake_broker_deliver(const struct fake_delivery *from)
     delivery->app_id = mg_slice_of(from->app_id);
     delivery->exchange = mg_slice_of(from->exchange);
     delivery->traceparent = mg_slice_of(from->traceparent);
-    delivery->client = mg_slice_of(from->client);
     fake_broker.options.on_delivery(fake_broker.options.arg, delivery);
 }
 
@@ -100,8 +100,8 @@ void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery)
 void mg_broker_pause(struct mg_broker *broker, int consumer)
 {
     (void)broker;
-    (void)consumer;
     fake_broker.paused++;
+    fake_broker.is_off[consumer] = true;
 }
 
 void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
@@ -115,6 +115,7 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
     (void)broker;
     fake_broker.resumed++;
     fake_broker.prefetch[consumer] = prefetch;
+    fake_broker.is_off[consumer] = false;
 }
 
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
@@ -143,7 +144,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     text_keep(published->correlation, sizeof(published->correlation), message->correlation_id);
     text_keep(published->message_id, sizeof(published->message_id), message->message_id);
     text_keep(published->reason, sizeof(published->reason), message->reason);
-    text_keep(published->client, sizeof(published->client), message->client);
+    text_keep(published->origin, sizeof(published->origin), message->origin);
     text_keep(published->app_id, sizeof(published->app_id), message->app_id);
     published->body = strndup(message->body.data, message->body.len);
     published->is_again = message->is_again;
@@ -221,4 +222,17 @@ const struct fake_published *fake_broker_last(const char *type)
         }
     }
     return NULL;
+}
+
+bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
+{
+    (void)broker;
+    return fake_broker.is_off[consumer];
+}
+
+int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+{
+    (void)broker;
+    (void)consumer;
+    return 0;
 }

@@ -8,7 +8,7 @@
 #include "fakes.h"
 #include "stage.h"
 
-#define ORDERS_MAX 16
+#define ORDERS_MAX 64
 #define EVENTS_MAX 64
 #define CALLS_MAX  32
 
@@ -173,14 +173,14 @@ static void write_apply(struct mg_order_write *write)
     write->result = MG_WRITE_DONE;
 }
 
-/* The status about the order's state with the highest number, as it was told first. */
+/* The status about the order's state with the highest number, of the newest event that keeps it. */
 static struct mg_status_text last_told(const struct order *order)
 {
     const enum mg_status wanted = mg_order_state_status(order->record.order.state);
     struct mg_status_text status, told = {.seq = 0};
     for (int i = 0; i < order->event_count; i++) {
         for (int k = 0; mg_status_kept(&order->events[i], k, &status); k++) {
-            told = status.status == wanted && status.seq > told.seq ? status : told;
+            told = status.status == wanted && status.seq >= told.seq ? status : told;
         }
     }
     return told;
@@ -254,6 +254,7 @@ static void commit_answer(struct call *call)
 static void owed_answer(struct call *call)
 {
     struct order *order = order_find(call->name);
+    fake_store.owed_loads++;
     if (fake_store.is_owed_lost) {
         const struct mg_err err = {MG_TRANSIENT, "the connection was lost"};
         call->fn.events(call->arg, NULL, NULL, 0, &err);

@@ -34,7 +34,8 @@ struct fake_store {
     bool keeps_nothing;     /* each write is done, and forgotten */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
-    uint64_t last_report;                                          /* its sequence */
+    int owed_loads;       /* an order's owed statuses were read so often */
+    uint64_t last_report; /* its sequence */
     char last_mark[80];
     uint64_t last_mark_version;
     bool last_mark_is_retry;
@@ -57,7 +58,7 @@ void fake_store_bump(const char *order_id);
 /* ---- broker ---- */
 #define FAKE_PUBLISHED_MAX 512
 struct fake_published {
-    char type[32], queue[256], correlation[256], message_id[256], reason[512], traceparent[64], client[64],
+    char type[32], queue[256], correlation[256], message_id[256], reason[512], traceparent[64], origin[64],
         app_id[64];
     char *body;
     bool is_again, is_open;
@@ -75,6 +76,7 @@ struct fake_broker {
     size_t room;
     int acked, rejected, requeued, paused, resumed;
     uint16_t prefetch[MG_CONSUMERS_MAX];  /* of those that were resumed */
+    bool is_off[MG_CONSUMERS_MAX];        /* paused since */
     int64_t queue_ready, queue_consumers; /* what a watched queue shows; consumers -2: nothing is seen */
     int looks;                            /* asked for beside the watch's period */
 };
@@ -85,9 +87,8 @@ bool fake_broker_confirm(void); /* the oldest open publish; false: none is open 
 void fake_broker_seen(void);    /* tells what the watched queues hold */
 struct fake_delivery {
     int consumer;
-    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange, *traceparent,
-        *client;
-    bool is_redelivered, is_oversized;
+    const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange, *traceparent;
+    bool is_redelivered, is_oversized, has_died;
     uint32_t delivery_count;
 };
 void fake_broker_deliver(const struct fake_delivery *delivery);

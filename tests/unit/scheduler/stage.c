@@ -11,6 +11,7 @@
 struct mg_scheduler *stage_scheduler;
 const struct mg_span_sink *stage_spans;
 const char *stage_traceparent;
+size_t stage_memory_bytes = STAGE_MEMORY_BYTES;
 int stage_exit_code;
 
 static struct mg_scheduler_options options;
@@ -41,6 +42,7 @@ void stage_start_limited(struct mg_json_limits limits)
                                             .batch = 16,
                                             .prefetch = 64,
                                             .window = 100,
+                                            .memory_bytes = stage_memory_bytes,
                                             .quiesce_ms = 3000,
                                             .park_ms = 1000,
                                             .owed_for_ms = 86400000,
@@ -104,10 +106,11 @@ void stage_reply(const struct stage_reply *reply)
     }
     snprintf(body, sizeof(body),
              "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
-             "\"executed\":\"%s\",\"result\":{\"ref\":7.50}%s}",
+             "\"executed\":\"%s\",\"result\":{\"ref\":7.50}%s%s}",
              reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
              reply->outcome != NULL ? reply->outcome : "done",
-             reply->executed != NULL ? reply->executed : "yes", error);
+             reply->executed != NULL ? reply->executed : "yes", error,
+             reply->is_over ? ",\"may_still_act\":false" : "");
     struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
                                      .type = "reply",
                                      .body = body,

@@ -21,7 +21,9 @@
 extern struct mg_scheduler *stage_scheduler;
 extern const struct mg_span_sink *stage_spans; /* NULL: nobody wants spans; before stage_start */
 extern const char *stage_traceparent;          /* of submissions; NULL: none */
-extern int stage_exit_code;                    /* -1: it has not ended */
+#define STAGE_MEMORY_BYTES ((size_t)128 << 20)
+extern size_t stage_memory_bytes; /* for messages; before stage_start */
+extern int stage_exit_code;       /* -1: it has not ended */
 
 void stage_start(void);
 void stage_start_limited(struct mg_json_limits limits); /* of submissions */
@@ -42,6 +44,7 @@ struct stage_reply {
     uint32_t delivery_count;
     const char *exchange;   /* that it came through */
     const char *error_code; /* NULL: no error */
+    bool is_over;           /* the service has answered: it does not act any more */
 };
 void stage_reply(const struct stage_reply *reply);
 /* `words`: members of the command besides v, command_id, order_id. */

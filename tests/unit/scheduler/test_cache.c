@@ -168,8 +168,7 @@ START_TEST(what_is_kept_is_the_whole_order)
 {
     struct mg_arena *arena = mg_arena_create(1024 * 1024);
     struct mg_order_record *record = mg_arena_alloc(arena, sizeof(*record));
-    struct mg_cache cache;
-    memset(&cache, 0, sizeof(cache));
+    struct mg_cache cache = {.bytes_max = MG_CACHE_MAX_BYTES};
     memset(record, 0x5a, sizeof(*record)); /* whatever it has is to come back */
     snprintf(record->order_id, sizeof(record->order_id), "o1");
     record->order.step_count = 3;
@@ -221,8 +220,7 @@ END_TEST
 START_TEST(what_was_written_long_ago_is_forgotten)
 {
     struct mg_order_record *record = calloc(1, sizeof(*record));
-    struct mg_cache cache;
-    memset(&cache, 0, sizeof(cache));
+    struct mg_cache cache = {.bytes_max = MG_CACHE_MAX_BYTES};
     snprintf(record->order_id, sizeof(record->order_id), "o1");
     for (int64_t age_ms = MG_CACHE_AGE_MAX_MS; age_ms <= MG_CACHE_AGE_MAX_MS + 1; age_ms++) {
         mg_cache_put(&cache, record, 1000);
@@ -240,8 +238,7 @@ START_TEST(what_is_kept_is_bounded)
 {
     static char payload[256 * 1024];
     struct mg_order_record *record = calloc(1, sizeof(*record));
-    struct mg_cache cache;
-    memset(&cache, 0, sizeof(cache));
+    struct mg_cache cache = {.bytes_max = MG_CACHE_MAX_BYTES};
     record->payload = (struct mg_slice){payload, sizeof(payload)};
     for (int i = 0; i < 1000; i++) {
         snprintf(record->order_id, sizeof(record->order_id), "o%d", i);

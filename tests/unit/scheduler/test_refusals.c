@@ -120,10 +120,10 @@ END_TEST
 START_TEST(what_a_lost_connection_has_left_behind_makes_room)
 {
     int prefetch = mg_inbox_prefetch(stage_scheduler, MG_LANE_NORMAL);
-    for (int i = 0; i < prefetch + 3; i++) {
+    for (int i = 0; i < 2 * prefetch + 3; i++) { /* of the consumer before, and of the present one */
         stage_submit("o1", i > 0);
     }
-    ck_assert_int_eq(stage_scheduler->lanes[MG_LANE_NORMAL].count, prefetch);
+    ck_assert_int_eq(stage_scheduler->lanes[MG_LANE_NORMAL].count, 2 * prefetch);
     ck_assert_int_eq(fake_broker.requeued, 3);
 }
 END_TEST
@@ -388,6 +388,62 @@ START_TEST(an_alert_that_another_process_closed_is_opened_again)
 }
 END_TEST
 
+/* Would catch: a client whose refused orders fill orders.rejected, then dead.letters, and then the intake, to
+ * all clients; and refused orders that are kept no longer while no alert tells of it. */
+START_TEST(what_a_full_queue_of_refused_orders_does_not_take_is_told)
+{
+    fake_broker.fails_type = "submission"; /* what goes to orders.rejected */
+    fake_broker.failure = MG_PUBLISH_REFUSED;
+    for (int i = 0; i < 3; i++) {
+        fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                                    .exchange = "makegood.intake",
+                                                    .body = "no order",
+                                                    .message_id = "m1",
+                                                    .reply_to = "client"});
+        stage_settle();
+    }
+    ck_assert_int_eq(fake_broker_count("status"), 3);
+    ck_assert_int_eq(fake_broker.acked, 3);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    ck_assert_int_eq(fake_store.alerts, 1);
+}
+END_TEST
+
+static void pass(int ms)
+{
+    for (int ticks = 0; ticks < ms / MG_TICK_MS; ticks++) {
+        fake_loop_advance(MG_TICK_MS);
+    }
+    stage_settle();
+}
+
+/* Would catch: a step that waits for a queue that nobody makes, and no alert, because the last one was closed
+ * as one that no order needed. */
+START_TEST(an_alert_that_no_order_needed_is_opened_again_when_one_does)
+{
+    fake_broker.queue_consumers = -1;
+    stage_submit("o1", false); /* its workflow makes the queues watched */
+    stage_settle();
+    fake_broker_seen();
+    stage_settle();
+    int alerts = fake_store.alerts;
+    ck_assert_int_ge(alerts, 1);
+    pass(40000);
+    ck_assert_int_eq(fake_store.alerts, alerts); /* what is only known says nothing again */
+    stage_submit("o2", false);
+    stage_settle();
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(fake_store.alerts, alerts + 1);
+    stage_submit("o3", false); /* while its word holds it is kept in mind */
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, alerts + 1);
+    pass(40000);
+    ck_assert_int_eq(fake_store.alerts, alerts + 2);
+    pass(80000);
+    ck_assert_int_eq(fake_store.alerts, alerts + 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler refusals");
@@ -407,7 +463,9 @@ int main(void)
     tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
     tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);
+    tcase_add_test(refusals, what_a_full_queue_of_refused_orders_does_not_take_is_told);
     tcase_add_test(refusals, an_alert_that_another_process_closed_is_opened_again);
+    tcase_add_test(refusals, an_alert_that_no_order_needed_is_opened_again_when_one_does);
     suite_add_tcase(suite, refusals);
     return run_suite(suite);
 }

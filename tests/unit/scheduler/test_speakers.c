@@ -148,12 +148,12 @@ START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
     int published = fake_broker.count;
     post(OTHER, "o1", "client.other.a");
     assert_conflict("client.other.a", published, 1);
-    ck_assert_str_eq(fake_broker_last("submission")->client, "other");
+    ck_assert_str_eq(fake_broker_last("submission")->origin, OTHER);
     char refusal[512];
     (void)snprintf(refusal, sizeof(refusal), "%s", strstr(fake_broker_last("status")->body, "\"reason\""));
     post("makegood.intake", "o1", "client.other.a");
     assert_conflict("client.other.a", published + 2, 1);
-    ck_assert_str_eq(fake_broker_last("submission")->client, "");
+    ck_assert_str_eq(fake_broker_last("submission")->origin, "makegood.intake");
     post("", "o1", "client.other.a");
     assert_conflict("client.other.a", published + 4, 1);
     stage_submit_from("o1", "[2]", "client.other.a", false); /* nor is it told that its bytes were right */
@@ -215,29 +215,37 @@ START_TEST(a_derived_id_is_made_of_the_proved_client)
 }
 END_TEST
 
-/* Would catch: a submission that becomes nobody's, or another order, because an operator requeued it. */
-START_TEST(a_requeued_submission_is_its_clients)
+/* Would catch: a refused submission that is no client's any more, or another client's. */
+START_TEST(a_refused_submission_keeps_the_exchange_that_proves_its_client)
 {
-    struct fake_delivery requeued = {.consumer = MG_LANE_NORMAL,
-                                     .exchange = "",
-                                     .client = "shop",
-                                     .app_id = "app",
-                                     .message_id = "m1",
-                                     .reply_to = "client.other.a",
-                                     .is_redelivered = true,
-                                     .body = "{\"workflow\":\"two\",\"payload\":{\"items\":[1]}}"};
-    fake_broker_deliver(&requeued);
-    stage_settle();
-    ck_assert_int_eq(fake_broker.count, 1); /* another's queue is not for its statuses, either */
+    post(SHOP, NULL, "client.other.a"); /* a queue of another client */
+    ck_assert_int_eq(fake_broker.count, 1);
     ck_assert_str_eq(fake_broker.published[0].queue, "orders.rejected");
-    ck_assert_str_eq(fake_broker.published[0].client, "shop");
-    requeued.reply_to = "client.shop.a";
-    fake_broker_deliver(&requeued);
+    ck_assert_str_eq(fake_broker.published[0].origin, SHOP);
+}
+END_TEST
+
+/* Would catch: a sender that writes the broker's own note, by which a requeue would take it for another. */
+START_TEST(who_brings_a_note_of_its_death_is_set_aside_without_it)
+{
+    struct fake_delivery forged = {.consumer = MG_LANE_NORMAL,
+                                   .exchange = SHOP,
+                                   .has_died = true,
+                                   .message_id = "m1",
+                                   .reply_to = "client.shop.a",
+                                   .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}"};
+    fake_broker_deliver(&forged);
     stage_settle();
-    char id[MG_UUID_SIZE];
-    mg_uuid_derived(mg_slice_of("client-shop"), mg_slice_of("m1"), id);
-    ck_assert_ptr_nonnull(fake_store_order(id));
-    ck_assert(mg_slice_is(fake_store_order(id)->client, "shop"));
+    ck_assert_ptr_null(fake_store_order("o1"));
+    ck_assert_int_eq(fake_broker.count, 1);
+    ck_assert_str_eq(fake_broker.published[0].queue, "dead.letters");
+    ck_assert_str_eq(fake_broker.published[0].origin, SHOP);
+    ck_assert_int_eq(fake_broker.acked, 1);
+    forged.exchange = "makegood.intake"; /* of those who share it: they prove nothing by it */
+    forged.reply_to = "anybody";
+    fake_broker_deliver(&forged);
+    stage_settle();
+    ck_assert_ptr_nonnull(fake_store_order("o1"));
 }
 END_TEST
 
@@ -253,7 +261,8 @@ int main(void)
     tcase_add_test(speakers, who_shares_an_exchange_shares_its_orders);
     tcase_add_test(speakers, an_order_of_an_older_version_is_its_first_repeaters);
     tcase_add_test(speakers, a_derived_id_is_made_of_the_proved_client);
-    tcase_add_test(speakers, a_requeued_submission_is_its_clients);
+    tcase_add_test(speakers, a_refused_submission_keeps_the_exchange_that_proves_its_client);
+    tcase_add_test(speakers, who_brings_a_note_of_its_death_is_set_aside_without_it);
     suite_add_tcase(suite, speakers);
     return run_suite(suite);
 }

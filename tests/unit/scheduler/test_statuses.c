@@ -21,15 +21,16 @@
     "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[],\"complete_within\":\"10s\","                 \
     "\"on_unknown\":\"retry\",\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
 
+#define SUBMISSION                                                                                           \
+    "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[14.00]},\"notify\":\"steps\"}"
+
 static void submit(const char *reply_to)
 {
-    fake_broker_deliver(&(struct fake_delivery){
-        .consumer = MG_LANE_NORMAL,
-        .body =
-            "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[14.00]},\"notify\":\"steps\"}",
-        .message_id = "o1",
-        .reply_to = reply_to,
-        .correlation_id = "c1"});
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                                .body = SUBMISSION,
+                                                .message_id = "o1",
+                                                .reply_to = reply_to,
+                                                .correlation_id = "c1"});
     stage_settle();
 }
 
@@ -262,13 +263,11 @@ START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
     go_processing();
     stage_reply(&(struct stage_reply){
         .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
-    fake_broker_deliver(&(struct fake_delivery){
-        .consumer = MG_LANE_NORMAL,
-        .body =
-            "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":[14.00]},\"notify\":\"steps\"}",
-        .message_id = "o1",
-        .reply_to = "client-2",
-        .correlation_id = "c1"});
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                                .body = SUBMISSION,
+                                                .message_id = "o1",
+                                                .reply_to = "client-2",
+                                                .correlation_id = "c1"});
     int commits = fake_store.commits;
     stage_settle();
     ck_assert_int_eq(fake_store.commits, commits + 1);
@@ -276,6 +275,51 @@ START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
     ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.3");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"compensating\""));
     assert_told_before();
+}
+END_TEST
+
+/* Would catch: each of many repetitions that reads what the order owes. Each keeps its event: by that its
+ * cause is known when it comes again (law 3). */
+START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
+{
+    enum { REPETITIONS = 16 };
+    static char correlations[REPETITIONS][16];
+    go_processing();
+    int commits = fake_store.commits, events = fake_store_event_count("o1");
+    int statuses = fake_broker_count("status"), acked = fake_broker.acked;
+    for (int i = 0; i < REPETITIONS; i++) {
+        snprintf(correlations[i], sizeof(correlations[i]), "again-%d", i);
+        fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
+                                                    .body = SUBMISSION,
+                                                    .message_id = "o1",
+                                                    .reply_to = "client",
+                                                    .correlation_id = correlations[i]});
+    }
+    stage_settle();
+    ck_assert_int_eq(fake_store.commits, commits + 1);
+    ck_assert_int_eq(fake_store.owed_loads, 1);
+    ck_assert_int_eq(fake_store_event_count("o1"), events + REPETITIONS);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + REPETITIONS);
+    ck_assert_int_eq(fake_broker.acked, acked + REPETITIONS);
+    ck_assert_str_eq(fake_broker_last("status")->correlation, "again-15");
+}
+END_TEST
+
+/* Would catch: an order with a long story, each repetition of which reads it from end to end. */
+START_TEST(what_was_told_long_ago_is_kept_anew_when_it_is_asked_for)
+{
+    go_processing();
+    int events = fake_store_event_count("o1");
+    for (int i = 0; i < MG_TOLD_EVENTS_MAX; i++) {
+        fake_store_bump("o1");
+    }
+    for (int i = 0; i < 3; i++) {
+        submit("client");
+        assert_told_before();
+    }
+    ck_assert_int_eq(fake_store_event_count("o1"), events + 1);
+    ck_assert_int_eq(fake_store_event("o1", events)->cause_kind, MG_CAUSE_REATTACHED);
+    ck_assert_uint_eq(version_kept(1), 1);
 }
 END_TEST
 
@@ -288,6 +332,8 @@ int main(void)
     tcase_add_loop_test(statuses, what_a_repeat_is_told_in_vain_is_owed, 0, WAY_COUNT);
     tcase_add_test(statuses, every_state_has_a_way_into_it);
     tcase_add_test(statuses, who_submits_again_is_told_what_the_same_batch_made_of_it);
+    tcase_add_test(statuses, what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch);
+    tcase_add_test(statuses, what_was_told_long_ago_is_kept_anew_when_it_is_asked_for);
     suite_add_tcase(suite, statuses);
     return run_suite(suite);
 }

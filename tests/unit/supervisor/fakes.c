@@ -206,7 +206,16 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
         const struct mg_rows rows = {fake.wanted_count, fake.wanted};
         (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
         assert(store == fake_counting_store());
+        fake.boot_ms += fake.wanted_takes_ms;
         done(arg, fake.is_wanted_unreadable ? NULL : &rows, fake.is_wanted_unreadable ? &err : NULL);
+        return;
+    }
+    if (report == MG_REPORT_UNNEEDED_ALERTS) {
+        struct mg_err err;
+        const struct mg_rows rows = {fake.unneeded_count, fake.unneeded};
+        (void)mg_err_set(&err, MG_TRANSIENT, "the database is away");
+        assert(store == fake_counting_store());
+        done(arg, fake.is_unneeded_unreadable ? NULL : &rows, fake.is_unneeded_unreadable ? &err : NULL);
         return;
     }
     assert(report == MG_REPORT_LEADER);
@@ -347,7 +356,8 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
                            mg_store_alerts_fn *done, void *arg)
 {
     (void)store;
-    assert(!fake.is_write_open && arg == supervisor && count > 0 && count <= WATCHED_COUNT);
+    assert(!fake.is_write_open && arg == supervisor && count > 0 &&
+           count <= WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX);
     fake.is_write_open = true;
     fake.writes++;
     fake.alert_count = count;
@@ -362,11 +372,16 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
 /* As the table does: one open row for each, and whoever changes it is told. */
 void fake_answer_write(void)
 {
-    bool is_changed[WATCHED_COUNT] = {false};
+    bool is_changed[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX] = {false};
     assert(fake.is_write_open);
     fake.is_write_open = false;
     for (int i = 0; i < fake.alert_count; i++) {
         enum mg_alert alert = fake.alerts[i].alert;
+        if (alert == MG_ALERT_UNPUBLISHABLE) { /* found open a moment ago */
+            assert(fake.alerts[i].is_closed);
+            is_changed[i] = true;
+            continue;
+        }
         enum watched watched = alert == MG_ALERT_DEAD_LETTER        ? WATCHED_DEAD_LETTERS
                                : alert == MG_ALERT_MASS_EXPIRY      ? WATCHED_MASS_EXPIRY
                                : alert == MG_ALERT_RETENTION_STANDS ? WATCHED_RETENTION

@@ -15,7 +15,7 @@
 #define FAKE_CASTS_MAX     8
 #define FAKE_PUBLISHED_MAX 64
 #define FAKE_ROOMS_MAX     8
-#define FAKE_COLUMNS       11                     /* of the widest report */
+#define FAKE_COLUMNS       12                     /* of the widest report */
 #define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
 struct fake_world {
@@ -36,15 +36,20 @@ struct fake_world {
     bool is_unwatchable;
     int64_t asked_boot_ms; /* and when; the database looks at its clock then */
     struct mg_ask_owed owed_asked;
-    struct mg_alert_write alerts[WATCHED_COUNT];
-    char alert_texts[WATCHED_COUNT][256];
+    struct mg_alert_write alerts[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX];
+    char alert_texts[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX][256];
     int alert_count;
     bool is_open[WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum watched */
 
-    /* What operators want and agents say, as rows of that report; answered at once. */
+    /* What operators want and agents say, as rows of that report; answered at once, or after so long. */
     const char *const (*wanted)[FAKE_COLUMNS];
     int wanted_count;
     bool is_wanted_unreadable;
+    /* Services whose alert no order needs; answered at once. */
+    const char *const (*unneeded)[FAKE_COLUMNS];
+    int unneeded_count;
+    bool is_unneeded_unreadable;
+    int64_t wanted_takes_ms;
 
     bool is_broker_up;
     struct mg_service_control casts[FAKE_CASTS_MAX];

@@ -230,6 +230,22 @@ START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
 }
 END_TEST
 
+/* Would catch: agents that know nothing of the database's clock while they have no requests, and such as are
+ * told of it what was right some seconds ago. */
+START_TEST(the_database_s_time_is_told_unless_it_was_read_slowly)
+{
+    static const char *const TIMED[][FAKE_COLUMNS] = {
+        {"payment", "0", "f", "0", "0", "a", "closed", "t", "1", "f", "f", "1769862886017"}};
+    wanted(TIMED, 1);
+    fake_lead(100);
+    ck_assert_int_eq(last_cast()->sent_at_ms, INT64_C(1769862886017));
+    fake.wanted_takes_ms = 251;
+    fake_pass_quietly(1500);
+    ck_assert_int_ge(fake.cast_count, 2);
+    ck_assert_int_eq(last_cast()->sent_at_ms, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("supervisor relay");
@@ -244,6 +260,7 @@ int main(void)
     tcase_add_test(tests, calls_that_begin_and_end_are_no_news);
     tcase_add_test(tests, of_too_many_services_the_first_are_watched);
     tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
+    tcase_add_test(tests, the_database_s_time_is_told_unless_it_was_read_slowly);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -333,19 +333,52 @@ START_TEST(a_failed_sweep_is_a_gap_and_renews_no_grace)
 }
 END_TEST
 
-/* Catches: a grace for an hour's deadlines that did not pass; the brake is there for a clock that jumps. */
-START_TEST(a_clock_that_jumps_ahead_makes_no_gap)
+/* Catches: attempts and orders that are judged because the clock was set, with all their time left; a mass
+ * expiry that is told of them; and deadlines that are left alone for an hour because it was set by one. */
+START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
+    int64_t old_ms = fake_database_ms();
     fake.database_ahead_ms += 3600000;
     fake_pass(250);
-    const struct mg_due due = overdue("o-1", fake_database_ms() - 1800000);
-    fake_answer_sweep_full(&due, 1, 5000);
-    ck_assert_int_eq(fake.command_count, 1);
-    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 4800);
-    fake_pass(250);
+    struct mg_due dues[] = {overdue("o-1", old_ms + 10000), overdue("o-2", old_ms + 20000),
+                            overdue("o-3", old_ms + 10000), overdue("o-4", old_ms - 5000)};
+    dues[1].ask = MG_CAUSE_EXPIRED;
+    dues[2].ask = MG_CAUSE_DUE;
+    fake_answer_sweep_full(dues, 4, 5000);
+    ck_assert_int_eq(fake.command_count, 2);
+    ck_assert_str_eq(fake.commands[0].order_id, "o-3");
+    ck_assert_str_eq(fake.commands[1].order_id, "o-4");
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 0);
+    ck_assert_str_eq(fake.last_line,
+                     "the database's clock was set forward: deadlines that it passed keep their time");
+    int64_t set_to_ms = supervisor->db_clock.set_to_ms;
+    fake_pass_quietly(5000);
+    /* What it has passed keeps its time, and gets the grace of three seconds. */
+    ck_assert_int_eq(fake.asked.grace_before_ms, set_to_ms);
+    ck_assert_int_ge(fake.asked.grace_after_ms, old_ms + 5000 - 3000 - 250);
+    ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 5000 - 3000 + 250);
+    fake_pass_quietly(3600000);
     ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+}
+END_TEST
+
+/* Catches: a step and a gap at once, of which one forgets the deadlines of the other. */
+START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t old_ms = fake_database_ms();
+    fake.database_ahead_ms += 60000;
+    fake_queue_seen("scheduler.commands", 3, 0);
+    fake_pass(4000); /* nobody takes commands */
+    fake_queue_seen("scheduler.commands", 3, 1);
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    fake_pass(250);
+    ck_assert_int_eq(fake.asked.grace_before_ms, supervisor->grace_before_ms);
+    ck_assert_int_eq(fake.asked.grace_after_ms, old_ms);
 }
 END_TEST
 
@@ -518,7 +551,8 @@ int main(void)
     tcase_add_test(tcase, a_sweep_slower_than_the_gap_judges_what_was_overdue_before_it);
     tcase_add_test(tcase, each_deadline_has_one_grace_however_slow_the_sweeps);
     tcase_add_test(tcase, a_failed_sweep_is_a_gap_and_renews_no_grace);
-    tcase_add_test(tcase, a_clock_that_jumps_ahead_makes_no_gap);
+    tcase_add_test(tcase, a_clock_that_is_set_forward_costs_no_deadline_its_time);
+    tcase_add_test(tcase, a_gap_in_which_the_clock_was_set_has_one_window);
     tcase_add_test(tcase, a_gap_in_a_grace_ends_it);
     tcase_add_test(tcase, a_grace_of_nothing_is_none);
     tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);

@@ -230,6 +230,41 @@ START_TEST(who_does_not_lead_writes_no_alert)
 }
 END_TEST
 
+static const char *const UNNEEDED[][FAKE_COLUMNS] = {{"travle"}, {"greeting"}};
+
+/* Would catch: an alert about a service that stays open though its last order was cancelled; one that is
+ * closed again and again. */
+START_TEST(what_no_order_needs_is_closed_and_told_once)
+{
+    fake_answer_sweep(NULL, 0);
+    fake.unneeded = UNNEEDED;
+    fake.unneeded_count = 2;
+    fake_pass_quietly(9000);
+    ck_assert_int_eq(fake.told_count, 0);
+    fake_pass_quietly(2000);
+    fake.unneeded_count = 0;
+    fake_pass_quietly(30000);
+    ck_assert_int_eq(fake.told_count, 2);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(fake.told[i].alert, MG_ALERT_UNPUBLISHABLE);
+        ck_assert(fake.told[i].is_closed);
+        ck_assert_str_eq(fake.told[i].subject, UNNEEDED[i][0]);
+    }
+}
+END_TEST
+
+/* Would catch: a warning every ten seconds while the database is away. */
+START_TEST(what_cannot_be_looked_for_stays_open_and_is_said_once)
+{
+    fake_answer_sweep(NULL, 0);
+    fake.is_unneeded_unreadable = true;
+    int warnings = fake.warnings;
+    fake_pass_quietly(60000);
+    ck_assert_int_eq(fake.warnings, warnings + 1);
+    ck_assert_int_eq(fake.told_count, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("supervisor_watch");
@@ -249,6 +284,8 @@ int main(void)
     tcase_add_test(tcase, a_slow_ask_again_keeps_the_alert_open);
     tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
     tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
+    tcase_add_test(tcase, what_no_order_needs_is_closed_and_told_once);
+    tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -1,0 +1,17 @@
+/* What several of the store's files ask about services. */
+#ifndef MG_IO_STORE_SERVICES_H
+#define MG_IO_STORE_SERVICES_H
+
+#include "io/pg.h"
+
+/* Twice the period of an agent's reports: who has been silent for longer has no share in a limit. What is of
+ * the future was written before the clock was put back: whoever lives says it again within a period. */
+#define MG_SQL_REPLICA_PATIENCE "interval '10 seconds'"
+#define MG_SQL_IS_REPLICA_FRESH                                                                              \
+    "reported_at BETWEEN " MG_SQL_NOW " - " MG_SQL_REPLICA_PATIENCE " AND " MG_SQL_NOW                       \
+    " + " MG_SQL_REPLICA_PATIENCE
+
+/* Of each workflow the version that new orders get, as rows (name, version). */
+#define MG_SQL_NEWEST_VERSIONS "(SELECT name, max(version) AS version FROM workflow GROUP BY name)"
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * The scheduler's suspects (core/suspects.h). Each is a batch of its own. An isolated one waits here until
+ * all else in hand has ended; of several the one with the fewest deliveries goes first, so that the guilty
+ * one, which has the most, is the last.
+ */
+#include <stddef.h>
+
+#include "scheduler.h"
+#include "wire/command.h"
+#include "wire/reply.h"
+
+/* As long as an ack may wait until it is told. */
+#define MG_SUSPECT_LOOK_MS 20
+
+/* Of a newer version: its deliveries say how often it was left to others, and it is only read. */
+static bool is_newer(struct mg_scheduler *scheduler, const struct mg_work *work)
+{
+    const struct mg_delivery *delivery = work->delivery;
+    struct mg_err err;
+    struct mg_reply reply;
+    struct mg_service_report report;
+    struct mg_command command;
+    if (work->lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
+        return mg_service_report_parse(delivery->body, &report, &err) == MG_STALE;
+    }
+    if (work->lane == MG_LANE_REPLIES) {
+        return (delivery->type.data != NULL && !mg_slice_is(delivery->type, "reply")) ||
+               mg_reply_parse(delivery->body, &scheduler->message_limits, &reply, &err) == MG_STALE;
+    }
+    if (work->lane != MG_LANE_COMMANDS) {
+        return false;
+    }
+    struct mg_arena *arena = mg_arena_create(scheduler->message_limits.max_bytes);
+    bool is_stale = arena != NULL && mg_command_parse(delivery->body, &scheduler->message_limits, arena,
+                                                      &command, &err) == MG_STALE;
+    mg_arena_destroy(arena);
+    return is_stale;
+}
+
+static enum mg_suspicion judge(struct mg_scheduler *scheduler, const struct mg_work *work)
+{
+    const struct mg_delivery *delivery = work->delivery;
+    enum mg_suspicion suspicion = mg_suspects_judge(delivery->delivery_count);
+    bool is_read = suspicion != MG_SUSPECT_NOT && !delivery->is_oversized;
+    return is_read && is_newer(scheduler, work) ? MG_SUSPECT_NOT : suspicion;
+}
+
+void mg_inbox_consume(struct mg_scheduler *scheduler)
+{
+    bool is_closed = scheduler->is_draining || scheduler->is_away;
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        uint16_t prefetch =
+            mg_suspects_prefetch(&scheduler->suspects, i, mg_inbox_prefetch(scheduler, (enum mg_lane)i));
+        if (is_closed || prefetch == 0) {
+            mg_broker_pause(scheduler->broker, i);
+        } else {
+            mg_broker_resume(scheduler->broker, i, prefetch);
+        }
+    }
+}
+
+static void isolated_add(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_work **at = &scheduler->isolated;
+    while (*at != NULL && (*at)->delivery->delivery_count <= work->delivery->delivery_count) {
+        at = &(*at)->next;
+    }
+    work->next = *at;
+    *at = work;
+    scheduler->isolated_count++;
+    mg_scheduler_wake(scheduler);
+}
+
+bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    work->suspicion = judge(scheduler, work);
+    work->is_alone = work->suspicion != MG_SUSPECT_NOT;
+    if (mg_suspects_came(&scheduler->suspects, (int)work->lane, work->suspicion)) {
+        mg_inbox_consume(scheduler);
+    }
+    if (work->suspicion == MG_SUSPECT_ISOLATED) {
+        isolated_add(scheduler, work);
+    }
+    return work->suspicion == MG_SUSPECT_ISOLATED;
+}
+
+void mg_work_clear(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    bool is_change = mg_suspects_ended(&scheduler->suspects, work->suspicion);
+    work->suspicion = MG_SUSPECT_NOT;
+    if (is_change) {
+        mg_inbox_consume(scheduler);
+    }
+}
+
+static struct mg_work *isolated_pop(struct mg_scheduler *scheduler)
+{
+    struct mg_work *work = scheduler->isolated;
+    if (work != NULL) {
+        scheduler->isolated = work->next;
+        scheduler->isolated_count--;
+        work->next = NULL;
+    }
+    return work;
+}
+
+/* Nothing is on its way, and the broker has been told of all that has ended. */
+static bool is_quiet(const struct mg_scheduler *scheduler)
+{
+    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
+        if (!mg_broker_is_stopped(scheduler->broker, i) || mg_broker_untold_acks(scheduler->broker, i) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler)
+{
+    if (scheduler->isolated == NULL) {
+        return NULL;
+    }
+    /* New orders that wait for room at their services might be waited for without an end. */
+    mg_inbox_give_back_lane(scheduler, MG_LANE_HIGH);
+    mg_inbox_give_back_lane(scheduler, MG_LANE_NORMAL);
+    bool is_alone = scheduler->work_count == scheduler->isolated_count + scheduler->left.count;
+    if (!is_alone || !is_quiet(scheduler)) {
+        if (!mg_timer_is_active(scheduler->suspect_timer)) {
+            mg_timer_start(scheduler->suspect_timer, MG_SUSPECT_LOOK_MS, 0);
+        }
+        return NULL;
+    }
+    return isolated_pop(scheduler);
+}
+
+void mg_isolated_give_back(struct mg_scheduler *scheduler)
+{
+    struct mg_work *work;
+    while ((work = isolated_pop(scheduler)) != NULL) {
+        mg_inbox_drop(scheduler, work);
+    }
+}

@@ -1,0 +1,66 @@
+/*
+ * Alerts of services whose requests cannot be published, and that no open order needs any more: their cause
+ * stands, but nobody waits for it. What is found is closed with the other alerts (watch.c). Schedulers open
+ * one again as soon as an order's step has to wait for it.
+ */
+#include "base/log.h"
+#include "supervisor.h"
+
+/* Seldom: it is about what an operator reads. The report costs nothing while no such alert is open. */
+#define LOOK_PERIOD_MS 10000
+
+static void answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    supervisor->is_unneeded_asking = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    if (err != NULL) {
+        mg_log(supervisor->is_unneeded_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+               "could not look for alerts that no order needs; they stay open",
+               MG_LOG_TEXT("reason", err->text));
+    }
+    supervisor->is_unneeded_failing = err != NULL;
+    if (supervisor->unneeded_written > 0) {
+        return; /* a write is under way that knows them by their places */
+    }
+    supervisor->unneeded_count = 0;
+    for (int row = 0; err == NULL && row < mg_rows_count(rows) && row < SUPERVISOR_UNNEEDED_MAX; row++) {
+        supervisor_row_text(rows, row, 0, supervisor->unneeded[supervisor->unneeded_count++],
+                            MG_NAME_MAX + 1);
+    }
+}
+
+static void look(void *arg)
+{
+    struct supervisor *supervisor = arg;
+    if (!supervisor->is_leader || supervisor->is_unneeded_asking) {
+        return;
+    }
+    supervisor->is_unneeded_asking = true;
+    mg_store_report(supervisor->counting, MG_REPORT_UNNEEDED_ALERTS, NULL, 0, answered, supervisor);
+}
+
+bool supervisor_unneeded_start(struct supervisor *supervisor)
+{
+    supervisor->unneeded_count = 0;
+    if (supervisor->counting == NULL) {
+        return true;
+    }
+    if (supervisor->unneeded_timer == NULL) {
+        supervisor->unneeded_timer = mg_timer_create(supervisor->loop, look, supervisor);
+    }
+    if (supervisor->unneeded_timer == NULL) {
+        return false;
+    }
+    mg_timer_start(supervisor->unneeded_timer, LOOK_PERIOD_MS, LOOK_PERIOD_MS);
+    return true;
+}
+
+void supervisor_unneeded_stop(struct supervisor *supervisor)
+{
+    if (supervisor->unneeded_timer != NULL) {
+        mg_timer_stop(supervisor->unneeded_timer);
+    }
+}

@@ -1,0 +1,180 @@
+/*
+ * Requests that may be what ends their agents, and those that stand beside them: a process that ends counts
+ * one delivery for all that it has in hand, and 20 make a dead letter. Each test says which failure it would
+ * catch.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "flow.h"
+
+static void setup(void)
+{
+    flow_start_anew(",\"concurrency\":4,\"tries\":1");
+}
+
+static void teardown(void)
+{
+    flow_finish();
+}
+
+static void deliver(const char *order_id, int consumer, uint32_t delivery_count)
+{
+    flow_deliver(
+        &(struct flow_request){.order_id = order_id, .consumer = consumer, .delivery_count = delivery_count});
+}
+
+static void finish(int call)
+{
+    flow_answer_status(call, 200, "{}");
+    flow_wait_replies(call + 1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+}
+
+static bool is_called(int call, const char *order_id)
+{
+    return strstr(fakes.calls[call].headers, order_id) != NULL;
+}
+
+/* Would catch: an agent that starts and takes the guilty request together with hundreds of others. */
+START_TEST(each_queue_begins_with_one_request)
+{
+    ck_assert_int_eq(fakes.broker.consumers[0].prefetch, 1);
+    ck_assert_int_eq(fakes.broker.consumers[1].prefetch, 1);
+    deliver("o1", 0, 1); /* once before: no suspect */
+    ck_assert_int_eq(fakes.prefetch[0], 4);
+    ck_assert_int_eq(fakes.prefetch[1], 1);
+}
+END_TEST
+
+/* Would catch: neighbours that count with it, because they come while it is in hand. */
+START_TEST(while_a_suspect_is_here_one_request_comes_at_a_time)
+{
+    deliver("o1", 0, 0);
+    deliver("o2", 1, 0);
+    deliver("o3", 0, 2);
+    ck_assert_int_eq(fakes.prefetch[0], 1);
+    ck_assert_int_eq(fakes.prefetch[1], 1);
+    deliver("o4", 1, 0); /* was on its way */
+    ck_assert_int_eq(fakes.prefetch[1], 1);
+    flow_wait_calls(4); /* it waits for nobody */
+    for (int call = 0; call < 4; call++) {
+        finish(call);
+    }
+    ck_assert_int_eq(fakes.prefetch[0], 1);
+    deliver("o5", 0, 0);
+    ck_assert_int_eq(fakes.prefetch[0], 4);
+}
+END_TEST
+
+/* Would catch: the guilty one called while others are in hand, or before those that came into suspicion
+ * beside it. */
+START_TEST(what_comes_again_and_again_is_called_last_and_alone)
+{
+    deliver("innocent", 1, 0);
+    flow_wait_calls(1);
+    fakes.is_on_its_way[1] = true;
+    deliver("guilty", 0, 9);
+    deliver("beside", 0, 5);
+    ck_assert_int_eq(fakes.prefetch[0], 0);
+    ck_assert_int_eq(fakes.prefetch[1], 0);
+    finish(0);
+    flow_linger(60); /* the broker may still send */
+    ck_assert_int_eq(fakes.call_count, 1);
+    fakes.is_on_its_way[1] = false;
+    fakes.untold_acks[1] = 1;
+    flow_linger(60); /* the broker counts the first one, too */
+    ck_assert_int_eq(fakes.call_count, 1);
+    fakes.untold_acks[1] = 0;
+    flow_wait_calls(2);
+    ck_assert(is_called(1, "beside"));
+    flow_linger(60);
+    ck_assert_int_eq(fakes.call_count, 2);
+    finish(1);
+    flow_wait_calls(3);
+    ck_assert(is_called(2, "guilty"));
+    ck_assert_int_eq(fakes.prefetch[0], 0);
+    finish(2);
+    ck_assert_int_eq(fakes.prefetch[0], 1);
+    ck_assert_int_eq(fakes.prefetch[1], 1);
+}
+END_TEST
+
+/* Would catch: a service that stands still for minutes, for one slow call beside or of an isolated request.
+ */
+START_TEST(neither_waiting_nor_being_alone_lasts_long)
+{
+    deliver("slow", 1, 0);
+    flow_wait_calls(1);
+    deliver("o1", 0, 9);
+    deliver("o2", 0, 9);
+    flow_agent.isolated_boot_ms -= 10000;
+    flow_wait_calls(2);
+    ck_assert_int_eq(fakes.prefetch[0], 0);
+    flow_agent.isolated_boot_ms -= 10000;
+    flow_wait_calls(3);
+    ck_assert_int_eq(fakes.prefetch[0], 0);
+    flow_agent.isolated_boot_ms -= 10000;
+    flow_linger(60);
+    ck_assert_int_eq(fakes.prefetch[0], 1);
+    ck_assert_int_eq(fakes.prefetch[1], 1);
+}
+END_TEST
+
+/* Would catch: requests of a newer version, which count as often as they are left, and for which all others
+ * would wait. */
+START_TEST(what_is_left_to_a_newer_version_is_no_suspect)
+{
+    fakes_deliver(0, "{\"v\":99}", true, 9);
+    fakes_deliver_typed(0, "unheard_of", "{}", 9);
+    ck_assert_int_eq(fakes.prefetch[0], 4);
+    deliver("guilty", 1, 9);
+    flow_wait_calls(1); /* beside them */
+}
+END_TEST
+
+/* Would catch: an isolated request that stays with an agent that is to end, has lost its connection, or may
+ * not call. */
+START_TEST(an_isolated_request_is_given_back_like_others)
+{
+    fakes.is_on_its_way[0] = true;
+    deliver("guilty", 0, 9);
+    fakes.broker.on_state(fakes.broker.arg, false, "gone");
+    ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));
+    fakes.broker.on_state(fakes.broker.arg, true, "");
+    ck_assert_int_eq(fakes.prefetch[0], 1);
+    memset(fakes.story, 0, sizeof fakes.story);
+    deliver("guilty", 0, 9);
+    mg_agent_drain(&flow_agent);
+    ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));
+}
+END_TEST
+
+/* Would catch: a request that stays a suspect for ever, because the broker gave it anew while it was here. */
+START_TEST(a_suspect_that_comes_again_meanwhile_is_counted_once)
+{
+    deliver("o1", 0, 2);
+    flow_wait_calls(1);
+    deliver("o1", 0, 3); /* a new connection's */
+    ck_assert_int_eq(flow_agent.suspects.in_hand, 1);
+    finish(0);
+    ck_assert_int_eq(flow_agent.suspects.in_hand, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent_suspects");
+    TCase *tests = tcase_create("suspects");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, each_queue_begins_with_one_request);
+    tcase_add_test(tests, while_a_suspect_is_here_one_request_comes_at_a_time);
+    tcase_add_test(tests, what_comes_again_and_again_is_called_last_and_alone);
+    tcase_add_test(tests, neither_waiting_nor_being_alone_lasts_long);
+    tcase_add_test(tests, what_is_left_to_a_newer_version_is_no_suspect);
+    tcase_add_test(tests, an_isolated_request_is_given_back_like_others);
+    tcase_add_test(tests, a_suspect_that_comes_again_meanwhile_is_counted_once);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -1,0 +1,119 @@
+/* Which failure a step is said to have: what an operator looks for, and what failures are counted by. */
+#include <check.h>
+#include <stdio.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+#define DOUBTING                                                                                             \
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","        \
+    "\"complete_within\":\"10s\",\"on_unknown\":\"verify\",\"retry\":{\"attempts\":2,\"backoff\":\"1s\"},"   \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"verify\":{\"method\":\"GET\",\"path\":\"/r\"},"          \
+    "\"undo\":\"none\"}]}"
+
+static void due(uint32_t attempt)
+{
+    char words[128], id[32];
+    snprintf(id, sizeof(id), "due-%u", attempt);
+    snprintf(words, sizeof(words), "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"",
+             attempt);
+    fake_store.ahead_ms += 5000; /* its backoff is over */
+    stage_command(id, "o1", words, NULL);
+    stage_settle();
+}
+
+static bool has_error(const char *code)
+{
+    return mg_slice_is(fake_store_record("o1")->steps[0].error_code, code);
+}
+
+/* Would catch: an operator who looks for a wrong path, since the answer to a verify is taken for the failure
+ * of the step. */
+START_TEST(what_a_step_failed_for_is_what_its_do_was_told)
+{
+    fake_store.definition = DOUBTING;
+    stage_submit("o1", false);
+    stage_settle();
+    for (uint32_t attempt = 1; attempt <= 3; attempt += 2) {
+        stage_reply(&(struct stage_reply){.order_id = "o1",
+                                          .step = "reserve",
+                                          .attempt = attempt,
+                                          .outcome = "transient",
+                                          .executed = "maybe",
+                                          .error_code = "http_500",
+                                          .is_over = true});
+        stage_settle();
+        ck_assert_int_eq(fake_store_order("o1")->order.steps[0].kind, MG_KIND_VERIFY);
+        stage_reply(&(struct stage_reply){.order_id = "o1",
+                                          .step = "reserve",
+                                          .attempt = attempt + 1,
+                                          .kind = "verify",
+                                          .outcome = "absent",
+                                          .executed = "no",
+                                          .error_code = "http_404"});
+        stage_settle();
+        ck_assert(has_error("http_500"));
+        due(attempt + 1);
+    }
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
+    ck_assert(has_error("http_500"));
+}
+END_TEST
+
+static void reply(uint32_t attempt, const char *kind, const char *outcome, const char *code)
+{
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = attempt,
+                                      .kind = kind,
+                                      .outcome = outcome,
+                                      .executed = "maybe",
+                                      .error_code = code,
+                                      .is_over = true});
+    stage_settle();
+}
+
+/* Would catch: a verify that fails itself, and of which nobody hears; the failure of an attempt before, shown
+ * for work that was accepted since. */
+START_TEST(what_verify_is_told_stands_where_nothing_else_is_known)
+{
+    fake_store.definition = DOUBTING;
+    stage_submit("o1", false);
+    stage_settle();
+    reply(1, "do", "transient", "http_500");
+    reply(2, "verify", "transient", "http_503"); /* it is looked into again */
+    ck_assert(has_error("http_500"));
+    due(2);
+    reply(3, "verify", "accepted", "http_202");
+    ck_assert(has_error("http_500"));
+    stage_submit("o2", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o2",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "unknown",
+                                      .executed = "maybe",
+                                      .is_over = true});
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o2",
+                                      .step = "reserve",
+                                      .attempt = 2,
+                                      .kind = "verify",
+                                      .outcome = "transient",
+                                      .executed = "no",
+                                      .error_code = "http_401"});
+    stage_settle();
+    ck_assert(mg_slice_is(fake_store_record("o2")->steps[0].error_code, "http_401"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler: cause");
+    TCase *test = tcase_create("cause");
+    tcase_add_checked_fixture(test, stage_start, stage_finish);
+    tcase_add_test(test, what_a_step_failed_for_is_what_its_do_was_told);
+    tcase_add_test(test, what_verify_is_told_stands_where_nothing_else_is_known);
+    suite_add_tcase(suite, test);
+    return run_suite(suite);
+}
