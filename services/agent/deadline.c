@@ -87,16 +87,29 @@ static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms
            boot_ms - skew->run.first_boot_ms >= MG_SKEW_BACK_SPAN_MS;
 }
 
+/* A message of the future shows that the clock was set forward. Where the clock was not known the message
+ * shows only what it is. */
+static void forward_note(struct mg_skew *skew, int64_t boot_ms, int64_t believed_ms, int64_t sent_at_ms)
+{
+    int64_t by_ms = sent_at_ms - believed_ms;
+    if (by_ms > MG_SKEW_FAR_MS && mg_skew_is_known(skew, boot_ms)) {
+        skew->forward.by_ms = by_ms;
+        skew->forward.from_ms = believed_ms;
+    }
+}
+
 int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms,
                      enum mg_sample sample)
 {
     bool is_fresh = sample != MG_SAMPLE_QUEUED;
     int64_t back_ms = 0, believed_ms = mg_skew_now_ms(skew, boot_ms, wall_ms);
     if (believed_ms - sent_at_ms <= MG_SKEW_FAR_MS) {
+        forward_note(skew, boot_ms, believed_ms, sent_at_ms);
         seconds_add(skew, boot_ms, boot_ms - sent_at_ms, is_fresh ? 1 : 0);
     } else if (is_fresh && run_extend(skew, boot_ms, sent_at_ms, sample == MG_SAMPLE_WORD)) {
         back_ms = believed_ms - (boot_ms - skew->run.least_ms);
         seconds_forget(skew);
+        skew->forward.by_ms = 0;
         seconds_add(skew, boot_ms, skew->run.least_ms, skew->run.count);
     } else {
         return 0;
@@ -164,6 +177,16 @@ static int64_t given_left_ms(const struct mg_deadline *deadline, int64_t boot_ms
     return deadline->complete_by_ms - deadline->sent_at_ms - (boot_ms - deadline->received_boot_ms);
 }
 
+/* By the clock that the request was sent by. Schedulers go by the old one for a moment after a step. */
+static int64_t sender_now_ms(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms,
+                             int64_t wall_ms)
+{
+    int64_t now_ms = mg_skew_now_ms(skew, boot_ms, wall_ms);
+    bool is_by_old_clock = skew->forward.by_ms > 0 && mg_skew_is_known(skew, boot_ms) &&
+                           deadline->sent_at_ms <= skew->forward.from_ms + MG_SKEW_SETTLE_MS;
+    return is_by_old_clock ? now_ms - skew->forward.by_ms : now_ms;
+}
+
 /* It is late by the clock. Could that clock be wrong, because the database's went back? */
 static bool is_in_doubt(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
 {
@@ -195,7 +218,7 @@ enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, const s
     if (given_ms <= 0) {
         return MG_DEADLINE_LATE;
     }
-    int64_t now_ms = mg_skew_now_ms(skew, boot_ms, wall_ms);
+    int64_t now_ms = sender_now_ms(deadline, skew, boot_ms, wall_ms);
     int64_t held_up_ms = now_ms - (boot_ms - deadline->received_boot_ms) - deadline->sent_at_ms;
     int64_t left_ms = least_of(given_ms, deadline->complete_by_ms - now_ms);
     if (deadline->is_fresh && held_up_ms <= MG_SKEW_FAR_MS) {
@@ -224,7 +247,7 @@ int64_t mg_deadline_left_ms(const struct mg_deadline *deadline, const struct mg_
         return deadline->until_boot_ms - boot_ms;
     }
     return least_of(given_left_ms(deadline, boot_ms),
-                    deadline->complete_by_ms - mg_skew_now_ms(skew, boot_ms, wall_ms));
+                    deadline->complete_by_ms - sender_now_ms(deadline, skew, boot_ms, wall_ms));
 }
 
 int64_t mg_deadline_budget_ms(int64_t left_ms)

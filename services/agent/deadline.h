@@ -13,6 +13,9 @@
  * One message with the usual difference proves that it did not. Until one of the two has come, a request that
  * seems late is in doubt, and is neither called nor dropped.
  *
+ * A clock that is set forward carries requests past their complete-by that have time left, and nothing
+ * failed. A request that was sent by the old clock is judged by the old clock.
+ *
  * Fresh is what came while this process had room for more, and so did not wait in a queue. Only fresh
  * messages say that a clock is *ahead*. Without them a full queue looks like a clock that is ahead, so the
  * later of both estimates is taken.
@@ -90,6 +93,11 @@ struct mg_skew {
         int count, words; /* of fresh samples in a row, far above the least and equal; of them words */
         int64_t first_boot_ms, lead_ms, least_ms;
     } run;
+    struct {
+        int64_t
+            by_ms; /* so far the database's clock was last set forward; 0: it was not, or went back since */
+        int64_t from_ms; /* its reading just before */
+    } forward;
     int64_t ran_at_boot_ms;
 };
 

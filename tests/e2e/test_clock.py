@@ -72,10 +72,12 @@ class Load:
             self.look(since)
 
     def check(self):
-        burnt = self.s.rows("SELECT order_id, step, attempt, state, error_text FROM order_step WHERE attempt > 1")
-        assert not burnt, f"attempts were burnt: {burnt}"
-        turned = self.s.rows("SELECT order_id, process_state FROM order_process WHERE process_state <> 'processed'")
-        assert not turned, f"not processed: {turned}"
+        """A request that is answered unsent counts nothing, so an attempt more is none that was burnt."""
+        judged = self.s.rows("SELECT order_id, step, attempt, cause_kind, reason FROM order_event WHERE cause_kind IN ('overdue', 'expired')")
+        assert not judged, f"deadlines were judged: {judged}"
+        turned = self.s.rows("SELECT order_id, process_state, failure_count FROM order_process"
+                             " WHERE process_state <> 'processed' OR failure_count > 0")
+        assert not turned, f"attempts were burnt, or orders turned back: {turned}"
 
 
 def patient(_name, service):

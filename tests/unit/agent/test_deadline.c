@@ -249,6 +249,48 @@ START_TEST(a_request_of_a_clock_that_went_back_is_held_until_that_is_known_and_t
 }
 END_TEST
 
+/* Catches: requests that are not called because the clock was set forward while they were on their way. */
+START_TEST(a_request_of_before_a_step_forward_has_the_time_that_its_sender_gave_it)
+{
+    flow(0, 40000, 3600000);
+    arrive(40000, 0, 2, true); /* the step */
+    struct mg_deadline fresh = request_of(40050, 100, 3600000, 5000, true);
+    ck_assert_int_eq(judge(&fresh, 40050), MG_DEADLINE_IN_TIME);
+    ck_assert_int_eq(left_ms(&fresh, 40050), 5000);
+    flow(40100, 44000, 0);
+    struct mg_deadline queued = request_of(44000, 4500, 3600000, 5000, false);
+    ck_assert_int_eq(judge(&queued, 44000), MG_DEADLINE_IN_TIME);
+    ck_assert_int_eq(left_ms(&queued, 44000), 502);
+    queued = request_of(44000, 5500, 3600000, 5000, false);
+    ck_assert_int_eq(judge(&queued, 44000), MG_DEADLINE_LATE);
+    struct mg_deadline of_new_clock = request_of(44000, 3500, 0, 3000, false);
+    ck_assert_int_eq(judge(&of_new_clock, 44000), MG_DEADLINE_LATE);
+}
+END_TEST
+
+/* Catches: a call after complete-by, since a clock went forward some time ago and back again. */
+START_TEST(a_step_forward_that_was_taken_back_spares_nothing)
+{
+    flow(0, 40000, 0);
+    flow_with_words(40000, 42000, -20000);
+    flow_with_words(42000, 45000, 0);
+    struct mg_deadline queued = request_of(45000, 6000, 0, 5000, false);
+    ck_assert_int_eq(judge(&queued, 45000), MG_DEADLINE_LATE);
+}
+END_TEST
+
+/* Catches: a call after complete-by behind an outage, since the first message after it came sooner. */
+START_TEST(a_backlog_that_gets_shorter_is_no_step_forward)
+{
+    for (int i = 0; i < 20; i++) { /* to a machine whose own clock is a minute behind */
+        arrive(i, -60000, 40000 - 1500 * i, false);
+    }
+    flow(100, 1100, -60000);
+    struct mg_deadline queued = request_of(1100, 13000, -60000, 5000, false);
+    ck_assert_int_eq(judge(&queued, 1100), MG_DEADLINE_LATE);
+}
+END_TEST
+
 /* Catches: a call long after complete-by, when a stopped scheduler goes on and its last messages arrive. */
 START_TEST(a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known)
 {
@@ -358,6 +400,9 @@ int main(void)
     tcase_add_test(tcase, what_was_held_up_together_is_no_clock_that_went_back);
     tcase_add_test(tcase, what_a_fresh_request_has_left_does_not_move_with_any_clock);
     tcase_add_test(tcase, a_request_of_a_clock_that_went_back_is_held_until_that_is_known_and_then_called);
+    tcase_add_test(tcase, a_request_of_before_a_step_forward_has_the_time_that_its_sender_gave_it);
+    tcase_add_test(tcase, a_step_forward_that_was_taken_back_spares_nothing);
+    tcase_add_test(tcase, a_backlog_that_gets_shorter_is_no_step_forward);
     tcase_add_test(tcase, a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known);
     tcase_add_test(tcase, without_any_other_word_doubt_ends_with_half_of_the_time_or_after_three_seconds);
     tcase_add_test(tcase, what_waited_in_a_queue_is_late_at_once_where_the_clock_was_seen_of_late);
