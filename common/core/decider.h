@@ -78,7 +78,10 @@ enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
 /* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it.
  * `*ret_due_at_ms`: when it may end at the earliest. */
-bool mg_judge_wait_is_too_long(const struct mg_decider *decider, int step, int64_t *ret_due_at_ms);
+bool mg_judge_wait_is_too_long(struct mg_decider *decider, int step, int64_t *ret_due_at_ms);
+/* Law 11: before this an earlier attempt of the step may still act. A moment that a clock which was ahead has
+ * set is cut to what an attempt that begins now may take: an agent calls nothing of that clock later. */
+int64_t mg_judge_quiet_at(struct mg_decider *decider, int step);
 
 /* operator.c */
 enum mg_verdict mg_operator_decide(struct mg_decider *decider);

@@ -49,19 +49,32 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
 }
 
+int64_t mg_judge_quiet_at(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms = mg_later(plan->complete_within_ms, plan->undo_complete_within_ms);
+    int64_t latest_ms = decider->context->now_ms + within_ms + decider->context->quiesce_ms;
+    if (step->quiet_at_ms > latest_ms) {
+        step->quiet_at_ms = latest_ms;
+    }
+    return step->quiet_at_ms;
+}
+
 /* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. A poll
  * of accepted work does not wait for the attempt that was accepted, but perhaps for one before it:
  * do_accepted() has it due at that very moment then. */
-static int64_t bar_at_ms(const struct mg_step *step)
-{
-    bool is_poll = step->is_accepted && step->due_at_ms != step->quiet_at_ms;
-    return is_poll ? 0 : step->quiet_at_ms;
-}
-
-bool mg_judge_wait_is_too_long(const struct mg_decider *decider, int index, int64_t *ret_due_at_ms)
+static int64_t bar_at_ms(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    int64_t bar_ms = bar_at_ms(step), now_ms = decider->context->now_ms;
+    bool is_poll = step->is_accepted && step->due_at_ms != step->quiet_at_ms;
+    return is_poll ? 0 : mg_judge_quiet_at(decider, index);
+}
+
+bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *ret_due_at_ms)
+{
+    int64_t bar_ms = bar_at_ms(decider, index), now_ms = decider->context->now_ms;
+    const struct mg_step *step = &decider->order.steps[index];
     *ret_due_at_ms = mg_later(bar_ms, now_ms);
     return step->due_at_ms > bar_ms && step->due_at_ms - now_ms > wait_max_ms(decider, index);
 }
@@ -87,6 +100,7 @@ static void attempt_stays_open(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
+    (void)mg_judge_quiet_at(decider, index);
 }
 
 enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
@@ -138,7 +152,7 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         step->failure_count++;
         decider->order.failure_count++;
-        int64_t due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+        int64_t due_at_ms = mg_later(mg_judge_quiet_at(decider, index), decider->context->now_ms);
         return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason, due_at_ms);
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once) {
@@ -154,13 +168,12 @@ static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_re
                                bool may_have_acted)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
-    struct mg_step *step = &decider->order.steps[index];
     if (!may_have_acted || (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once)) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, reason, park_until_ms(decider));
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason,
-                               mg_later(step->quiet_at_ms, park_until_ms(decider)));
+                               mg_later(mg_judge_quiet_at(decider, index), park_until_ms(decider)));
     }
     return do_doubt(decider, index, reason);
 }
@@ -303,7 +316,8 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
-    bool is_early = step->quiet_at_ms > 0 && !mg_has_passed(decider->context, step->quiet_at_ms);
+    bool is_early =
+        step->quiet_at_ms > 0 && !mg_has_passed(decider->context, mg_judge_quiet_at(decider, index));
     if (was_accepted && is_early) {
         return poll_answered(decider, index); /* law 11: the 202 leaves its attempt the whole of its time */
     }

@@ -118,7 +118,7 @@ static void step_advance(struct mg_decider *decider, int index, uint64_t finishe
     } else if (step->state == MG_STEP_WAITING && is_due(decider, step)) {
         step_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
     } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, step)) {
-        if (step->quiet_at_ms <= decider->context->now_ms) {
+        if (mg_judge_quiet_at(decider, index) <= decider->context->now_ms) {
             step_dispatch(decider, index, MG_KIND_VERIFY);
         }
     }
@@ -195,10 +195,11 @@ static void plan_undos(struct mg_decider *decider)
             step->failure_count = 0;
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
-            bool is_quiet = step->quiet_at_ms <= decider->context->now_ms;
+            int64_t quiet_at_ms = mg_judge_quiet_at(decider, i);
+            bool is_quiet = quiet_at_ms <= decider->context->now_ms;
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
                                   is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
-                                  mg_later(step->quiet_at_ms, decider->context->now_ms));
+                                  mg_later(quiet_at_ms, decider->context->now_ms));
         } else if (step->state == MG_STEP_WAITING) {
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_ABANDON, MG_REASON_ORDER_TURNED_BACK, 0);
         }
@@ -281,7 +282,7 @@ static void plan_backward(struct mg_decider *decider)
             step->due_at_ms = 0; /* moved by the followers' end, not by a clock */
         } else {
             if (step->due_at_ms == 0) {
-                step->due_at_ms = mg_later(step->quiet_at_ms, decider->context->now_ms);
+                step->due_at_ms = mg_later(mg_judge_quiet_at(decider, i), decider->context->now_ms);
                 decider->is_changed = true;
             }
             if (is_due(decider, step)) {

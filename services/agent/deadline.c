@@ -87,13 +87,17 @@ static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms
            boot_ms - skew->run.first_boot_ms >= MG_SKEW_BACK_SPAN_MS;
 }
 
-/* A message of the future shows that the clock was set forward. Where the clock was not known the message
- * shows only what it is. */
+/* By a clock that is known. */
+static bool is_of_future(const struct mg_skew *skew, int64_t boot_ms, int64_t now_ms, int64_t sent_at_ms)
+{
+    return sent_at_ms - now_ms > MG_SKEW_FAR_MS && mg_skew_is_known(skew, boot_ms);
+}
+
+/* A fresh message of the future shows that the clock was set forward. */
 static void forward_note(struct mg_skew *skew, int64_t boot_ms, int64_t believed_ms, int64_t sent_at_ms)
 {
-    int64_t by_ms = sent_at_ms - believed_ms;
-    if (by_ms > MG_SKEW_FAR_MS && mg_skew_is_known(skew, boot_ms)) {
-        skew->forward.by_ms = by_ms;
+    if (is_of_future(skew, boot_ms, believed_ms, sent_at_ms)) {
+        skew->forward.by_ms = sent_at_ms - believed_ms;
         skew->forward.from_ms = believed_ms;
     }
 }
@@ -103,6 +107,9 @@ int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int
 {
     bool is_fresh = sample != MG_SAMPLE_QUEUED;
     int64_t back_ms = 0, believed_ms = mg_skew_now_ms(skew, boot_ms, wall_ms);
+    if (!is_fresh && is_of_future(skew, boot_ms, believed_ms, sent_at_ms)) {
+        return 0;
+    }
     if (believed_ms - sent_at_ms <= MG_SKEW_FAR_MS) {
         forward_note(skew, boot_ms, believed_ms, sent_at_ms);
         seconds_add(skew, boot_ms, boot_ms - sent_at_ms, is_fresh ? 1 : 0);
@@ -219,6 +226,10 @@ enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, const s
         return MG_DEADLINE_LATE;
     }
     int64_t now_ms = sender_now_ms(deadline, skew, boot_ms, wall_ms);
+    if (!deadline->is_fresh && is_of_future(skew, boot_ms, now_ms, deadline->sent_at_ms)) {
+        deadline->until_boot_ms = boot_ms + given_ms;
+        return MG_DEADLINE_NOT_CALLED;
+    }
     int64_t held_up_ms = now_ms - (boot_ms - deadline->received_boot_ms) - deadline->sent_at_ms;
     int64_t left_ms = least_of(given_ms, deadline->complete_by_ms - now_ms);
     if (deadline->is_fresh && held_up_ms <= MG_SKEW_FAR_MS) {

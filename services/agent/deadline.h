@@ -13,6 +13,9 @@
  * One message with the usual difference proves that it did not. Until one of the two has come, a request that
  * seems late is in doubt, and is neither called nor dropped.
  *
+ * What waited in a queue proves nothing of the sort about a clock that is known: a clock that was ahead and
+ * went back may have sent it, however long ago. So such a request of the future is not called.
+ *
  * A clock that is set forward carries requests past their complete-by that have time left, and nothing
  * failed. A request that was sent by the old clock is judged by the old clock.
  *
@@ -134,7 +137,8 @@ enum mg_deadline_verdict {
     MG_DEADLINE_IN_TIME,
     MG_DEADLINE_LATE,
     MG_DEADLINE_IN_DOUBT,
-    MG_DEADLINE_NOT_CALLED, /* a fresh one that seems late: no call, and its sender is told so */
+    MG_DEADLINE_NOT_CALLED, /* a fresh one that seems late, or one of the future: no call, its sender is told
+                               so */
 };
 
 /*

@@ -221,6 +221,7 @@ def check_processes(findings, stage):
             findings.check(rss < RSS_KIB_MAX, 22, f"{process.name} holds {rss} KiB of memory")
         count = len(os.listdir(f"/proc/{process.pid}/fd"))
         findings.check(count < DESCRIPTORS_MAX, 22, f"{process.name} holds {count} file descriptors")
+    findings.check(not stage.burnt, 2, f"attempts that were burnt by a clock that was set: {stage.burnt[:5]}")
     findings.check(not stage.unjudged, 2, f"deadlines that were not judged while sweeps were slow: {stage.unjudged[:5]}")
     for supervisor in stage.cluster.supervisors:
         findings.check("\nmakegood_invariant_violations_found_total 0\n" in supervisor.page(), 2,

@@ -15,6 +15,7 @@ from stage import Clock, Postgres
 SILENT_S = 30.0
 LAG_S = 5.0         # of each sweep: longer than --gap, and shorter than the statement time-out
 LAGGING_S = 55.0    # in which attempts with 30 s begin and must be judged
+CLOCK_SET_S = 8.0
 JUDGED_S = 20.0     # so late an attempt is judged at the most: two sweeps, and what they take on a busy machine
 
 
@@ -195,18 +196,36 @@ def long_transaction(stage, _dice):
     side.close()
 
 
-@fault("database: its clock an hour ahead", rows=(76,), measure=OTHER, touches=("database",), needs=("clock",))
+def deadlines_judged(stage):
+    """Of orders whose remotes neither fail nor dawdle."""
+    rows = stage.rows("SELECT order_id, version, step FROM order_event JOIN orders USING (order_id)"
+                      " WHERE cause_kind IN ('overdue', 'expired') AND revision = 1 AND payload NOT LIKE %s", "%behaviour%")
+    return {(row["order_id"], row["version"], row["step"]) for row in rows}
+
+
+def clock_set(stage, ahead_s):
+    """Nothing fails but the clock, so no deadline of a plain order may be judged for it."""
+    before = deadlines_judged(stage)
+    stage.postgres.clock.set_ahead(ahead_s)
+    yield CLOCK_SET_S
+    stage.burnt += [f"{order_id}.{step}, clock set by {ahead_s} s" for order_id, _, step in deadlines_judged(stage) - before]
+    stage.postgres.clock.set_ahead(0)
+
+
+# These name nothing that they touch, so they come alone: of two faults at once the other may well cost attempts.
+@fault("database: its clock an hour ahead", rows=(76,), measure=SERVER, needs=("clock",))
 def database_clock_ahead(stage, _dice):
-    stage.postgres.clock.set_ahead(3600)
-    yield 8.0
-    stage.postgres.clock.set_ahead(0)
+    yield from clock_set(stage, 3600)
 
 
-@fault("database: its clock an hour back", rows=(76,), measure=OTHER, touches=("database",), needs=("clock",))
+@fault("database: its clock an hour back", rows=(76,), measure=SERVER, needs=("clock",))
 def database_clock_back(stage, _dice):
-    stage.postgres.clock.set_ahead(-3600)
-    yield 8.0
-    stage.postgres.clock.set_ahead(0)
+    yield from clock_set(stage, -3600)
+
+
+@fault("database: its clock half a minute back", rows=(76,), measure=SERVER, needs=("clock",))
+def database_clock_back_a_little(stage, _dice):
+    yield from clock_set(stage, -30)
 
 
 def new_standby(stage):

@@ -256,6 +256,7 @@ class Stage:
         self.deaths = []         # (name, code) of those that ended without being told
         self.epochs = {}         # epoch → holder, as the leader's row was seen
         self.epoch_falls = []
+        self.burnt = []          # attempts that were judged because the database's clock was set
         self.unjudged = []       # attempts that nobody judged while sweeps were slow
         self.looked_at = 0.0
         self.database = None

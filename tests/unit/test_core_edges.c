@@ -311,18 +311,52 @@ START_TEST(no_wait_is_longer_than_its_policy_allows)
 }
 END_TEST
 
-/* Catches: an undo or a verify that overtakes the attempt whose request carries a moment of that clock. */
-START_TEST(quiet_is_kept_however_far_it_lies)
+/* Catches: an undo or a verify that overtakes an attempt which may still act. */
+START_TEST(quiet_is_kept_as_far_as_an_attempt_may_take)
 {
     struct mg_step *step = wait_for(MG_REASON_EXPIRED, HOUR_MS);
-    step->quiet_at_ms = step->due_at_ms;
-    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_STALE_CAUSE);
-    step = wait_for(MG_REASON_EXPIRED, HOUR_MS);
     step->quiet_at_ms = context.now_ms + 3000;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
     ck_assert_int_eq(step->state, MG_STEP_WAITING);
     ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
     ck_assert_int_eq(order.wake_at_ms, step->quiet_at_ms);
+    step = wait_for(MG_REASON_EXPIRED, 11000 + context.quiesce_ms); /* 10 s is the longest of the fixture */
+    step->quiet_at_ms = step->due_at_ms -= 2000;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_STALE_CAUSE);
+}
+END_TEST
+
+/* Catches: an order that stands still for an hour, since an attempt that may still act ended while the clock
+ * was ahead by an hour. */
+START_TEST(quiet_is_cut_to_what_an_attempt_may_take)
+{
+    struct mg_step *step = wait_for(MG_REASON_EXPIRED, HOUR_MS);
+    step->quiet_at_ms = step->due_at_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert_int_eq(step->quiet_at_ms, context.now_ms + 10000 + context.quiesce_ms);
+    ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
+    ck_assert_int_eq(order.wake_at_ms, step->quiet_at_ms);
+    context.now_ms = step->quiet_at_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert_int_eq(step->state, MG_STEP_RUNNING);
+}
+END_TEST
+
+/* Catches: the same, where the answer comes after the clock went back: the request carries that clock's
+ * moment. */
+START_TEST(quiet_of_an_answer_is_cut_to_what_an_attempt_may_take)
+{
+    submit();
+    order.steps[0].complete_by_ms += HOUR_MS;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                              .attempt = order.steps[0].attempt,
+                                              .reply_kind = MG_KIND_DO,
+                                              .outcome = MG_OUTCOME_UNKNOWN,
+                                              .executed = MG_EXECUTED_MAYBE,
+                                              .may_still_act = true,
+                                              .retry_after_ms = -1}),
+                     MG_GO);
+    ck_assert_int_eq(order.steps[0].quiet_at_ms, context.now_ms + 10000 + context.quiesce_ms);
 }
 END_TEST
 
@@ -391,9 +425,11 @@ START_TEST(polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back)
     const struct mg_step *step = &order.steps[0];
     ck_assert_int_gt(step->quiet_at_ms, context.now_ms);
     context.now_ms -= HOUR_MS;
-    if (is_first_open) {
-        ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_STALE_CAUSE);
+    if (is_first_open) { /* and that for no longer than an attempt may take */
+        ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+        ck_assert_int_eq(step->due_at_ms, context.now_ms + 10000 + context.quiesce_ms);
         ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
+        ck_assert(!has_request(0, MG_KIND_VERIFY));
         return;
     }
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
@@ -467,7 +503,9 @@ int main(void)
     tcase_add_loop_test(tcase, pivot_is_not_found_done_once_something_is_undone, 0, 2);
     tcase_add_test(tcase, undone_step_that_turned_up_again_can_be_found_absent);
     tcase_add_loop_test(tcase, no_wait_is_longer_than_its_policy_allows, 0, sizeof(WAITS) / sizeof(WAITS[0]));
-    tcase_add_test(tcase, quiet_is_kept_however_far_it_lies);
+    tcase_add_test(tcase, quiet_is_kept_as_far_as_an_attempt_may_take);
+    tcase_add_test(tcase, quiet_is_cut_to_what_an_attempt_may_take);
+    tcase_add_test(tcase, quiet_of_an_answer_is_cut_to_what_an_attempt_may_take);
     tcase_add_loop_test(tcase, polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back, 0, 3);
     tcase_add_test(tcase, attempts_number_never_wraps);
     tcase_add_test(tcase, undo_that_has_no_attempt_left_calls_a_person);

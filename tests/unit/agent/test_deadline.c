@@ -279,6 +279,22 @@ START_TEST(a_step_forward_that_was_taken_back_spares_nothing)
 }
 END_TEST
 
+/* Catches: a call an hour after complete-by, of what waited in a queue while the clock went back by an hour.
+ */
+START_TEST(what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called)
+{
+    flow(0, 40000, 0);
+    struct mg_deadline queued = request_of(40000, 1200000, -3600000, 5000, false);
+    arrive(40000, -3600000, 1200000, false);
+    ck_assert_int_eq(now_error_ms(40000, 0), -2);
+    ck_assert_int_eq(judge(&queued, 40000), MG_DEADLINE_NOT_CALLED);
+    ck_assert_int_eq(left_ms(&queued, 40000), 5000);                       /* for the answer */
+    struct mg_deadline fresh = request_of(50000, 2, -3600000, 5000, true); /* now it is ahead again */
+    arrive(50000, -3600000, 2, true);
+    ck_assert_int_eq(judge(&fresh, 50000), MG_DEADLINE_IN_TIME);
+}
+END_TEST
+
 /* Catches: a call after complete-by behind an outage, since the first message after it came sooner. */
 START_TEST(a_backlog_that_gets_shorter_is_no_step_forward)
 {
@@ -402,6 +418,7 @@ int main(void)
     tcase_add_test(tcase, a_request_of_a_clock_that_went_back_is_held_until_that_is_known_and_then_called);
     tcase_add_test(tcase, a_request_of_before_a_step_forward_has_the_time_that_its_sender_gave_it);
     tcase_add_test(tcase, a_step_forward_that_was_taken_back_spares_nothing);
+    tcase_add_test(tcase, what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called);
     tcase_add_test(tcase, a_backlog_that_gets_shorter_is_no_step_forward);
     tcase_add_test(tcase, a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known);
     tcase_add_test(tcase, without_any_other_word_doubt_ends_with_half_of_the_time_or_after_three_seconds);
