@@ -19,19 +19,21 @@ static bool is_to_come(int64_t moment_ms)
     return moment_ms > sim_store_now_ms() || sim_store_passed_too_early(moment_ms);
 }
 
-/* What a clock that was ahead has said stands in three cases. Law 11 outweighs liveness: as long as a request
- * says, its attempt may act. If no sweep saw the clock ahead, nobody knows that a wait is too long. And an
- * order may wait for a person until its own complete-by, which in time is over long before. */
+/* What a clock that was ahead has said stands in three cases. As long as a request says, its attempt may act
+ * (law 11). If no sweep saw the clock ahead, nothing tells that a wait is too long. And an order may wait for
+ * a person until its own complete-by, which in time is over long before. One that was passed too early is
+ * judged later. */
 static bool is_held_by_a_clock(const struct mg_order *order)
 {
     int64_t now_ms = sim_store_now_ms();
-    if (is_to_come(order->complete_by_ms)) {
+    if (sim_store_passed_too_early(order->complete_by_ms)) {
         return true;
     }
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
-        if (is_to_come(step->complete_by_ms) || step->quiet_at_ms > now_ms ||
-            (sim_store_went_back_unseen() && step->due_at_ms > now_ms)) {
+        bool waits_for_person = step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0;
+        if (is_to_come(step->complete_by_ms) || (waits_for_person && order->complete_by_ms > now_ms) ||
+            (sim_store_went_back_unseen() && (step->due_at_ms > now_ms || step->quiet_at_ms > now_ms))) {
             return true;
         }
     }
