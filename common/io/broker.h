@@ -113,8 +113,8 @@ bool mg_broker_is_silent(const struct mg_broker *broker);
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 /* Acks that wait so: they still take up room in the consumer's prefetch. */
 int mg_broker_untold_acks(const struct mg_broker *broker, int consumer);
-/* As many messages as the consumer may have in hand now: what was asked for, or fewer by their bytes; 0 while
- * it is stopped, or is being stopped or started. */
+/* As many messages as the consumer may have in hand now: what was asked for, or fewer by their bytes or
+ * until these are used up; 0 while it is stopped, or is being stopped or started. */
 int mg_broker_prefetch(const struct mg_broker *broker, int consumer);
 /* It was paused, and nothing of it is on its way here any more. */
 bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer);
@@ -125,7 +125,9 @@ void mg_broker_requeue(struct mg_broker *broker,
                        struct mg_delivery *delivery); /* counts as a delivery: never in a tight loop */
 
 /* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here
- * stay. Resuming one that consumes, with another prefetch, gives it that prefetch. */
+ * stay; what is on its way counts as delivered once more. Resuming one that consumes, with another prefetch,
+ * gives it that prefetch: a smaller one at once, a larger one when it has used up what it has, so that
+ * nothing is on its way. */
 void mg_broker_pause(struct mg_broker *broker, int consumer);
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch);
 /* Of several processes that consume from a queue, the broker gives all to the one of the highest rank until

@@ -30,6 +30,7 @@ struct mg_held {
     struct mg_delivery delivery; /* first: a delivery's address is its holder's */
     TAILQ_ENTRY(mg_held) entry;
     uint64_t tag;
+    uint32_t round; /* of its consumer */
     enum verdict verdict;
     bool is_stray;  /* of an earlier connection */
     bool is_passed; /* it found no room, and has no body */
@@ -147,7 +148,11 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const 
     *held = (struct mg_held){
         .tag = method->delivery_tag, .body_capacity = body_bytes, .bytes = sizeof(*held) + size};
     held->delivery.consumer = consumer;
-    if (consumer >= 0) broker->consumers[consumer].held_bytes += held->bytes;
+    if (consumer >= 0) {
+        held->round = broker->consumers[consumer].round;
+        broker->consumers[consumer].held_bytes += held->bytes;
+        broker->consumers[consumer].given++;
+    }
 
     char *at = held->text;
     struct mg_delivery *delivery = &held->delivery;
@@ -284,10 +289,13 @@ void mg_acks_flush(struct mg_broker *broker)
 
 static void acks_told(struct mg_broker *broker, struct mg_held_list *list, struct mg_held *held)
 {
+    int consumer = held->delivery.consumer;
     if (held->verdict == VERDICT_ACK) {
-        broker->consumers[held->delivery.consumer].untold_acks--;
+        broker->consumers[consumer].untold_acks--;
         broker->acks.untold--;
     }
+    if (consumer >= 0 && held->round == broker->consumers[consumer].round)
+        broker->consumers[consumer].given--;
     TAILQ_REMOVE(list, held, entry);
     held_free(broker, held);
 }
@@ -366,11 +374,9 @@ static bool is_any_pressed(const struct mg_broker *broker)
     return false;
 }
 
-static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
+static void acks_tell(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
-    struct mg_ack_part *acks = &broker->acks;
     struct mg_link *link = &broker->consume;
-    if (!link->is_open || (acks->untold == 0 && TAILQ_EMPTY(&acks->refused))) return;
     mg_link_cork(link, true);
     if (acks_send_refused(broker) && acks_send_first(broker)) {
         if (is_any_pressed(broker)) acked_until_boot_ms = ACKED_AT_ALL;
@@ -378,7 +384,17 @@ static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
     }
     mg_link_cork(link, false);
     MG_FAILPOINT(ACKS_SENT);
-    if (acks->untold > 0 && !mg_timer_is_active(acks->overdue)) mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
+}
+
+/* What is told sets more on its way, which is too late for a consumer that is about to be stopped. */
+static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
+{
+    struct mg_ack_part *acks = &broker->acks;
+    if (!broker->consume.is_open || (acks->untold == 0 && TAILQ_EMPTY(&acks->refused))) return;
+    bool must_wait = mg_consume_is_growing(broker);
+    if (!must_wait) acks_tell(broker, acked_until_boot_ms);
+    if ((must_wait || acks->untold > 0) && !mg_timer_is_active(acks->overdue))
+        mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
 }
 
 void mg_acks_forget(struct mg_broker *broker)

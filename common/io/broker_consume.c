@@ -159,6 +159,25 @@ static void consume_note_size(struct mg_broker *broker, struct mg_consumer_slot 
     if (consume_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
 }
 
+/* To a consumer that is stopped RabbitMQ (quorum queues, 3.8.24 on) delivers nothing any more: what was on
+ * its way comes back, and counts as delivered once more. Nothing is on its way to one whose prefetch is used
+ * up, and before that none needs a larger one. */
+static bool consume_has_outgrown(const struct mg_consumer_slot *slot)
+{
+    return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_told &&
+           slot->prefetch_told < consume_prefetch(slot);
+}
+
+/* Not while another question waits for its answer: that may take seconds, and acks are not to. */
+bool mg_consume_is_growing(const struct mg_broker *broker)
+{
+    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) return false;
+    for (int i = 0; i < broker->consumer_count; i++) {
+        if (consume_has_outgrown(&broker->consumers[i])) return true;
+    }
+    return false;
+}
+
 int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
 {
     const struct mg_consumer_slot *slot = &broker->consumers[consumer];
@@ -253,6 +272,7 @@ static bool consume_start(struct mg_broker *broker, int index)
     };
     consume.arguments = (amqp_table_t){.num_entries = 1, .entries = &priority};
     slot->state = MG_CONSUMER_STARTING;
+    slot->given = 0;
     slot->prefetch_told = prefetch;
     slot->rank_told = broker->rank;
     return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
@@ -265,6 +285,7 @@ static bool consume_stop(struct mg_broker *broker, int index)
     consume_tag(index, broker->consumers[index].round, tag);
     amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(tag)};
     broker->consumers[index].state = MG_CONSUMER_STOPPING;
+    mg_idle_arm(broker->acks.flush); /* acks may have waited for this */
     return mg_link_send(&broker->consume, AMQP_BASIC_CANCEL_METHOD, &cancel);
 }
 
@@ -278,8 +299,8 @@ static void consume_next(struct mg_broker *broker)
         struct mg_consumer_slot *slot = &broker->consumers[i];
         bool is_on = slot->state == MG_CONSUMER_ON;
         /* Neither can be changed under a consumer: the old one is stopped, and a new one started. */
-        bool is_outdated =
-            is_on && (slot->prefetch_told != consume_prefetch(slot) || slot->rank_told != broker->rank);
+        bool is_outdated = is_on && (slot->prefetch_told > consume_prefetch(slot) ||
+                                     consume_has_outgrown(slot) || slot->rank_told != broker->rank);
         bool is_wanted = slot->is_wanted && !slot->is_full;
         if (is_on == is_wanted && !is_outdated) continue;
         if (!is_on && slot->not_before_boot_ms > now) {
@@ -436,6 +457,7 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     delivery->is_oversized = is_oversized;
     delivery->arrived_boot_ms = mg_clock_boot_ms();
     if (slot != NULL) consume_note_size(broker, slot, is_oversized ? 0 : body_size);
+    if (slot != NULL && consume_has_outgrown(slot)) mg_timer_start(broker->reconsume, 0, 0);
     if (is_kept || is_oversized) return;
     mg_acks_pass(broker);
     mg_metric_add(broker->passed, 1);

@@ -32,6 +32,7 @@ struct mg_consumer_slot {
     uint16_t prefetch_told; /* of the consumer that is on, as is rank_told */
     int64_t rank_told;
     uint32_t round; /* how often it was started */
+    int given; /* deliveries of this round that the broker counts: in hand, or settled and not yet told */
     int untold_acks;
     size_t bytes_max, body_max_bytes;
     size_t held_bytes;    /* in hand, of earlier connections too */
@@ -167,6 +168,7 @@ void mg_consume_finish(struct mg_broker *broker);
 bool mg_consume_is_up(const struct mg_broker *broker);
 /* Something of the consumer is no longer in hand. */
 void mg_consume_freed(struct mg_broker *broker, int consumer);
+bool mg_consume_is_growing(const struct mg_broker *broker); /* a consumer is about to be stopped for it */
 
 enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_acks_finish(struct mg_broker *broker);

@@ -300,6 +300,49 @@ START_TEST(a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand)
 }
 END_TEST
 
+enum { GROWN_MESSAGES = 1500, GROWN_STEP = 25 };
+static int redelivered;
+
+static void on_delivery_grow(void *arg, struct mg_delivery *delivery)
+{
+    struct fixture *f = arg;
+    f->delivery_count++;
+    redelivered += delivery->is_redelivered;
+    mg_broker_ack(f->broker, delivery);
+    if (f->delivery_count % GROWN_STEP == 0)
+        mg_broker_resume(f->broker, 0, (uint16_t)(1 + f->delivery_count / GROWN_STEP));
+}
+
+static bool has_grown(const struct fixture *f)
+{
+    return mg_broker_prefetch(f->broker, 0) > 1;
+}
+
+/* Catches: a consumer that is stopped while messages are on their way to it, though it only gets more room.
+ */
+START_TEST(a_prefetch_that_grows_costs_no_delivery)
+{
+    char quorum[64];
+    test_queue_name("grown", quorum);
+    test_quorum_queue_declare(quorum);
+    fixture.options.consumers[0] = (struct mg_consumer){.queue = quorum, .prefetch = 1};
+    fixture.options.on_delivery = on_delivery_grow;
+    redelivered = 0;
+    fixture_start(&fixture);
+    mg_broker_pause(fixture.broker, 0);
+    for (int i = 0; i < GROWN_MESSAGES; i++)
+        fixture_publish(&fixture, quorum, "{}");
+    mg_broker_resume(fixture.broker, 0, 1);
+    ck_assert(wait_for(has_deliveries, GROWN_MESSAGES));
+    ck_assert_int_eq(redelivered, 0);
+    ck_assert(fixture_run(&fixture, has_grown, WAIT_MS)); /* it may just be on its way to more */
+    fixture_run_for(&fixture, 100);
+    ck_assert_int_eq(fixture.delivery_count, GROWN_MESSAGES);
+    ck_assert_int_eq(fixture.down_count, 0);
+    test_queue_delete(quorum);
+}
+END_TEST
+
 /* Catches: a pause that a reconnect forgets. */
 START_TEST(pause_survives_a_reconnect)
 {
@@ -377,6 +420,7 @@ int main(void)
     tcase_add_test(tests, deleted_queue_is_noticed_and_consumed_again);
     tcase_add_test(tests, a_consumer_that_the_broker_forgot_is_made_again);
     tcase_add_test(tests, a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand);
+    tcase_add_test(tests, a_prefetch_that_grows_costs_no_delivery);
     tcase_add_test(tests, pause_survives_a_reconnect);
     tcase_add_test(tests, private_queue_is_named_anew_after_a_cut);
     tcase_add_test(tests, destroy_while_connecting_is_clean);
