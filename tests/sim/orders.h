@@ -33,6 +33,8 @@ struct sim_submitted {
     bool is_repeated; /* an operator resumed or restarted it: what may be sent once was perhaps sent once more
                        */
     bool is_tail_lost, is_lost;
+    uint64_t
+        lost_marks;     /* bits, by event: that its statuses are owed was lost with the tail, the event not */
     bool is_cause_lost; /* with its queue, or as a dead letter of a failover: what it brought about is made
                            again by nobody but the sweep */
     int64_t moved_us;   /* when it was last written, or first posted */

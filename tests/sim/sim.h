@@ -127,7 +127,7 @@ void sim_store_order_at(int index, struct sim_stored *ret_stored); /* in the ord
 /* One order of a transaction that is committed now; `before` NULL: it is new. */
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 /* A failover lost this order's newest events; `is_all`: the order whole. */
-void sim_check_tail_lost(const char *order_id, bool is_all);
+void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks);
 /* A sweep, or an alert fenced by an epoch, has been written by this session. */
 void sim_check_led(uint64_t epoch, const char *holder);
 /* A sweep of the leader looked at this deadline that has passed: of the attempt of a step, or (step -1) of
