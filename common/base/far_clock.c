@@ -27,7 +27,9 @@ void mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t as
         clock->set_from_ms = answered_boot_ms + clock->most_ms;
         clock->set_to_ms = answered_boot_ms + least_ms;
     } else if (back_ms > MG_FAR_CLOCK_STEP_MS) {
-        clock->set_to_ms = 0;
+        int64_t unset_ms = clock->set_from_ms + (answered_boot_ms - clock->set_boot_ms);
+        clock->set_to_ms = earlier(clock->set_to_ms, answer_ms);
+        clock->set_to_ms = clock->set_to_ms > unset_ms ? clock->set_to_ms : 0;
     }
     bool is_as_before = clock->is_read && forward_ms <= 0 && back_ms <= 0;
     clock->least_ms = is_as_before ? later(least_ms, clock->least_ms) : least_ms;
@@ -46,6 +48,6 @@ int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms)
 struct mg_spared mg_far_clock_spared(const struct mg_far_clock *clock, int64_t boot_ms, int64_t extra_ms)
 {
     struct mg_spared spared = {clock->set_from_ms + (boot_ms - clock->set_boot_ms) - extra_ms,
-                               clock->set_to_ms};
+                               clock->set_to_ms + MG_FAR_CLOCK_STALE_MS};
     return clock->set_to_ms != 0 && spared.after_ms < spared.before_ms ? spared : (struct mg_spared){0, 0};
 }

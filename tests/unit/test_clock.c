@@ -147,12 +147,26 @@ START_TEST(deadlines_that_a_clock_set_forward_has_passed_keep_their_time)
     mg_far_clock_note(&far, 103500, 3000, 3001); /* half a second is no step */
     assert_spared(3001, 0, 0, 0);
     mg_far_clock_note(&far, 3704500, 4000, 4000); /* an hour */
-    assert_spared(4000, 0, 104500, 3704500);
-    assert_spared(14000, 3000, 111500, 3704500);
-    assert_spared(3604000, 0, 0, 0);
-    assert_spared(3604000, 3000, 3701500, 3704500);
+    assert_spared(4000, 0, 104500, 3704750);
+    assert_spared(14000, 3000, 111500, 3704750);
+    assert_spared(3604250, 0, 0, 0);
+    assert_spared(3604250, 3000, 3701750, 3704750);
     mg_far_clock_note(&far, 114500, 14000, 14000); /* and back */
     assert_spared(14000, 0, 0, 0);
+}
+END_TEST
+
+/* Catches: attempts and orders that end because a clock that was set forward is put a little right; and
+ * deadlines of after that, which are taken for such as it has passed. */
+START_TEST(a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_passed)
+{
+    mg_far_clock_note(&far, 3704000, 4000, 4000);   /* an hour forward */
+    mg_far_clock_note(&far, 3686000, 16000, 16000); /* half a minute back */
+    assert_spared(16000, 0, 116000, 3686250);
+    mg_far_clock_note(&far, 3746000, 76000, 76000); /* goes on */
+    assert_spared(76000, 0, 176000, 3686250);
+    mg_far_clock_note(&far, 180000, 80000, 80000); /* the rest of the hour back */
+    assert_spared(80000, 3000, 0, 0);
 }
 END_TEST
 
@@ -193,6 +207,7 @@ int main(void)
     tcase_add_checked_fixture(of_others, far_setup, NULL);
     tcase_add_test(of_others, a_slow_answer_does_not_move_the_other_machine_s_clock);
     tcase_add_test(of_others, deadlines_that_a_clock_set_forward_has_passed_keep_their_time);
+    tcase_add_test(of_others, a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_passed);
     tcase_add_test(of_others, the_first_answer_is_no_step);
     tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
     suite_add_tcase(suite, of_others);
