@@ -12,6 +12,13 @@
 /* What the ids of a stranger's messages, and its words in them, begin with. */
 #define SIM_FORGED "forged-"
 
+/* A deadline that has passed. */
+struct sim_passed {
+    uint32_t attempt;
+    int64_t left_since_us; /* 0: the last sweep asked for its verdict, or none has looked */
+    int64_t left_until_us; /* when the last one that might leave it alone did so */
+};
+
 struct sim_submitted {
     char order_id[72];
     int number, workflow; /* index in definitions.c; -1: one that nobody knows */
@@ -41,10 +48,7 @@ struct sim_submitted {
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
     int parked_asks[SIM_STEPS_MAX]; /* sweeps that asked about this step, parked, since the order was written
                                      */
-    struct {
-        uint32_t attempt;
-        int64_t left_since_us;   /* 0: the last sweep asked for its verdict, or none has looked */
-    } passed[SIM_STEPS_MAX + 1]; /* deadlines that have: of each step's attempt, and of the order */
+    struct sim_passed passed[SIM_STEPS_MAX + 1]; /* deadlines: of each step's attempt, and of the order */
 };
 
 #define SIM_DEAD_QUEUE "client.dead" /* of all whose client is gone for good */
