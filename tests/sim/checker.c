@@ -55,6 +55,11 @@ static bool is_published(const char *type, const char *message_id)
     return sim_table_find(&check.published, mg_slice_of(key)) != NULL;
 }
 
+bool sim_check_is_rejected(const struct sim_submitted *order)
+{
+    return is_published("submission", order->message_id);
+}
+
 /* ---- commits ---- */
 
 /* Operators may do much, at any time: their causes come last in words.def. */
@@ -376,7 +381,9 @@ bool sim_check_read_request(const struct sim_message *message, struct mg_request
 void sim_check_published(const struct sim_message *message)
 {
     char key[MG_KEY_SIZE + 64];
-    if (message->type.data == NULL || message->message_id.data == NULL) {
+    bool is_clients =
+        mg_slice_is(message->type, "submission") && !mg_slice_is(message->routing_key, MG_QUEUE_REJECTED);
+    if (message->type.data == NULL || message->message_id.data == NULL || is_clients) {
         return;
     }
     sim_copies_published(message, is_published(message->type.data, message->message_id.data));

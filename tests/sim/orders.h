@@ -74,6 +74,7 @@ void sim_check_speakers(
 
 /* checker.c */
 void sim_check_start(void);
+bool sim_check_is_rejected(const struct sim_submitted *order); /* it was put into orders.rejected */
 /* What is still to be done before all is over; NULL: nothing. */
 const char *sim_check_unfinished(void);
 /* How often an order was written so far. */
