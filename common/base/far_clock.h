@@ -8,7 +8,8 @@
  *
  * A clock that is set forward carries deadlines past that had time left, and nothing failed: those between
  * its old and its new moment keep, on this machine's clock, the time that they had. They keep it too when it
- * then goes back by less. What it has gone back by it may pass again, and rightly.
+ * then goes back by less. What it has gone back by it may pass again, and rightly. Of a step forward that
+ * follows while some have time left only the end counts: what passed rightly between the two was judged then.
  */
 #ifndef MG_BASE_FAR_CLOCK_H
 #define MG_BASE_FAR_CLOCK_H
@@ -27,7 +28,7 @@ struct mg_far_clock {
     bool is_read;              /* it has answered once */
     int64_t offset_ms;         /* of that clock over this machine's boot clock */
     int64_t least_ms, most_ms; /* between these it lies by all answers since it was set */
-    int64_t set_boot_ms;       /* when it was last found set forward; it went */
+    int64_t set_boot_ms;       /* when it was found set forward, first of those that count; it went */
     int64_t set_from_ms;       /* from here */
     int64_t set_to_ms; /* to here, or as far as it has not gone back since; 0: no further than it was */
 };
@@ -40,8 +41,9 @@ struct mg_spared {
 
 /* Until its first answer it is taken to be as this machine's wall clock is. */
 void mg_far_clock_init(struct mg_far_clock *clock, int64_t wall_ms, int64_t boot_ms);
-void mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t asked_boot_ms,
-                       int64_t answered_boot_ms);
+/* By how much this answer shows that it was set forward; 0: it does not. */
+int64_t mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t asked_boot_ms,
+                          int64_t answered_boot_ms);
 int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms);
 /* With `extra_ms` more than they had. */
 struct mg_spared mg_far_clock_spared(const struct mg_far_clock *clock, int64_t boot_ms, int64_t extra_ms);
