@@ -25,7 +25,7 @@ void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool i
     }
     if (is_asked || sent_us - passed->left_since_us <= LEFT_MAX_US) {
         passed->left_until_us = sim_now_us();
-    } else if (sim_now_us() - passed->left_until_us > HIDDEN_MAX_US) {
+    } else if (sent_us - passed->left_until_us > HIDDEN_MAX_US) {
         sim_violated("deadlines_are_judged",
                      "order %s: a sweep sent %lld s after the first one left %s alone does so too", order_id,
                      (long long)((sent_us - passed->left_since_us) / 1000000),
