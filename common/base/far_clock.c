@@ -16,18 +16,40 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-void mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t asked_boot_ms,
-                       int64_t answered_boot_ms)
+/* Where it would be now if it had not been set. */
+static int64_t unset_ms(const struct mg_far_clock *clock, int64_t boot_ms)
+{
+    return clock->set_from_ms + (boot_ms - clock->set_boot_ms);
+}
+
+static void forward_note(struct mg_far_clock *clock, int64_t least_ms, int64_t boot_ms)
+{
+    if (unset_ms(clock, boot_ms) >= clock->set_to_ms) {
+        clock->set_boot_ms = boot_ms;
+        clock->set_from_ms = boot_ms + clock->most_ms;
+    }
+    clock->set_to_ms = boot_ms + least_ms;
+}
+
+static void back_note(struct mg_far_clock *clock, int64_t least_ms, int64_t boot_ms)
+{
+    clock->set_to_ms = earlier(clock->set_to_ms, boot_ms + least_ms);
+    if (unset_ms(clock, boot_ms) >= clock->set_to_ms) {
+        clock->set_to_ms = 0;
+    }
+}
+
+int64_t mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t asked_boot_ms,
+                          int64_t answered_boot_ms)
 {
     int64_t least_ms = answer_ms - answered_boot_ms, most_ms = answer_ms - asked_boot_ms;
     int64_t forward_ms = clock->is_read ? least_ms - clock->most_ms : 0;
     int64_t back_ms = clock->is_read ? clock->least_ms - most_ms : 0;
-    if (forward_ms > MG_FAR_CLOCK_STEP_MS) {
-        clock->set_boot_ms = answered_boot_ms;
-        clock->set_from_ms = answered_boot_ms + clock->most_ms;
-        clock->set_to_ms = answered_boot_ms + least_ms;
+    bool is_forward = forward_ms > MG_FAR_CLOCK_STEP_MS;
+    if (is_forward) {
+        forward_note(clock, least_ms, answered_boot_ms);
     } else if (back_ms > MG_FAR_CLOCK_STEP_MS) {
-        clock->set_to_ms = 0;
+        back_note(clock, least_ms, answered_boot_ms);
     }
     bool is_as_before = clock->is_read && forward_ms <= 0 && back_ms <= 0;
     clock->least_ms = is_as_before ? later(least_ms, clock->least_ms) : least_ms;
@@ -36,6 +58,7 @@ void mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t as
         clock->offset_ms = clock->least_ms;
     }
     clock->is_read = true;
+    return is_forward ? forward_ms : 0;
 }
 
 int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms)
@@ -45,7 +68,6 @@ int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms)
 
 struct mg_spared mg_far_clock_spared(const struct mg_far_clock *clock, int64_t boot_ms, int64_t extra_ms)
 {
-    struct mg_spared spared = {clock->set_from_ms + (boot_ms - clock->set_boot_ms) - extra_ms,
-                               clock->set_to_ms};
+    struct mg_spared spared = {unset_ms(clock, boot_ms) - extra_ms, clock->set_to_ms + MG_FAR_CLOCK_STALE_MS};
     return clock->set_to_ms != 0 && spared.after_ms < spared.before_ms ? spared : (struct mg_spared){0, 0};
 }

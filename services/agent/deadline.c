@@ -17,7 +17,7 @@ void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms)
     memset(skew, 0, sizeof *skew);
     skew->limit_ms = limit_ms;
     skew->ran_at_boot_ms = boot_ms;
-    skew->usual_boot_ms = INT64_MIN / 2;
+    skew->usual_boot_ms = skew->doubt.boot_ms = INT64_MIN / 2;
     seconds_forget(skew);
 }
 
@@ -206,6 +206,29 @@ static bool is_in_doubt(const struct mg_deadline *deadline, const struct mg_skew
     return !is_recent && boot_ms < deadline->received_boot_ms + MG_SKEW_DOUBT_MS;
 }
 
+/* Of a request that waited in its queue: a doubt before it ran out, and nothing since shows a step. */
+static bool is_doubt_spent(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
+{
+    int64_t over_boot_ms = skew->doubt.boot_ms + MG_SKEW_DOUBT_MS;
+    bool is_step_shown = skew->run.count > 0 && skew->run.first_boot_ms > boot_ms - MG_SKEW_DOUBT_MS;
+    return !is_step_shown && deadline->sent_at_ms >= skew->doubt.sent_at_ms &&
+           deadline->received_boot_ms >= over_boot_ms &&
+           deadline->received_boot_ms < over_boot_ms + MG_SKEW_RECENT_MS;
+}
+
+static enum mg_deadline_verdict queued_judge(const struct mg_deadline *deadline, struct mg_skew *skew,
+                                             int64_t boot_ms)
+{
+    if (!is_in_doubt(deadline, skew, boot_ms) || is_doubt_spent(deadline, skew, boot_ms)) {
+        return MG_DEADLINE_LATE;
+    }
+    if (deadline->received_boot_ms >= skew->doubt.boot_ms + MG_SKEW_DOUBT_MS) {
+        skew->doubt.boot_ms = deadline->received_boot_ms;
+        skew->doubt.sent_at_ms = deadline->sent_at_ms;
+    }
+    return MG_DEADLINE_IN_DOUBT;
+}
+
 /* What is called after its doubt must have time for the call, and the answer that there was none must arrive.
  */
 static bool is_doubt_over(const struct mg_deadline *deadline, int64_t given_ms, int64_t boot_ms)
@@ -215,7 +238,7 @@ static bool is_doubt_over(const struct mg_deadline *deadline, int64_t given_ms, 
            boot_ms - deadline->received_boot_ms >= MG_SKEW_DOUBT_MS;
 }
 
-enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, const struct mg_skew *skew,
+enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, struct mg_skew *skew,
                                            int64_t boot_ms, int64_t wall_ms)
 {
     if (deadline->until_boot_ms != 0) {
@@ -240,11 +263,10 @@ enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, const s
         deadline->until_boot_ms = mg_skew_is_known(skew, boot_ms) ? boot_ms + left_ms : 0;
         return MG_DEADLINE_IN_TIME;
     }
-    bool is_doubtful = is_in_doubt(deadline, skew, boot_ms);
     if (!deadline->is_fresh) {
-        return is_doubtful ? MG_DEADLINE_IN_DOUBT : MG_DEADLINE_LATE;
+        return queued_judge(deadline, skew, boot_ms);
     }
-    if (is_doubtful && !is_doubt_over(deadline, given_ms, boot_ms)) {
+    if (is_in_doubt(deadline, skew, boot_ms) && !is_doubt_over(deadline, given_ms, boot_ms)) {
         return MG_DEADLINE_IN_DOUBT;
     }
     deadline->until_boot_ms = boot_ms + given_ms;

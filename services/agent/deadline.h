@@ -52,8 +52,8 @@
 /* After a step the schedulers go by the old clock for up to 250 ms, and what they decided by it takes a
  * commit to come here. Their messages prove nothing about one that was received less than this before. */
 #define MG_SKEW_SETTLE_MS 1000
-/* A usual difference that was seen so recently speaks against a step back for what waited in a queue. The
- * supervisor's words come once a second. */
+/* A usual difference that was seen, or a doubt that ran out, so recently speaks against a step back for what
+ * waited in a queue. The supervisor's words come once a second. */
 #define MG_SKEW_RECENT_MS 1500
 /* So long a request is in doubt at most; a fresh one for half of its time, if that is less. Words come once a
  * second, and three prove it. */
@@ -101,6 +101,9 @@ struct mg_skew {
             by_ms; /* so far the database's clock was last set forward; 0: it was not, or went back since */
         int64_t from_ms; /* its reading just before */
     } forward;
+    struct {
+        int64_t boot_ms, sent_at_ms; /* of the request that waited in its queue, and began it */
+    } doubt;
     int64_t ran_at_boot_ms;
 };
 
@@ -145,11 +148,14 @@ enum mg_deadline_verdict {
  * A fresh request that came without delay has what its sender gave it, less the time since its receipt,
  * whatever clocks do from then on. Any other has what the database's clock leaves it, and no more than its
  * sender gave it; once that clock is known this holds whatever clocks do.
- * In doubt: judge it again after `MG_DEADLINE_LOOK_MS`. A fresh one that is late after all was held up, or
- * its sender's clock was: a scheduler goes by the old clock for a moment after a step forward. It is never
- * dropped in silence, since that would burn an attempt for what no service has seen.
+ * In doubt: judge it again after `MG_DEADLINE_LOOK_MS`. What waited in a queue behind a doubt that ran out is
+ * late at once: held one after the other, the requests of a backlog make each other late for ever. What was
+ * sent before the one that began that doubt is not, since a clock that went back looks so.
+ * A fresh one that is late after all was held up, or its sender's clock was: a scheduler goes by the old
+ * clock for a moment after a step forward. It is never dropped in silence, since that would burn an attempt
+ * for what no service has seen.
  */
-enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, const struct mg_skew *skew,
+enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, struct mg_skew *skew,
                                            int64_t boot_ms, int64_t wall_ms);
 int64_t mg_deadline_left_ms(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms,
                             int64_t wall_ms);

@@ -182,8 +182,8 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
         }
     }
     scheduler->seen_at_boot_ms = mg_clock_boot_ms();
-    mg_far_clock_note(&scheduler->db_clock, answer->now_ms, batch->asked_at_boot_ms,
-                      scheduler->seen_at_boot_ms);
+    (void)mg_far_clock_note(&scheduler->db_clock, answer->now_ms, batch->asked_at_boot_ms,
+                            scheduler->seen_at_boot_ms);
     batch->now_ms = mg_scheduler_db_now_ms(scheduler); /* the answer may have taken seconds */
     mg_gates_report(scheduler, answer->services, answer->service_count);
     mg_batch_resolve(batch);

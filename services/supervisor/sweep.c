@@ -113,14 +113,13 @@ static void spared_add(const struct supervisor *supervisor, struct mg_sweep_opti
 /* True: the clock was set forward since the last sweep, which the question did not know. */
 static bool clock_read(struct supervisor *supervisor, int64_t now_ms)
 {
-    int64_t set_to_ms = supervisor->db_clock.set_to_ms;
-    mg_far_clock_note(&supervisor->db_clock, now_ms, supervisor->asked_at_boot_us / 1000, mg_clock_boot_ms());
-    if (supervisor->db_clock.set_to_ms == 0 || supervisor->db_clock.set_to_ms == set_to_ms) {
-        return false;
+    int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, supervisor->asked_at_boot_us / 1000,
+                                      mg_clock_boot_ms());
+    if (by_ms > 0) {
+        mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
+               MG_LOG_NUMBER("by_ms", by_ms));
     }
-    mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
-           MG_LOG_NUMBER("by_ms", supervisor->db_clock.set_to_ms - supervisor->db_clock.set_from_ms));
-    return true;
+    return by_ms > 0;
 }
 
 static void clock_follow(struct supervisor *supervisor, int64_t now_ms)

@@ -249,6 +249,9 @@ enum sim_taken sim_broker_take(struct sim_message *message)
     } else if (sim_happens(SIM_BROKER_NACK)) {
         taken = SIM_NACKED;
     }
+    if (taken == SIM_NACKED && mg_slice_is(message->routing_key, MG_QUEUE_REJECTED)) {
+        sim_check_published(message); /* it is full: what it does not take is told, and not kept */
+    }
     if (taken != SIM_TAKEN) {
         sim_message_release(message);
         return taken;

@@ -55,6 +55,11 @@ static bool is_published(const char *type, const char *message_id)
     return sim_table_find(&check.published, mg_slice_of(key)) != NULL;
 }
 
+bool sim_check_is_rejected(const struct sim_submitted *order)
+{
+    return is_published("submission", order->message_id);
+}
+
 /* ---- commits ---- */
 
 /* Operators may do much, at any time: their causes come last in words.def. */
@@ -338,12 +343,13 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     sim_check_clock_committed(before, write);
 }
 
-void sim_check_tail_lost(const char *order_id, bool is_all)
+void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks)
 {
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
     sim_trace("lost the tail of %s%s", order_id, is_all ? ": all of it" : "");
     order->is_tail_lost = true;
     order->is_lost = order->is_lost || is_all;
+    order->lost_marks |= lost_marks;
     memset(order->open_until_ms, 0, sizeof(order->open_until_ms));
 }
 
@@ -375,7 +381,9 @@ bool sim_check_read_request(const struct sim_message *message, struct mg_request
 void sim_check_published(const struct sim_message *message)
 {
     char key[MG_KEY_SIZE + 64];
-    if (message->type.data == NULL || message->message_id.data == NULL) {
+    bool is_clients =
+        mg_slice_is(message->type, "submission") && !mg_slice_is(message->routing_key, MG_QUEUE_REJECTED);
+    if (message->type.data == NULL || message->message_id.data == NULL || is_clients) {
         return;
     }
     sim_copies_published(message, is_published(message->type.data, message->message_id.data));
@@ -445,7 +453,8 @@ static bool is_fence_raised(const struct sim_stored *stored, const char *step)
 static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
 {
     const struct mg_order_record *record = stored->record;
-    if (sim_submitted_find(mg_slice_of(record->order_id))->is_cause_lost) {
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
+    if (order->is_cause_lost) {
         return; /* they may have been those of another copy of it */
     }
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
@@ -463,8 +472,9 @@ static void effects_check(const struct sim_stored *stored, const struct mg_event
         }
     }
     struct mg_status_text status;
-    for (int i = 0; record->reply_to.data != NULL && !event->is_owed && mg_status_kept(event, i, &status);
-         i++) {
+    bool is_mark_lost = (order->lost_marks >> ((event - stored->events) & 63) & 1) != 0;
+    bool is_due = record->reply_to.data != NULL && !event->is_owed && !is_mark_lost;
+    for (int i = 0; is_due && mg_status_kept(event, i, &status); i++) {
         (void)snprintf(id, sizeof(id), "%s.%llu", record->order_id, (unsigned long long)status.seq);
         if (!is_published("status", id)) {
             sim_violated("ack_after_effects",

@@ -178,13 +178,22 @@ static void queue_goes(const char *name)
     }
 }
 
+/* Who hears nothing looks where it is told to: at the order, or at what was refused. Once all is well again
+ * no scheduler starts any more that loads a workflow which went with a failover. */
+static bool has_seen(const struct sim_submitted *order)
+{
+    struct sim_stored stored;
+    return sim_store_find(order->order_id, &stored) || (sim_is_healed() && sim_check_is_rejected(order));
+}
+
 /* Posts until there is an answer, of whatever kind. */
 static void keep_posting(void *arg)
 {
     struct sim_submitted *order = arg;
     struct sim_stored stored;
-    if (order->is_unheard && !order->is_answered && sim_store_find(order->order_id, &stored)) {
+    if (order->is_unheard && !order->is_answered && has_seen(order)) {
         order->is_answered = true;
+        order->is_refused = !sim_store_find(order->order_id, &stored);
         clients.unanswered--;
     }
     if (!order->is_answered) {

@@ -12,6 +12,13 @@
 /* What the ids of a stranger's messages, and its words in them, begin with. */
 #define SIM_FORGED "forged-"
 
+/* A deadline that has passed. */
+struct sim_passed {
+    uint32_t attempt;
+    int64_t left_since_us; /* 0: the last sweep asked for its verdict, or none has looked */
+    int64_t left_until_us; /* when the last one that might leave it alone did so */
+};
+
 struct sim_submitted {
     char order_id[72];
     int number, workflow; /* index in definitions.c; -1: one that nobody knows */
@@ -33,16 +40,15 @@ struct sim_submitted {
     bool is_repeated; /* an operator resumed or restarted it: what may be sent once was perhaps sent once more
                        */
     bool is_tail_lost, is_lost;
+    uint64_t
+        lost_marks;     /* bits, by event: that its statuses are owed was lost with the tail, the event not */
     bool is_cause_lost; /* with its queue, or as a dead letter of a failover: what it brought about is made
                            again by nobody but the sweep */
     int64_t moved_us;   /* when it was last written, or first posted */
     int64_t open_until_ms[SIM_STEPS_MAX]; /* an unanswered attempt of this step may act until then */
     int parked_asks[SIM_STEPS_MAX]; /* sweeps that asked about this step, parked, since the order was written
                                      */
-    struct {
-        uint32_t attempt;
-        int64_t left_since_us;   /* 0: the last sweep asked for its verdict, or none has looked */
-    } passed[SIM_STEPS_MAX + 1]; /* deadlines that have: of each step's attempt, and of the order */
+    struct sim_passed passed[SIM_STEPS_MAX + 1]; /* deadlines: of each step's attempt, and of the order */
 };
 
 #define SIM_DEAD_QUEUE "client.dead" /* of all whose client is gone for good */
@@ -68,6 +74,7 @@ void sim_check_speakers(
 
 /* checker.c */
 void sim_check_start(void);
+bool sim_check_is_rejected(const struct sim_submitted *order); /* it was put into orders.rejected */
 /* What is still to be done before all is over; NULL: nothing. */
 const char *sim_check_unfinished(void);
 /* How often an order was written so far. */

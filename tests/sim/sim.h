@@ -127,12 +127,12 @@ void sim_store_order_at(int index, struct sim_stored *ret_stored); /* in the ord
 /* One order of a transaction that is committed now; `before` NULL: it is new. */
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 /* A failover lost this order's newest events; `is_all`: the order whole. */
-void sim_check_tail_lost(const char *order_id, bool is_all);
+void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks);
 /* A sweep, or an alert fenced by an epoch, has been written by this session. */
 void sim_check_led(uint64_t epoch, const char *holder);
-/* A sweep of the leader looked at this deadline that has passed: of the attempt of a step, or (step -1) of
- * the order. It asked for the verdict, or left it alone. */
-void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked);
+/* A sweep of the leader, sent then, looked at this deadline that has passed: of the attempt of a step, or
+ * (step -1) of the order. It asked for the verdict, or left it alone. */
+void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked, int64_t sent_us);
 void sim_check_sweeps_lost(void); /* in a failover: the next one may give a grace that was given */
 /* A sweep asked about this step, which waits for the gate of its service. */
 void sim_check_parked_asked(const char *order_id, int step);

@@ -186,6 +186,17 @@ static bool has_lost(const struct sim_order *before, const struct sim_order *now
     return has;
 }
 
+/* Bits, by event: no longer owed by what is left. */
+static uint64_t lost_marks(const struct sim_order *before, const struct sim_order *now)
+{
+    uint64_t lost = 0;
+    for (int i = 0; now != NULL && i < now->event_count && i < 64; i++) {
+        bool is_lost = before->events[i].is_owed && !now->events[i].is_owed;
+        lost |= is_lost ? UINT64_C(1) << i : 0;
+    }
+    return lost;
+}
+
 static void tails_tell(const struct sim_tables *before)
 {
     for (int i = 0; i < before->order_count; i++) {
@@ -194,7 +205,7 @@ static void tails_tell(const struct sim_tables *before)
         if (has_lost(before->orders[i], now)) {
             sim_trace("db lost %s after version %d", record->order_id,
                       now == NULL ? 0 : (int)now->record.order.version);
-            sim_check_tail_lost(record->order_id, now == NULL);
+            sim_check_tail_lost(record->order_id, now == NULL, lost_marks(before->orders[i], now));
         }
     }
 }

@@ -44,6 +44,7 @@ struct sim_request *sim_request_create(const struct mg_pg_statement *statements,
     struct sim_request *request = calloc(1, sizeof(*request));
     assert(request != NULL);
     request->references = 1;
+    request->sent_us = sim_now_us();
     request->params = calloc((size_t)count, sizeof(*request->params));
     assert(request->params != NULL);
     request->count = count;
@@ -203,8 +204,11 @@ static void session_begin(struct sim_session *session);
 struct sim_transaction sim_transaction_of(const struct sim_request *request, struct sim_tables *tables,
                                           struct sim_session *session)
 {
-    return (struct sim_transaction){
-        .tables = tables, .now_ms = request->now_ms, .session = session, .locked_salt = request->locked_salt};
+    return (struct sim_transaction){.tables = tables,
+                                    .now_ms = request->now_ms,
+                                    .sent_us = request->sent_us,
+                                    .session = session,
+                                    .locked_salt = request->locked_salt};
 }
 
 static void request_fail(struct sim_request *request, const char *sqlstate, const char *what)

@@ -500,14 +500,15 @@ static void order_tell(const struct sweep *sweep, const struct sim_order *order)
 {
     const struct mg_order_record *record = &order->record;
     int64_t complete_by_ms = complete_by_of(&record->order), deadline_ms;
+    int64_t sent_us = sweep->input->transaction->sent_us;
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         const struct mg_step *step = &record->order.steps[i];
         if (is_open_step(record, i, &deadline_ms) && is_running(step) && deadline_ms <= sweep->now_ms) {
-            sim_check_deadline(record->order_id, i, step->attempt, is_asked(sweep, order, step));
+            sim_check_deadline(record->order_id, i, step->attempt, is_asked(sweep, order, step), sent_us);
         }
     }
     if (complete_by_ms != 0 && complete_by_ms <= sweep->now_ms) {
-        sim_check_deadline(record->order_id, -1, 0, is_asked(sweep, order, NULL));
+        sim_check_deadline(record->order_id, -1, 0, is_asked(sweep, order, NULL), sent_us);
     }
 }
 

@@ -122,6 +122,7 @@ struct sim_change {
 struct sim_transaction {
     struct sim_tables *tables;
     int64_t now_ms;
+    int64_t sent_us;             /* when its client asked for it */
     struct sim_session *session; /* NULL: a standby replays it */
     /* Rows that others are writing, whom SKIP LOCKED passes over: drawn from this; 0: none. */
     uint64_t locked_salt;
@@ -243,7 +244,7 @@ struct sim_request {
     bool is_write, is_torn, is_late, is_begun;
     bool is_lagging;  /* it has read the clock as it began, */
     int64_t begun_ms; /* when that was this */
-    int64_t committed_us, now_ms;
+    int64_t sent_us, committed_us, now_ms;
     uint64_t locked_salt;
     char sqlstate[6]; /* "": it succeeded */
     const char *what;

@@ -115,7 +115,7 @@ static struct mg_far_clock far;
 static void far_setup(void)
 {
     mg_far_clock_init(&far, 101000, 1000);
-    mg_far_clock_note(&far, 101000, 1000, 1002);
+    (void)mg_far_clock_note(&far, 101000, 1000, 1002);
 }
 
 /* Catches: a database that is slow for a while, taken for one whose clock is behind: then requests carry a
@@ -123,11 +123,11 @@ static void far_setup(void)
 START_TEST(a_slow_answer_does_not_move_the_other_machine_s_clock)
 {
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 2000), 102000);
-    mg_far_clock_note(&far, 106000, 2000, 7000); /* read at 6000, as it happens */
+    (void)mg_far_clock_note(&far, 106000, 2000, 7000); /* read at 6000, as it happens */
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 7000), 107000);
-    mg_far_clock_note(&far, 80000, 10000, 10004); /* set back by half a minute */
+    (void)mg_far_clock_note(&far, 80000, 10000, 10004); /* set back by half a minute */
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 10004), 80000);
-    mg_far_clock_note(&far, 3680000, 20000, 20004); /* and an hour forward */
+    (void)mg_far_clock_note(&far, 3680000, 20000, 20004); /* and an hour forward */
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 20004), 3680000);
 }
 END_TEST
@@ -144,15 +144,44 @@ static void assert_spared(int64_t boot_ms, int64_t extra_ms, int64_t after_ms, i
 START_TEST(deadlines_that_a_clock_set_forward_has_passed_keep_their_time)
 {
     assert_spared(1002, 0, 0, 0);
-    mg_far_clock_note(&far, 103500, 3000, 3001); /* half a second is no step */
+    (void)mg_far_clock_note(&far, 103500, 3000, 3001); /* half a second is no step */
     assert_spared(3001, 0, 0, 0);
-    mg_far_clock_note(&far, 3704500, 4000, 4000); /* an hour */
-    assert_spared(4000, 0, 104500, 3704500);
-    assert_spared(14000, 3000, 111500, 3704500);
-    assert_spared(3604000, 0, 0, 0);
-    assert_spared(3604000, 3000, 3701500, 3704500);
-    mg_far_clock_note(&far, 114500, 14000, 14000); /* and back */
+    (void)mg_far_clock_note(&far, 3704500, 4000, 4000); /* an hour */
+    assert_spared(4000, 0, 104500, 3704750);
+    assert_spared(14000, 3000, 111500, 3704750);
+    assert_spared(3604250, 0, 0, 0);
+    assert_spared(3604250, 3000, 3701750, 3704750);
+    (void)mg_far_clock_note(&far, 114500, 14000, 14000); /* and back */
     assert_spared(14000, 0, 0, 0);
+}
+END_TEST
+
+/* Catches: attempts and orders that end because a clock that was set forward is put a little right; and
+ * deadlines of after that, which are taken for such as it has passed. */
+START_TEST(a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_passed)
+{
+    (void)mg_far_clock_note(&far, 3704000, 4000, 4000);   /* an hour forward */
+    (void)mg_far_clock_note(&far, 3686000, 16000, 16000); /* half a minute back */
+    assert_spared(16000, 0, 116000, 3686250);
+    (void)mg_far_clock_note(&far, 3746000, 76000, 76000); /* goes on */
+    assert_spared(76000, 0, 176000, 3686250);
+    (void)mg_far_clock_note(&far, 180000, 80000, 80000); /* the rest of the hour back */
+    assert_spared(80000, 3000, 0, 0);
+}
+END_TEST
+
+/* Catches: attempts and orders that a second step forward ends, since it is taken for the only one. */
+START_TEST(a_second_step_forward_leaves_those_their_time_that_the_first_has_passed)
+{
+    (void)mg_far_clock_note(&far, 3704000, 4000, 4000);   /* an hour forward */
+    (void)mg_far_clock_note(&far, 7316000, 16000, 16000); /* and another */
+    assert_spared(16000, 0, 116000, 7316250);
+    (void)mg_far_clock_note(&far, 3726000, 26000, 26000); /* that one back */
+    assert_spared(26000, 0, 126000, 3726250);
+    (void)mg_far_clock_note(&far, 7400000, 3700000, 3700000); /* as much later as the first was long */
+    assert_spared(3700000, 0, 0, 0);
+    (void)mg_far_clock_note(&far, 7460000, 3700000, 3700000); /* a minute */
+    assert_spared(3700000, 0, 7400000, 7460250);
 }
 END_TEST
 
@@ -160,9 +189,9 @@ END_TEST
 START_TEST(what_a_slow_answer_leaves_open_is_no_step)
 {
     mg_far_clock_init(&far, 999000, 1000);
-    mg_far_clock_note(&far, 101000, 1000, 9000); /* read at 1000, and the wall clock is wrong */
+    (void)mg_far_clock_note(&far, 101000, 1000, 9000); /* read at 1000, and the wall clock is wrong */
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 9000), 101000);
-    mg_far_clock_note(&far, 110000, 10000, 10001);
+    (void)mg_far_clock_note(&far, 110000, 10000, 10001);
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 10001), 110000);
     assert_spared(10001, 0, 0, 0);
 }
@@ -172,7 +201,7 @@ END_TEST
 START_TEST(the_first_answer_is_no_step)
 {
     mg_far_clock_init(&far, 101000, 1000);
-    mg_far_clock_note(&far, 3701000, 1000, 1002);
+    (void)mg_far_clock_note(&far, 3701000, 1000, 1002);
     assert_spared(1002, 0, 0, 0);
 }
 END_TEST
@@ -193,6 +222,8 @@ int main(void)
     tcase_add_checked_fixture(of_others, far_setup, NULL);
     tcase_add_test(of_others, a_slow_answer_does_not_move_the_other_machine_s_clock);
     tcase_add_test(of_others, deadlines_that_a_clock_set_forward_has_passed_keep_their_time);
+    tcase_add_test(of_others, a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_passed);
+    tcase_add_test(of_others, a_second_step_forward_leaves_those_their_time_that_the_first_has_passed);
     tcase_add_test(of_others, the_first_answer_is_no_step);
     tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
     suite_add_tcase(suite, of_others);

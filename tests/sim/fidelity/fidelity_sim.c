@@ -21,18 +21,20 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     (void)write;
 }
 
-void sim_check_tail_lost(const char *order_id, bool is_all)
+void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks)
 {
     (void)order_id;
     (void)is_all;
+    (void)lost_marks;
 }
 
-void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked)
+void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked, int64_t sent_us)
 {
     (void)order_id;
     (void)step;
     (void)attempt;
     (void)is_asked;
+    (void)sent_us;
 }
 
 void sim_check_sweeps_lost(void)

@@ -359,6 +359,86 @@ START_TEST(what_waited_in_a_queue_is_late_at_once_where_the_clock_was_seen_of_la
 }
 END_TEST
 
+/* Nothing was seen of late; a request that waited comes, is in doubt, and nothing speaks for it. */
+static void doubt_run_out(void)
+{
+    flow(0, 40000, 0);
+    struct mg_deadline request = request_of(50000, 30000, 0, 5000, false);
+    ck_assert_int_eq(judge(&request, 50000), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&request, 53000), MG_DEADLINE_LATE);
+}
+
+/* Catches: a backlog that never ends, where one request at a time may be in hand: each is held for so long
+ * that those behind it come late, too. */
+START_TEST(a_backlog_costs_one_doubt)
+{
+    doubt_run_out();
+    for (int64_t at_ms = 53002; at_ms < 54500; at_ms += 2) {
+        struct mg_deadline next = request_of(at_ms, 30000, 0, 20000, false);
+        ck_assert_int_eq(judge(&next, at_ms), MG_DEADLINE_LATE);
+    }
+    struct mg_deadline later = request_of(54500, 30000, 0, 20000, false);
+    ck_assert_int_eq(judge(&later, 54500), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&later, 57499), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&later, 57500), MG_DEADLINE_LATE);
+}
+END_TEST
+
+/* Catches: the same, where requests have less time than a doubt. */
+START_TEST(a_backlog_of_short_requests_costs_one_doubt)
+{
+    flow(0, 40000, 0);
+    for (int64_t at_ms = 50000; at_ms < 53000; at_ms += 1000) {
+        struct mg_deadline brief = request_of(at_ms, 5000, 0, 1000, false);
+        ck_assert_int_eq(judge(&brief, at_ms), MG_DEADLINE_IN_DOUBT);
+        ck_assert_int_eq(judge(&brief, at_ms + 1000), MG_DEADLINE_LATE);
+    }
+    struct mg_deadline next = request_of(53000, 5000, 0, 1000, false);
+    ck_assert_int_eq(judge(&next, 53000), MG_DEADLINE_LATE);
+}
+END_TEST
+
+/* Catches: attempts that are burnt behind a backlog, after the clock went back. */
+START_TEST(a_doubt_that_ran_out_says_nothing_of_a_later_step)
+{
+    doubt_run_out();
+    struct mg_deadline request = request_of(53500, 2, 3600000, 5000, false); /* older than those before it */
+    ck_assert_int_eq(judge(&request, 53500), MG_DEADLINE_IN_DOUBT);
+    flow(53600, 54850, 3600000);
+    ck_assert_int_eq(judge(&request, 54850), MG_DEADLINE_IN_TIME);
+    ck_assert_int_eq(left_ms(&request, 54850), 3650);
+}
+END_TEST
+
+/* Catches: attempts that are burnt just before the last of the words that prove a step. */
+START_TEST(no_doubt_has_run_out_while_messages_show_a_step)
+{
+    flow(0, 40000, 0);
+    struct mg_deadline first = request_of(50000, 2, 30000, 20000, false);
+    ck_assert_int_eq(judge(&first, 50000), MG_DEADLINE_IN_DOUBT);
+    hear(51020, 30000, 150);
+    hear(52020, 30000, 150);
+    ck_assert_int_eq(judge(&first, 53000), MG_DEADLINE_LATE);
+    struct mg_deadline next = request_of(53005, 1000, 30000, 20000, false);
+    ck_assert_int_eq(judge(&next, 53005), MG_DEADLINE_IN_DOUBT);
+    hear(53020, 30000, 150);
+    ck_assert_int_eq(judge(&next, 53105), MG_DEADLINE_IN_TIME);
+}
+END_TEST
+
+/* Catches: a backlog that never ends, since one message was held up long ago and none has come since. */
+START_TEST(one_message_of_long_ago_shows_no_step)
+{
+    flow(0, 40000, 0);
+    arrive(41000, 0, 30000, true);
+    struct mg_deadline request = request_of(50000, 30000, 0, 5000, false);
+    ck_assert_int_eq(judge(&request, 50000), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&request, 53000), MG_DEADLINE_LATE);
+    request = request_of(53002, 30000, 0, 5000, false);
+    ck_assert_int_eq(judge(&request, 53002), MG_DEADLINE_LATE);
+}
+END_TEST
+
 /* Catches: more time than the sender gave, from a wall clock that is behind and the only one there is. */
 START_TEST(no_clock_gives_a_request_more_than_its_sender_did)
 {
@@ -423,6 +503,11 @@ int main(void)
     tcase_add_test(tcase, a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known);
     tcase_add_test(tcase, without_any_other_word_doubt_ends_with_half_of_the_time_or_after_three_seconds);
     tcase_add_test(tcase, what_waited_in_a_queue_is_late_at_once_where_the_clock_was_seen_of_late);
+    tcase_add_test(tcase, a_backlog_costs_one_doubt);
+    tcase_add_test(tcase, a_backlog_of_short_requests_costs_one_doubt);
+    tcase_add_test(tcase, a_doubt_that_ran_out_says_nothing_of_a_later_step);
+    tcase_add_test(tcase, no_doubt_has_run_out_while_messages_show_a_step);
+    tcase_add_test(tcase, one_message_of_long_ago_shows_no_step);
     tcase_add_test(tcase, no_clock_gives_a_request_more_than_its_sender_did);
     tcase_add_test(tcase, the_budget_keeps_a_margin_and_is_never_more_than_what_is_left);
     suite_add_tcase(suite, tcase);

@@ -356,11 +356,32 @@ START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
     int64_t set_to_ms = supervisor->db_clock.set_to_ms;
     fake_pass_quietly(5000);
     /* What it has passed keeps its time, and gets the grace of three seconds. */
-    ck_assert_int_eq(fake.asked.grace_before_ms, set_to_ms);
+    ck_assert_int_eq(fake.asked.grace_before_ms, set_to_ms + MG_FAR_CLOCK_STALE_MS);
     ck_assert_int_ge(fake.asked.grace_after_ms, old_ms + 5000 - 3000 - 250);
     ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 5000 - 3000 + 250);
     fake_pass_quietly(3600000);
     ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+}
+END_TEST
+
+/* Catches: the same, when that clock is put a little right before they have had their time. */
+START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t old_ms = fake_database_ms();
+    fake.database_ahead_ms += 3600000;
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    fake.database_ahead_ms -= 30000;
+    fake_pass(250);
+    const struct mg_due due = overdue("o-1", old_ms + 10000);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 0);
+    ck_assert_str_eq(fake.last_line, "the database's clock went back");
+    fake_pass_quietly(1000);
+    ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 10000);
+    ck_assert_int_ge(fake.asked.grace_before_ms, old_ms + 10000);
 }
 END_TEST
 
@@ -377,7 +398,7 @@ START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
     fake_pass(250);
     fake_answer_sweep(NULL, 0);
     fake_pass(250);
-    ck_assert_int_eq(fake.asked.grace_before_ms, supervisor->grace_before_ms);
+    ck_assert_int_eq(fake.asked.grace_before_ms, supervisor->grace_before_ms + MG_FAR_CLOCK_STALE_MS);
     ck_assert_int_eq(fake.asked.grace_after_ms, old_ms);
 }
 END_TEST
@@ -552,6 +573,7 @@ int main(void)
     tcase_add_test(tcase, each_deadline_has_one_grace_however_slow_the_sweeps);
     tcase_add_test(tcase, a_failed_sweep_is_a_gap_and_renews_no_grace);
     tcase_add_test(tcase, a_clock_that_is_set_forward_costs_no_deadline_its_time);
+    tcase_add_test(tcase, a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it);
     tcase_add_test(tcase, a_gap_in_which_the_clock_was_set_has_one_window);
     tcase_add_test(tcase, a_gap_in_a_grace_ends_it);
     tcase_add_test(tcase, a_grace_of_nothing_is_none);
