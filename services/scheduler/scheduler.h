@@ -189,6 +189,8 @@ struct mg_gate {
     char service[MG_NAME_MAX + 1];
     struct mg_gate_queue queues[2]; /* normal, high */
     enum mg_reason reported;        /* what agents say of the service */
+    bool is_probing;                /* they say that it was down, and is to be probed */
+    int64_t probed_boot_ms;         /* when its last probe went out; 0: none has */
     struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
     int alert_for_ticks; /* since this process saw to that */
