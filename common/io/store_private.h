@@ -101,7 +101,7 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 #define MG_SQL_GATES                                                                                         \
     "(SELECT service, CASE WHEN p.is_paused THEN 'service_paused' WHEN a.is_open THEN 'breaker_open'"        \
     "   WHEN a.is_ready THEN 'none' ELSE 'service_paused' END AS gate,"                                      \
-    "  coalesce(a.is_ready AND NOT a.is_well AND p.is_paused IS NULL, false) AS is_probing FROM ("            \
+    "  coalesce(a.is_ready AND NOT a.is_well AND p.is_paused IS NULL, false) AS is_probing FROM ("           \
     "  SELECT service, bool_and(breaker = 'open') AS is_open,"                                               \
     "   bool_or(is_ready AND breaker <> 'open') AS is_ready,"                                                \
     "   bool_or(is_ready AND breaker = 'closed') AS is_well"                                                 \

@@ -174,8 +174,10 @@ START_TEST(a_gate_that_is_open_for_a_probe_is_told_as_such)
     store_parked("o-1", &step, 0, false);
     ck_assert_str_eq(ask(), "o-1");
     ck_assert(!rig.parked_queues[0].is_probing);
-    rig_admin(&rig, "INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency)"
-                    " VALUES ('inventory', 'a-1', 'open', true, 0, 1), ('inventory', 'a-2', 'half_open', true, 0, 1)");
+    rig_admin(
+        &rig,
+        "INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency)"
+        " VALUES ('inventory', 'a-1', 'open', true, 0, 1), ('inventory', 'a-2', 'half_open', true, 0, 1)");
     ck_assert_str_eq(ask(), "");
     ck_assert(rig.parked_queues[0].is_open && rig.parked_queues[0].is_probing);
     rig_admin(&rig, "UPDATE service_state SET breaker = 'closed' WHERE instance = 'a-2'");

@@ -74,8 +74,8 @@ static bool is_probing(const char *service)
     enum mg_reason gate = gate_of(service);
     bool is_told = false;
     for (int i = 0; i < rig.loaded->service_count; i++) {
-        is_told = is_told ||
-                  (strcmp(rig.loaded->services[i].service, service) == 0 && rig.loaded->services[i].is_probing);
+        is_told = is_told || (strcmp(rig.loaded->services[i].service, service) == 0 &&
+                              rig.loaded->services[i].is_probing);
     }
     ck_assert(!is_told || gate == MG_REASON_NONE);
     return is_told;
@@ -91,9 +91,8 @@ START_TEST(a_service_is_probed_while_none_of_its_agents_has_found_it_well)
     ck_assert(is_probing("payment"));
     report_state("a", "closed", false); /* who is not ready says nothing of the service */
     ck_assert(is_probing("payment"));
-    rig_admin(&rig,
-              "INSERT INTO service_control (service, is_paused, version, reason, by_whom)"
-              " VALUES ('payment', true, 1, 'r', 'me')");
+    rig_admin(&rig, "INSERT INTO service_control (service, is_paused, version, reason, by_whom)"
+                    " VALUES ('payment', true, 1, 'r', 'me')");
     ck_assert(!is_probing("payment"));
     rig_admin(&rig, "UPDATE service_control SET is_paused = false");
     ck_assert(is_probing("payment"));

@@ -455,8 +455,8 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
         (void)fprintf(out, " leader%d", answer->is_leader);
         for (int i = 0; i < answer->queue_count; i++) {
             const struct mg_parked_queue *queue = &answer->queues[i];
-            (void)fprintf(out, " %s:high%d:open%d:probing%d:%d", queue->service, queue->is_high, queue->is_open,
-                          queue->is_probing, queue->asked);
+            (void)fprintf(out, " %s:high%d:open%d:probing%d:%d", queue->service, queue->is_high,
+                          queue->is_open, queue->is_probing, queue->asked);
         }
         for (int i = 0; i < answer->due_count; i++) {
             (void)fprintf(out, "\n  %s.%s.%u", answer->dues[i].order_id, answer->dues[i].step,

@@ -1,5 +1,5 @@
-/* A service that was down is probed by one request for all: the steps that wait for it stay parked, unwritten,
- * until its agents have found out. */
+/* A service that was down is probed by one request for all: the steps that wait for it stay parked,
+ * unwritten, until its agents have found out. */
 #include <check.h>
 #include <stdio.h>
 
