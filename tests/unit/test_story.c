@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "cli.h"
 #include "suite.h"
 
@@ -38,7 +39,7 @@ static void teardown(void)
     }
 }
 
-static char *text_of(const char *format, ...)
+MG_PRINTF(1, 2) static char *text_of(const char *format, ...)
 {
     char text[512];
     va_list args;
