@@ -139,18 +139,22 @@ END_TEST
 START_TEST(what_is_no_waiting_is_told_as_it_was)
 {
     static const char STATUS[] = "[{\"status\":\"accepted\",\"seq\":1}]";
-    unserved(2);
-    event("due", "ship", "the step's wait is over", "waiting", "running", "none", 1, NULL);
-    unserved(3);
-    event("due", "charge", "the step's wait is over", "waiting", "running", "none", 4, NULL);
-    event("reply", "charge", "the circuit breaker is open", "running", "waiting", "breaker_open", 4, STATUS);
-    event("due", "charge", "the step's wait is over", "waiting", "running", "none", 5, NULL);
-    event("reply", "charge", "", "running", "done", "none", 5, NULL);
-    for (int i = 0; i < 2; i++) { /* retries of a service that is there */
-        event("due", "charge", "the step's wait is over", "waiting", "running", "none", 6 + i, NULL);
-        event("reply", "charge", "no", "running", "waiting", "reply_transient", 6 + i, NULL);
+    for (int i = 0; i < 2; i++) { /* its client is told something */
+        event("due", "charge", "the step's wait is over", "waiting", "running", "none", 2 + i, NULL);
+        event("reply", "charge", "the circuit breaker is open", "running", "waiting", "breaker_open", 2 + i,
+              STATUS);
     }
-    ck_assert_int_eq(lines(), 2 * events.row_count + 1);
+    for (int i = 0; i < 2; i++) { /* one step goes out, another comes back */
+        event("due", "charge", "the step's wait is over", "waiting", "running", "none", 4 + i, NULL);
+        event("reply", "ship", "the circuit breaker is open", "running", "waiting", "breaker_open", 1, NULL);
+    }
+    event("due", "charge", "the step's wait is over", "waiting", "running", "none", 6, NULL);
+    event("reply", "charge", "", "running", "done", "none", 6, NULL);
+    for (int i = 0; i < 2; i++) { /* retries of a service that is there */
+        event("due", "book", "the step's wait is over", "waiting", "running", "none", 1 + i, NULL);
+        event("reply", "book", "no", "running", "waiting", "reply_transient", 1 + i, NULL);
+    }
+    ck_assert_int_eq(lines(), 2 * events.row_count + 2);
 }
 END_TEST
 
