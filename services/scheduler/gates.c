@@ -30,8 +30,7 @@
  * it. */
 #define MG_GATE_ALERT_MS    30000
 #define MG_GATE_ALERT_TICKS (MG_GATE_ALERT_MS / MG_TICK_MS)
-/* Of the probe the agents say that they have it, and then how it went; longer than that takes under load. An
- * agent that wants more than one probe gets the next after this. */
+/* Of the probe the agents say that they have it, and then how it went; longer than that takes under load. */
 #define MG_GATE_PROBE_MS 1000
 /* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
  * would be parked. */
@@ -173,6 +172,13 @@ void mg_gate_take(struct mg_gate *gate, bool is_high)
     if (gate != NULL) {
         gate->queues[is_high ? 1 : 0].since++;
         gate->probed_boot_ms = gate->is_probing ? mg_clock_boot_ms() : 0;
+    }
+}
+
+void mg_gate_served(struct mg_gate *gate)
+{
+    if (gate != NULL) {
+        gate->probed_boot_ms = 0;
     }
 }
 

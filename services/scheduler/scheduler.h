@@ -457,6 +457,8 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
 /* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
  */
 void mg_gate_take(struct mg_gate *gate, bool is_high);
+/* Its service has done what it was asked: an agent that wants more than one probe gets the next. */
+void mg_gate_served(struct mg_gate *gate);
 /* A step of its service waits, because nothing consumes its queue. */
 void mg_gate_held(struct mg_gate *gate);
 void mg_gates_look(struct mg_scheduler *scheduler);   /* at queues that are in use; at each tick */

@@ -113,7 +113,30 @@ START_TEST(each_probing_has_its_own_probe)
 }
 END_TEST
 
-/* Would catch: a probe whose agent died, or that is one of several, after which none follows. */
+/* Would catch: an agent that wants several probes, and gets one a second. */
+START_TEST(a_probe_that_went_well_is_followed_at_once)
+{
+    say(MG_REASON_NONE, true);
+    ask("o1");
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "transient",
+                                      .executed = "no",
+                                      .error_code = "http_503"});
+    stage_settle();
+    ask("o2");
+    stage_settle();
+    ck_assert_int_eq(running(), 0); /* that one failed: the agents will say so */
+    stage_reply(&(struct stage_reply){.order_id = "o0", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ask_all();
+    ck_assert_int_eq(running(), 1);
+}
+END_TEST
+
+/* Would catch: a probe whose agent died, after which none follows. */
 START_TEST(a_probe_of_which_nothing_is_heard_is_followed_by_another)
 {
     say(MG_REASON_NONE, true);
@@ -134,6 +157,7 @@ int main(void)
     tcase_add_test(tests, while_a_service_is_probed_one_step_goes_out);
     tcase_add_test(tests, once_it_is_found_well_all_go_out);
     tcase_add_test(tests, each_probing_has_its_own_probe);
+    tcase_add_test(tests, a_probe_that_went_well_is_followed_at_once);
     tcase_add_test(tests, a_probe_of_which_nothing_is_heard_is_followed_by_another);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
