@@ -73,24 +73,45 @@ static int round_take(const struct table *events, int row, struct move ret[ROUND
     return 0;
 }
 
-static bool is_repeated(const struct table *events, int row, const struct move *round, int length)
+/* Rounds of one length are of one kind, and two kinds wait for the same. */
+static bool is_alike(const struct move known[ROUND_MAX], int known_length, const struct move *round,
+                     int length)
 {
-    struct move next[ROUND_MAX];
-    bool is_equal = round_take(events, row, next) == length;
-    for (int i = 0; i < length && is_equal; i++) {
-        is_equal = is_same(&round[i], &next[i]);
+    if (known_length != length) {
+        const struct move *a = &known[known_length - 1], *b = &round[length - 1];
+        return strcmp(a->step, b->step) == 0 && mg_slice_equal(a->reason, b->reason);
     }
-    return is_equal;
+    for (int i = 0; i < length; i++) {
+        if (!is_same(&known[i], &round[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 struct rounds rounds_find(const struct table *events, int row)
 {
-    struct move round[ROUND_MAX];
-    struct rounds found = {.length = round_take(events, row, round)};
-    if (found.length > 0) {
-        do {
-            found.count++;
-        } while (is_repeated(events, row + found.count * found.length, round, found.length));
+    struct move round[ROUND_MAX], known[ROUND_MAX + 1][ROUND_MAX]; /* by length, the first of each */
+    bool is_known[ROUND_MAX + 1] = {false};
+    struct rounds found = {0};
+    for (;;) {
+        int length = round_take(events, row + found.events, round);
+        bool is_next = length > 0;
+        for (int i = 0; i <= ROUND_MAX && is_next; i++) {
+            is_next = !is_known[i] || is_alike(known[i], i, round, length);
+        }
+        if (!is_next) {
+            return found;
+        }
+        if (!is_known[length]) {
+            memcpy(known[length], round, sizeof(round));
+            is_known[length] = true;
+        }
+        if (length == ROUND_MAX && found.calls++ == 0) {
+            found.answer = row + found.events + 1;
+        }
+        found.last = row + found.events;
+        found.count++;
+        found.events += length;
     }
-    return found;
 }

@@ -129,21 +129,21 @@ static void time_print(FILE *out, const struct table *events, int from, int to)
     (void)fprintf(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
 }
 
-/* What the service, or its agent, said each time stands with the attempts that it ended. */
 static void rounds_print(FILE *out, const struct table *events, int row, struct rounds rounds)
 {
-    int last = row + rounds.count * rounds.length - 1;
+    int end = row + rounds.events - 1;
     char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
-    struct mg_slice end = mg_slice_of(table_cell(events, last, "transitions"));
     (void)fprintf(out, "%-24s  %-16s  waited", table_cell(events, row, "at"),
                   table_cell(events, row, "step"));
-    time_print(out, events, row, last);
-    (void)fprintf(out, ", %d looks: %s (attempts %s to %s: %s)\n", rounds.count,
-                  reason_of(member(end, 0, "reason", reason)),
+    time_print(out, events, row, end);
+    (void)fprintf(out, ", %d looks: %s (attempts %s to %s", rounds.count,
+                  reason_of(member(mg_slice_of(table_cell(events, end, "transitions")), 0, "reason", reason)),
                   member(mg_slice_of(table_cell(events, row, "transitions")), 0, "attempt", first),
-                  member(mg_slice_of(table_cell(events, last - rounds.length + 1, "transitions")), 0,
-                         "attempt", newest),
-                  table_cell(events, row + 1, "reason"));
+                  member(mg_slice_of(table_cell(events, rounds.last, "transitions")), 0, "attempt", newest));
+    if (rounds.calls > 0) {
+        (void)fprintf(out, ", %d failed: %s", rounds.calls, table_cell(events, rounds.answer, "reason"));
+    }
+    (void)fputs(")\n", out);
 }
 
 static void steps_print(FILE *out, const struct table *steps)
@@ -179,7 +179,7 @@ void story_print(FILE *out, const struct table *order, const struct table *steps
         struct rounds rounds = rounds_find(events, row);
         if (rounds.count > 1) {
             rounds_print(out, events, row, rounds);
-            row += rounds.count * rounds.length - 1;
+            row += rounds.events - 1;
         } else {
             event_print(out, events, row);
         }

@@ -109,7 +109,7 @@ START_TEST(equal_rounds_of_waiting_take_one_line)
     }
     ck_assert_str_eq(
         told(), "2026-01-31T12:00:00.000Z  charge            waited 15 s, 8 looks: the circuit breaker of "
-                "the service is open (attempts 2 to 9: the circuit breaker is open)\n");
+                "the service is open (attempts 2 to 9)\n");
 }
 END_TEST
 
@@ -122,9 +122,37 @@ START_TEST(rounds_that_called_the_service_say_what_it_answered)
     }
     failed(5, "payment answered 500");
     ck_assert_ptr_nonnull(strstr(told(), "waited 2 min, 3 looks: the circuit breaker of the service is open "
-                                         "(attempts 2 to 4: payment answered 503)\n"));
+                                         "(attempts 2 to 4, 3 failed: payment answered 503)\n"));
     ck_assert_ptr_nonnull(strstr(told(), "reply: payment answered 500"));
     ck_assert_int_eq(lines(), 1 + 3 * 2);
+}
+END_TEST
+
+/* Would catch: lines by the hundred again, where some rounds called the service and others did not. */
+START_TEST(rounds_of_both_kinds_take_one_line)
+{
+    unserved(2);
+    failed(3, "payment answered 503");
+    unserved(4);
+    unserved(5);
+    failed(6, "payment answered 503");
+    ck_assert_int_eq(lines(), 1);
+    ck_assert_ptr_nonnull(strstr(told(), "waited 11 s, 5 looks: the circuit breaker of the service is open "
+                                         "(attempts 2 to 6, 2 failed: payment answered 503)\n"));
+    failed(7, "payment answered 500");
+    unserved(8);
+    ck_assert_int_eq(lines(), 2);
+    ck_assert_ptr_nonnull(strstr(told(), "(attempts 7 to 8, 1 failed: payment answered 500)\n"));
+}
+END_TEST
+
+/* Would catch: an operator's pause in the middle of an outage. */
+START_TEST(rounds_that_wait_for_something_else_are_told_apart)
+{
+    failed(2, "payment answered 503");
+    event("due", "charge", "the step's wait is over", "waiting", "running", "none", 3, NULL);
+    event("reply", "charge", "paused", "running", "waiting", "service_paused", 3, NULL);
+    ck_assert_int_eq(lines(), 2 * events.row_count);
 }
 END_TEST
 
@@ -186,6 +214,8 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, equal_rounds_of_waiting_take_one_line);
     tcase_add_test(tests, rounds_that_called_the_service_say_what_it_answered);
+    tcase_add_test(tests, rounds_of_both_kinds_take_one_line);
+    tcase_add_test(tests, rounds_that_wait_for_something_else_are_told_apart);
     tcase_add_test(tests, one_round_is_told_as_it_was);
     tcase_add_test(tests, what_is_no_waiting_is_told_as_it_was);
     tcase_add_test(tests, what_is_not_over_is_told);

@@ -3,7 +3,7 @@ import {h, morph, badge, bytes, duration, fact, kindOf, number, now, panel, plur
 import {get, mayAct, post} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {actButton} from "/act.js";
-import {FOR_GATE, folded} from "/rounds.js";
+import {FOR_GATE, called, folded} from "/rounds.js";
 
 const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
 const AGAIN_MS = 1000;
@@ -67,12 +67,11 @@ function eventLine(event) {
       (event.statuses ?? []).map((status) => h("li", {class: "told"}, `client told: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue took nothing" : ""}`)))));
 }
 
-/** What the service, or its agent, said each time stands with the attempts that it ended. */
-function roundsLine({rounds, length, events}) {
-  const [first, last] = [events[0], events.at(-1)];
+function roundsLine({rounds}) {
+  const first = rounds[0][0], last = rounds.at(-1).at(-1), failed = called(rounds);
   return h("li", {"data-key": first.version}, when(first.at, {ms: true}), h("div", {},
-    h("strong", {}, "waited"), ` ${duration(Date.parse(last.at) - Date.parse(first.at))} with step ${first.step}, ${number(rounds)} looks: ${words(last.transitions[0].reason)}`,
-    h("span", {class: "soft"}, ` attempts ${first.transitions[0].attempt} to ${events.at(-length).transitions[0].attempt}: ${events[1].reason}`)));
+    h("strong", {}, "waited"), ` ${duration(Date.parse(last.at) - Date.parse(first.at))} with step ${first.step}, ${number(rounds.length)} looks: ${words(last.transitions[0].reason)}`,
+    h("span", {class: "soft"}, ` attempts ${first.transitions[0].attempt} to ${rounds.at(-1)[0].transitions[0].attempt}${failed.length > 0 ? `, ${number(failed.length)} failed: ${failed[0][1].reason}` : ""}`)));
 }
 
 function story(dossier, shown, redraw) {

@@ -1,4 +1,4 @@
-// Rounds of waiting in an order's story, as services/cli/rounds.c finds them: a step goes out, and comes back to wait for its service.
+// Rounds of waiting in an order's story, as services/cli/rounds.h has them: a step goes out, and comes back to wait for its service.
 
 const ROUND_MAX = 3; // it goes out, fails, and finds the gate closed
 const WAITS = ["waiting", "undo_waiting", "unknown"];
@@ -28,18 +28,25 @@ function same(a, b) {
     && ["from", "to", "kind", "reason"].every((name) => a.transitions[0][name] === b.transitions[0][name]);
 }
 
-/** Events in their order, with one entry {rounds: how many, events: all of theirs, length: of one} for rounds that are equal. */
+/** Rounds of one length are of one kind, and two kinds wait for the same. */
+function alike(known, next) {
+  const [a, b] = [known.at(-1), next.at(-1)];
+  return known.length === next.length ? known.every((event, i) => same(event, next[i])) : a.step === b.step && a.transitions[0].reason === b.transitions[0].reason;
+}
+
+/** Events in their order; for rounds that are alike, one behind the other, one entry {rounds}: their events, by round. */
 export function folded(events) {
   const told = [];
   for (let index = 0; index < events.length;) {
-    const first = round(events, index);
-    let end = index + Math.max(first.length, 1), rounds = 1;
-    for (let next = round(events, end); first.length > 0 && next.length === first.length && next.every((event, i) => same(first[i], event)); next = round(events, end)) {
+    const rounds = [], kinds = [];
+    let end = index;
+    for (let next = round(events, end); next.length > 0 && kinds.every((known) => alike(known, next)); next = round(events, end)) {
+      if (!kinds.some((known) => known.length === next.length)) kinds.push(next);
+      rounds.push(next);
       end += next.length;
-      rounds++;
     }
-    if (rounds > 1) {
-      told.push({rounds, length: first.length, events: events.slice(index, end)});
+    if (rounds.length > 1) {
+      told.push({rounds});
       index = end;
     } else {
       told.push(events[index++]);
@@ -47,3 +54,6 @@ export function folded(events) {
   }
   return told;
 }
+
+/** The rounds in which the service was called, in vain. */
+export const called = (rounds) => rounds.filter((events) => events.length === ROUND_MAX);
