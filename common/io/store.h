@@ -153,6 +153,7 @@ struct mg_service_row {
     char service[MG_NAME_MAX + 1];
     enum mg_reason gate; /* NONE, BREAKER_OPEN (open everywhere) or SERVICE_PAUSED (by an operator, or nobody
                             is ready) */
+    bool is_probing;     /* NONE, but no agent has found it well yet: what goes out first finds out for all */
 };
 
 struct mg_load_answer {
@@ -330,8 +331,9 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
 struct mg_parked_queue {
     char service[MG_NAME_MAX + 1];
     bool is_high;
-    bool is_open; /* by operators and reports; what its queue says is known to the broker alone */
-    int asked;    /* of `dues` */
+    bool is_open;    /* by operators and reports; what its queue says is known to the broker alone */
+    bool is_probing; /* as in mg_service_row */
+    int asked;       /* of `dues` */
 };
 struct mg_parked_room {
     const char *service;

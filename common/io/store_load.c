@@ -28,7 +28,7 @@ static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
 /* clang-format off */
 static const struct mg_sql LOAD_GATES = {
     "load_gates",
-    "SELECT " MG_SQL_MS("c.now") ", g.service, g.gate"
+    "SELECT " MG_SQL_MS("c.now") ", g.service, g.gate, g.is_probing"
     " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN " MG_SQL_GATES " g ON true"};
 /* clang-format on */
 
@@ -110,7 +110,7 @@ static enum mg_class take_events(struct load_job *job, const struct mg_rows *row
 
 static enum mg_class take_gates(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {
-    enum { NOW, SERVICE, GATE };
+    enum { NOW, SERVICE, GATE, IS_PROBING };
     int count = mg_rows_count(rows);
     struct mg_service_row *services = mg_arena_alloc(job->arena, (size_t)count * sizeof *services);
     if (services == NULL)
@@ -124,6 +124,7 @@ static enum mg_class take_gates(struct load_job *job, const struct mg_rows *rows
         mg_rows_copy(rows, row, SERVICE, service->service, sizeof service->service);
         struct mg_slice gate = mg_rows_value(rows, row, GATE);
         (void)mg_reason_parse(gate.data, gate.len, &service->gate); /* the statement's own constants */
+        service->is_probing = mg_rows_bool(rows, row, IS_PROBING);
     }
     return MG_OK;
 }

@@ -36,7 +36,7 @@ static const struct mg_sql ASK_PARKED = {
     "    AND (service, parked_high) > (q.service, q.is_high) ORDER BY service, parked_high LIMIT 1) s"
     "  WHERE q.n < " QUEUES_MAX "),"
     " gated AS MATERIALIZED ("
-    "  SELECT q.service, q.is_high, coalesce(g.gate = 'none', true) AS is_open"
+    "  SELECT q.service, q.is_high, coalesce(g.gate = 'none', true) AS is_open, coalesce(g.is_probing, false) AS is_probing"
     "  FROM queue q LEFT JOIN " MG_SQL_GATES " g USING (service)),"
     " span AS (SELECT '-infinity'::timestamptz AS after, now AS until FROM clock"
     "  UNION ALL SELECT now + " PARKED_FAR ", 'infinity' FROM clock),"
@@ -54,11 +54,11 @@ static const struct mg_sql ASK_PARKED = {
     "  FROM chosen c CROSS JOIN clock k WHERE s.order_id = c.order_id AND s.step = c.step"
     "  RETURNING s.service, s.parked_high, s.order_id, s.step, s.attempt, s.due_at),"
     " told AS ("
-    "  SELECT service, is_high, is_open, NULL::text AS order_id, NULL::text AS step, NULL::bigint AS attempt,"
+    "  SELECT service, is_high, is_open, is_probing, NULL::text AS order_id, NULL::text AS step, NULL::bigint AS attempt,"
     "   NULL::timestamptz AS due_at FROM gated"
     "  UNION ALL"
-    "  SELECT service, parked_high, true, order_id, step, attempt, due_at FROM pushed WHERE parked_high IS NOT NULL)"
-    " SELECT EXISTS (SELECT FROM leader), t.service, t.is_high, t.is_open, t.order_id, t.step, t.attempt,"
+    "  SELECT service, parked_high, true, NULL, order_id, step, attempt, due_at FROM pushed WHERE parked_high IS NOT NULL)"
+    " SELECT EXISTS (SELECT FROM leader), t.service, t.is_high, t.is_open, t.is_probing, t.order_id, t.step, t.attempt,"
     "  " MG_SQL_MS("t.due_at")
     " FROM clock LEFT JOIN told t ON true"
     " ORDER BY t.order_id IS NOT NULL, t.due_at, t.order_id, t.step, t.service, t.is_high"};
@@ -68,6 +68,7 @@ enum {
     COLUMN_SERVICE,
     COLUMN_IS_HIGH,
     COLUMN_IS_OPEN,
+    COLUMN_IS_PROBING,
     COLUMN_ORDER_ID,
     COLUMN_STEP,
     COLUMN_ATTEMPT,
@@ -93,6 +94,7 @@ static void take_queue(const struct mg_rows *rows, int row, struct mg_parked_que
     mg_rows_copy(rows, row, COLUMN_SERVICE, queue->service, sizeof queue->service);
     queue->is_high = mg_rows_bool(rows, row, COLUMN_IS_HIGH);
     queue->is_open = mg_rows_bool(rows, row, COLUMN_IS_OPEN);
+    queue->is_probing = mg_rows_bool(rows, row, COLUMN_IS_PROBING);
     queue->asked = 0;
 }
 

@@ -95,13 +95,16 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 #define MG_SQL_REPORT_VALID "interval '15 seconds'"
 /* The services of which anything is known, with their gate: a word of enum mg_reason. What an operator wants
  * outweighs what agents report; an open breaker everywhere outweighs unreadiness: agents with an open breaker
- * may report both. Two walks along primary keys: for a union of both tables, with sequential scans disabled,
+ * may report both. Where none of those that are ready has found the service well, its gate is open for a
+ * probe. Two walks along primary keys: for a union of both tables, with sequential scans disabled,
  * PostgreSQL starts parallel workers at each load. */
 #define MG_SQL_GATES                                                                                         \
     "(SELECT service, CASE WHEN p.is_paused THEN 'service_paused' WHEN a.is_open THEN 'breaker_open'"        \
-    "   WHEN a.is_ready THEN 'none' ELSE 'service_paused' END AS gate FROM ("                                \
+    "   WHEN a.is_ready THEN 'none' ELSE 'service_paused' END AS gate,"                                      \
+    "  coalesce(a.is_ready AND NOT a.is_well AND p.is_paused IS NULL, false) AS is_probing FROM ("           \
     "  SELECT service, bool_and(breaker = 'open') AS is_open,"                                               \
-    "   bool_or(is_ready AND breaker <> 'open') AS is_ready"                                                 \
+    "   bool_or(is_ready AND breaker <> 'open') AS is_ready,"                                                \
+    "   bool_or(is_ready AND breaker = 'closed') AS is_well"                                                 \
     "  FROM service_state WHERE reported_at > " MG_SQL_NOW " - " MG_SQL_REPORT_VALID " GROUP BY service) a"  \
     " FULL JOIN (SELECT service, is_paused FROM service_control"                                             \
     "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"

@@ -1,11 +1,15 @@
 /*
  * The order's story, from its event rows: one line for each change of state, with attempt and reason, and one
- * for each status that the client was told.
+ * for each status that the client was told; but one for all rounds of waiting that are equal.
  */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "core/words.h"
+#include "operator/moment.h"
+#include "rounds.h"
 #include "wire/json.h"
 
 /* Longest text that a member of a transition or status holds: a reason. */
@@ -104,6 +108,44 @@ static void event_print(FILE *out, const struct table *events, int row)
     }
 }
 
+/* Blank, and how long it was from one row's moment to another's; nothing where a row has none. */
+static void time_print(FILE *out, const struct table *events, int from, int to)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } UNITS[] = {{"h", 3600000}, {"min", 60000}, {"s", 1000}};
+    char began[MOMENT_SIZE], ended[MOMENT_SIZE];
+    bool is_known = moment_parse(table_cell(events, from, "at"), began) &&
+                    moment_parse(table_cell(events, to, "at"), ended);
+    int64_t ms = is_known ? strtoll(ended, NULL, 10) - strtoll(began, NULL, 10) : -1;
+    if (ms < 0) { /* or the clock went back */
+        return;
+    }
+    size_t unit = 0;
+    while (unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]) && ms < 2 * UNITS[unit].ms) {
+        unit++;
+    }
+    (void)fprintf(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
+}
+
+static void rounds_print(FILE *out, const struct table *events, int row, struct rounds rounds)
+{
+    int end = row + rounds.events - 1;
+    char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
+    (void)fprintf(out, "%-24s  %-16s  waited", table_cell(events, row, "at"),
+                  table_cell(events, row, "step"));
+    time_print(out, events, row, end);
+    (void)fprintf(out, ", %d looks: %s (attempts %s to %s", rounds.count,
+                  reason_of(member(mg_slice_of(table_cell(events, end, "transitions")), 0, "reason", reason)),
+                  member(mg_slice_of(table_cell(events, row, "transitions")), 0, "attempt", first),
+                  member(mg_slice_of(table_cell(events, rounds.last, "transitions")), 0, "attempt", newest));
+    if (rounds.calls > 0) {
+        (void)fprintf(out, ", %d failed: %s", rounds.calls, table_cell(events, rounds.answer, "reason"));
+    }
+    (void)fputs(")\n", out);
+}
+
 static void steps_print(FILE *out, const struct table *steps)
 {
     for (int row = 0; row < steps->row_count; row++) {
@@ -134,6 +176,12 @@ void story_print(FILE *out, const struct table *order, const struct table *steps
         (void)fprintf(out, "(what came before version %s is left out)\n", table_cell(events, 0, "version"));
     }
     for (int row = 0; row < events->row_count; row++) {
-        event_print(out, events, row);
+        struct rounds rounds = rounds_find(events, row);
+        if (rounds.count > 1) {
+            rounds_print(out, events, row, rounds);
+            row += rounds.events - 1;
+        } else {
+            event_print(out, events, row);
+        }
     }
 }

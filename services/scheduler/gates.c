@@ -8,6 +8,8 @@
  * two looks windows are soft: they keep a queue short, they do not count exactly. A queue that is empty,
  * served, and not published to is looked at every second: nothing waits for what is seen there.
  *
+ * A service that was down is probed by one request for all: until its agents say more, no other goes out.
+ *
  * A step held back here is parked and costs nothing; the supervisor asks for it again.
  */
 #include <stdio.h>
@@ -28,6 +30,8 @@
  * it. */
 #define MG_GATE_ALERT_MS    30000
 #define MG_GATE_ALERT_TICKS (MG_GATE_ALERT_MS / MG_TICK_MS)
+/* Of the probe the agents say that they have it, and then how it went; longer than that takes under load. */
+#define MG_GATE_PROBE_MS 1000
 /* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
  * would be parked. */
 #define MG_GATE_BEGUN_SHARE 4
@@ -137,6 +141,12 @@ static bool queue_holds(struct mg_gate *gate, struct mg_gate_queue *queue, int64
     return queue->ready + queue->since >= window;
 }
 
+static bool is_probe_out(const struct mg_gate *gate)
+{
+    return gate->is_probing && gate->probed_boot_ms != 0 &&
+           mg_clock_boot_ms() - gate->probed_boot_ms < MG_GATE_PROBE_MS;
+}
+
 enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
 {
     if (gate == NULL) {
@@ -150,6 +160,9 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
     if (queue->is_seen && queue->consumers <= 0) {
         return MG_REASON_NO_CONSUMER;
     }
+    if (is_probe_out(gate)) {
+        return MG_REASON_BREAKER_OPEN;
+    }
     bool is_full = queue_holds(gate, queue, gate->scheduler->options->window);
     return is_full ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
 }
@@ -158,6 +171,14 @@ void mg_gate_take(struct mg_gate *gate, bool is_high)
 {
     if (gate != NULL) {
         gate->queues[is_high ? 1 : 0].since++;
+        gate->probed_boot_ms = gate->is_probing ? mg_clock_boot_ms() : 0;
+    }
+}
+
+void mg_gate_served(struct mg_gate *gate)
+{
+    if (gate != NULL) {
+        gate->probed_boot_ms = 0;
     }
 }
 
@@ -165,11 +186,15 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
 {
     for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
         enum mg_reason reported = MG_REASON_NONE;
+        bool is_probing = false;
         for (int i = 0; i < count; i++) {
             if (strcmp(rows[i].service, gate->service) == 0) {
                 reported = rows[i].gate;
+                is_probing = rows[i].is_probing;
             }
         }
+        gate->is_probing = is_probing;
+        gate->probed_boot_ms = is_probing ? gate->probed_boot_ms : 0;
         if (reported != gate->reported) {
             mg_log(MG_LOG_INFO, "a service changed", MG_LOG_TEXT("service", gate->service),
                    MG_LOG_TEXT("gate", mg_reason_name(reported)));

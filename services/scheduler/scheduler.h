@@ -189,6 +189,8 @@ struct mg_gate {
     char service[MG_NAME_MAX + 1];
     struct mg_gate_queue queues[2]; /* normal, high */
     enum mg_reason reported;        /* what agents say of the service */
+    bool is_probing;                /* they say that it was down, and is to be probed */
+    int64_t probed_boot_ms;         /* when its last probe went out; 0: none has */
     struct mg_service_metrics metrics;
     enum { MG_GATE_ALERT_UNSURE, MG_GATE_ALERT_OPEN, MG_GATE_ALERT_CLOSED } alert;
     int alert_for_ticks; /* since this process saw to that */
@@ -455,6 +457,8 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
 /* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
  */
 void mg_gate_take(struct mg_gate *gate, bool is_high);
+/* Its service has done what it was asked: an agent that wants more than one probe gets the next. */
+void mg_gate_served(struct mg_gate *gate);
 /* A step of its service waits, because nothing consumes its queue. */
 void mg_gate_held(struct mg_gate *gate);
 void mg_gates_look(struct mg_scheduler *scheduler);   /* at queues that are in use; at each tick */

@@ -98,6 +98,9 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     if (mg_fold_cause(batch, item, &cause, story) == MG_GO) {
         fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
         mg_item_note_attempt(item, step, reply->kind, attempt_ms);
+        if (reply->outcome == MG_OUTCOME_DONE) {
+            mg_gate_served(fold->workflow->gates[step]);
+        }
     } else {
         record->result = result;
         record->error_code = error_code;

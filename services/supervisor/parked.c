@@ -5,6 +5,9 @@
  * whether anything consumes it, is what the broker says. So a new leader needs to know nothing: it asks for
  * no step of a queue that it has not seen.
  *
+ * While a service that was down is probed, one step finds out for all: the others would go out only to be
+ * parked again.
+ *
  * All this is only to ask no more than can go out. The scheduler decides by its own gates; what does not go
  * out stays parked, and is asked about again.
  */
@@ -79,6 +82,7 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
         parked = parked != NULL ? parked : parked_make(supervisor, queue, name);
         if (parked != NULL) {
             parked->is_open = queue->is_open;
+            parked->is_probing = queue->is_probing;
             parked->asked = parked->is_blind ? 0 : parked->asked + queue->asked;
         }
     }
@@ -116,10 +120,11 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
 static int64_t room_of(const struct supervisor *supervisor, const struct supervisor_parked *parked)
 {
     if (parked->is_blind) {
-        return PARKED_BLIND;
+        return parked->is_probing ? 1 : PARKED_BLIND;
     }
     bool is_served = parked->is_seen && parked->consumers > 0;
-    return is_served ? supervisor->options.window - parked->ready - parked->asked : 0;
+    int64_t window = parked->is_probing ? 1 : supervisor->options.window;
+    return is_served ? window - parked->ready - parked->asked : 0;
 }
 
 /* Each queue that is open has an equal share of `most`. */

@@ -68,8 +68,9 @@ struct supervisor_service {
 struct supervisor_parked {
     char service[MG_NAME_MAX + 1], queue[MG_QUEUE_NAME_SIZE];
     bool is_high;
-    bool is_open;  /* steps are parked for it, and neither operators nor agents keep its gate closed */
-    bool is_blind; /* it cannot be watched */
+    bool is_open;    /* steps are parked for it, and neither operators nor agents keep its gate closed */
+    bool is_probing; /* and no agent has found the service well yet */
+    bool is_blind;   /* it cannot be watched */
     bool is_seen;
     int64_t ready, consumers; /* when it was seen last */
     int64_t asked;            /* since then */

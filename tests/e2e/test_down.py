@@ -130,3 +130,39 @@ def an_outage_outlives_its_leader_and_its_prober(s):
     s.wait(lambda: words(s) == [0, 0, 0], "it is over for all")
     refused = requests(s) - len(orders)
     assert failures(s) <= refused, (failures(s), refused)  # what the killed one was told, nobody else was
+
+
+PROBES = 6
+
+
+def rows_of(s):
+    """By order: how many events its story has, and how many requests of it went out."""
+    return {row["order_id"]: (row["events"], row["attempt"]) for row in s.rows(
+        "SELECT order_id, attempt, (SELECT count(*) FROM order_event e WHERE e.order_id = t.order_id) AS events FROM order_step t")}
+
+
+@scenario(agents=3, services=("payment",), edit_service=wary)
+def an_outage_is_no_story_of_those_who_only_wait_for_its_end(s):
+    """Would catch: steps that go out at each probe of a service which is down, only to be parked again; an hour of it in hundreds
+    of lines; orders that stay when it is over."""
+    load(s)
+    s.remote("payment").switch("unavailable", on="do")
+    orders = [s.client.submit("pay", {"n": n}) for n in range(20)]
+    wait_down(s)
+    s.wait(lambda: not s.rows("SELECT 1 FROM order_step WHERE reason <> 'breaker_open'"), "all wait for it, but who may probe")
+    before, probes = rows_of(s), len(answered_at_ms(s))
+    s.wait(lambda: len(answered_at_ms(s)) >= probes + PROBES, "probes")
+    after, probes = rows_of(s), len(answered_at_ms(s)) - probes
+    sent = sum(after[order][1] - before[order][1] for order in after)
+    told = sum(after[order][0] - before[order][0] for order in after)
+    assert sent <= probes + 1, (sent, probes)  # the next one may be under way
+    assert told <= 3 * sent, (told, sent)  # it goes out, fails, is parked
+    waited = [order for order in after if after[order][1] == before[order][1]]
+    assert len(waited) >= len(orders) - sent and all(after[order] == before[order] for order in waited), (before, after)
+
+    s.remote("payment").switch("order")
+    for order in orders:
+        s.wait_state(order, "processed")
+    for order in orders:
+        shown = s.cluster.tool("order", "show", order.order_id).stdout.splitlines()
+        assert len(shown) <= 35, shown

@@ -167,6 +167,25 @@ START_TEST(behind_a_closed_gate_nothing_is_asked)
 }
 END_TEST
 
+/* Catches a leader that asks about all when the first of them is to find out. */
+START_TEST(a_gate_that_is_open_for_a_probe_is_told_as_such)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    ck_assert_str_eq(ask(), "o-1");
+    ck_assert(!rig.parked_queues[0].is_probing);
+    rig_admin(
+        &rig,
+        "INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency)"
+        " VALUES ('inventory', 'a-1', 'open', true, 0, 1), ('inventory', 'a-2', 'half_open', true, 0, 1)");
+    ck_assert_str_eq(ask(), "");
+    ck_assert(rig.parked_queues[0].is_open && rig.parked_queues[0].is_probing);
+    rig_admin(&rig, "UPDATE service_state SET breaker = 'closed' WHERE instance = 'a-2'");
+    ck_assert_str_eq(ask(), "");
+    ck_assert(rig.parked_queues[0].is_open && !rig.parked_queues[0].is_probing);
+}
+END_TEST
+
 /* Catches sweeps that touch what waits for a gate again and again, and an order that nothing looks at. */
 START_TEST(the_sweep_meets_a_parked_step_once)
 {
@@ -317,6 +336,7 @@ int main(void)
     tcase_add_test(tcase, what_a_clock_that_was_ahead_parked_is_asked_about);
     tcase_add_test(tcase, each_queue_of_a_service_has_its_own_room);
     tcase_add_test(tcase, behind_a_closed_gate_nothing_is_asked);
+    tcase_add_test(tcase, a_gate_that_is_open_for_a_probe_is_told_as_such);
     tcase_add_test(tcase, the_sweep_meets_a_parked_step_once);
     tcase_add_test(tcase, a_parked_order_expires_in_time);
     tcase_add_test(tcase, what_was_woken_leaves_room_for_deadlines);

@@ -69,6 +69,42 @@ START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
 }
 END_TEST
 
+static bool is_probing(const char *service)
+{
+    enum mg_reason gate = gate_of(service);
+    bool is_told = false;
+    for (int i = 0; i < rig.loaded->service_count; i++) {
+        is_told = is_told || (strcmp(rig.loaded->services[i].service, service) == 0 &&
+                              rig.loaded->services[i].is_probing);
+    }
+    ck_assert(!is_told || gate == MG_REASON_NONE);
+    return is_told;
+}
+
+/* Catches steps that find out, one after the other, what one of them was sent to find out. */
+START_TEST(a_service_is_probed_while_none_of_its_agents_has_found_it_well)
+{
+    ck_assert(!is_probing("payment"));
+    report_state("a", "open", true);
+    ck_assert(!is_probing("payment"));
+    report_state("b", "half_open", true);
+    ck_assert(is_probing("payment"));
+    report_state("a", "closed", false); /* who is not ready says nothing of the service */
+    ck_assert(is_probing("payment"));
+    rig_admin(&rig, "INSERT INTO service_control (service, is_paused, version, reason, by_whom)"
+                    " VALUES ('payment', true, 1, 'r', 'me')");
+    ck_assert(!is_probing("payment"));
+    rig_admin(&rig, "UPDATE service_control SET is_paused = false");
+    ck_assert(is_probing("payment"));
+    report_state("a", "closed", true);
+    ck_assert(!is_probing("payment"));
+    rig_admin(&rig, "UPDATE service_state SET breaker = 'half_open'");
+    ck_assert(is_probing("payment"));
+    rig_admin(&rig, "UPDATE service_state SET reported_at = reported_at - interval '16 seconds'");
+    ck_assert(!is_probing("payment"));
+}
+END_TEST
+
 static void report_in_order(uint64_t process, uint64_t sequence, const char *breaker, bool is_prober)
 {
     const struct mg_service_state state = {.service = "payment",
@@ -500,6 +536,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, a_service_is_shut_only_if_all_its_agents_say_so);
+    tcase_add_test(test, a_service_is_probed_while_none_of_its_agents_has_found_it_well);
     tcase_add_test(test, of_an_agents_reports_the_newest_stands_whatever_their_order);
     tcase_add_test(test, who_has_gone_before_the_clock_was_put_back_is_gone);
     tcase_add_test(test, a_pause_shuts_a_service_until_it_is_over);

@@ -8,7 +8,7 @@
 
 #define FAR_MS 60000
 
-enum { IS_LEADER, SERVICE, IS_HIGH, IS_OPEN, ORDER_ID, STEP, ATTEMPT, DUE_AT, COUNT };
+enum { IS_LEADER, SERVICE, IS_HIGH, IS_OPEN, IS_PROBING, ORDER_ID, STEP, ATTEMPT, DUE_AT, COUNT };
 static const char *const ROOMS[] = {"service", "is_high", "room"};
 
 bool sim_waits_for_gate(const struct mg_step *step)
@@ -120,6 +120,7 @@ static void queues_tell(const struct sim_input *input, struct places *places, st
         if (i == 0 || compare_queue(place - 1, place) != 0) {
             row_begin(output, service_of(place), parking_of(place)->is_high,
                       is_gate_open(input, service_of(place)));
+            sim_output_bool(output, IS_PROBING, sim_is_probing(input, mg_slice_of(service_of(place))));
         }
     }
 }

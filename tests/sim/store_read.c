@@ -260,9 +260,23 @@ const char *sim_gate_of(const struct sim_input *input, struct mg_slice service)
     return !is_known ? NULL : is_open ? "breaker_open" : is_ready ? "none" : "service_paused";
 }
 
+bool sim_is_probing(const struct sim_input *input, struct mg_slice service)
+{
+    const struct sim_tables *tables = input->transaction->tables;
+    bool is_ready = false, is_well = false;
+    for (int i = 0; i < tables->service_count; i++) {
+        const struct sim_service *at = &tables->services[i];
+        if (mg_slice_equal(at->service, service) && is_counted(input, at)) {
+            is_ready = is_ready || (at->is_ready && !mg_slice_is(at->breaker, "open"));
+            is_well = is_well || (at->is_ready && mg_slice_is(at->breaker, "closed"));
+        }
+    }
+    return is_ready && !is_well;
+}
+
 static void load_gates(struct sim_input *input, struct sim_output *output)
 {
-    enum { NOW, SERVICE, GATE, COUNT };
+    enum { NOW, SERVICE, GATE, IS_PROBING, COUNT };
     const struct sim_tables *tables = input->transaction->tables;
     sim_output_begin(output, COUNT);
     for (int i = 0; i < tables->service_count; i++) {
@@ -276,6 +290,7 @@ static void load_gates(struct sim_input *input, struct sim_output *output)
             sim_output_int(output, NOW, input->transaction->now_ms);
             sim_output_text(output, SERVICE, tables->services[i].service);
             sim_output_word(output, GATE, sim_gate_of(input, tables->services[i].service));
+            sim_output_bool(output, IS_PROBING, sim_is_probing(input, tables->services[i].service));
         }
     }
     if (output->row < 0) {

@@ -213,6 +213,7 @@ bool sim_waits_for_gate(const struct mg_step *step);
 
 /* store_read.c */
 const char *sim_gate_of(const struct sim_input *input, struct mg_slice service); /* NULL: nothing is known */
+bool sim_is_probing(const struct sim_input *input, struct mg_slice service);
 
 /* ---- alerts, for more than one file ---- */
 

@@ -3,11 +3,11 @@ import {h, morph, badge, bytes, duration, fact, kindOf, number, now, panel, plur
 import {get, mayAct, post} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {actButton} from "/act.js";
+import {FOR_GATE, called, folded} from "/rounds.js";
 
 const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
 const AGAIN_MS = 1000;
 const ENDED = ["processed", "compensated", "cancelled"];
-const FOR_GATE = ["no_consumer", "breaker_open", "service_paused", "window_full"]; // a step that waits so waits for no moment
 
 // ---- the order's time ----
 
@@ -67,12 +67,19 @@ function eventLine(event) {
       (event.statuses ?? []).map((status) => h("li", {class: "told"}, `client told: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue took nothing" : ""}`)))));
 }
 
+function roundsLine({rounds}) {
+  const first = rounds[0][0], last = rounds.at(-1).at(-1), failed = called(rounds);
+  return h("li", {"data-key": first.version}, when(first.at, {ms: true}), h("div", {},
+    h("strong", {}, "waited"), ` ${duration(Date.parse(last.at) - Date.parse(first.at))} with step ${first.step}, ${number(rounds.length)} looks: ${words(last.transitions[0].reason)}`,
+    h("span", {class: "soft"}, ` attempts ${first.transitions[0].attempt} to ${rounds.at(-1)[0].transitions[0].attempt}${failed.length > 0 ? `, ${number(failed.length)} failed: ${failed[0][1].reason}` : ""}`)));
+}
+
 function story(dossier, shown, redraw) {
   const left = dossier.events.length - shown.events;
   const older = dossier.left_out.events;
   return panel("Its story", left > 0 && h("p", {}, h("button", {type: "button", onclick: () => { shown.events = Infinity; redraw(); }}, `Show the ${plural(left, "earlier event", "earlier events")}`)),
     older > 0 && h("p", {class: "soft"}, `${plural(older, "event", "events")} before these are left out.`),
-    h("ol", {class: "story"}, dossier.events.slice(left > 0 ? left : 0).map(eventLine)));
+    h("ol", {class: "story"}, folded(dossier.events.slice(left > 0 ? left : 0)).map((entry) => (entry.rounds ? roundsLine(entry) : eventLine(entry)))));
 }
 
 // ---- what is kept ----

@@ -96,7 +96,8 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
         memcpy(services, answer->services, (size_t)answer->service_count * sizeof(services[0]));
         qsort(services, (size_t)answer->service_count, sizeof(services[0]), compare_service);
         for (int i = 0; i < answer->service_count; i++) {
-            (void)fprintf(out, " %s:%s", services[i].service, mg_reason_name(services[i].gate));
+            (void)fprintf(out, " %s:%s:probing%d", services[i].service, mg_reason_name(services[i].gate),
+                          services[i].is_probing);
         }
         for (int i = 0; i < loading->count; i++) {
             const struct mg_loaded *loaded = &answer->orders[i];
@@ -454,8 +455,8 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
         (void)fprintf(out, " leader%d", answer->is_leader);
         for (int i = 0; i < answer->queue_count; i++) {
             const struct mg_parked_queue *queue = &answer->queues[i];
-            (void)fprintf(out, " %s:high%d:open%d:%d", queue->service, queue->is_high, queue->is_open,
-                          queue->asked);
+            (void)fprintf(out, " %s:high%d:open%d:probing%d:%d", queue->service, queue->is_high,
+                          queue->is_open, queue->is_probing, queue->asked);
         }
         for (int i = 0; i < answer->due_count; i++) {
             (void)fprintf(out, "\n  %s.%s.%u", answer->dues[i].order_id, answer->dues[i].step,

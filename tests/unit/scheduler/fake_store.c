@@ -188,7 +188,9 @@ static struct mg_status_text last_told(const struct order *order)
 
 static void load_answer(struct call *call)
 {
-    struct mg_load_answer answer = {.now_ms = mg_clock_wall_ms() + fake_store.ahead_ms};
+    struct mg_load_answer answer = {.now_ms = mg_clock_wall_ms() + fake_store.ahead_ms,
+                                    .services = &fake_store.service,
+                                    .service_count = fake_store.service.service[0] != '\0'};
     answer.orders = mg_arena_alloc(call->arena, (size_t)call->count * sizeof(*answer.orders));
     fake_store.loads++;
     if (fake_store.load_max != 0 && call->count > fake_store.load_max) {

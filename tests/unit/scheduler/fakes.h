@@ -30,8 +30,9 @@ struct fake_store {
     const char *unreadable; /* an order that a newer version wrote */
     bool is_held;           /* commits are not answered until it is false */
     int64_t ahead_ms;       /* of the machine's clock */
-    bool is_owed_lost;      /* what is owed cannot be read */
-    bool keeps_nothing;     /* each write is done, and forgotten */
+    struct mg_service_row service;     /* what is known of one; no name: of none */
+    bool is_owed_lost;                 /* what is owed cannot be read */
+    bool keeps_nothing;                /* each write is done, and forgotten */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
     int owed_loads;       /* an order's owed statuses were read so often */

@@ -158,6 +158,39 @@ START_TEST(of_a_queue_that_cannot_be_watched_some_are_asked)
 }
 END_TEST
 
+/* Would catch: a million steps that go out, fail and are parked again, each time the service is probed. */
+START_TEST(while_a_service_is_probed_one_step_is_asked_about)
+{
+    struct mg_parked_queue probing = PAYMENT;
+    probing.is_probing = true;
+    meet(0, 2);
+    turn();
+    ck_assert_int_gt(fake.rooms[0].room, 1);
+    fake_answer_parked(&probing, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.room_count, 1);
+    ck_assert_int_eq(fake.rooms[0].room, 1);
+    probing.asked = 1;
+    fake_answer_parked(&probing, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.room_count, 0); /* that one is on its way there */
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    turn();
+    ck_assert_int_gt(fake.rooms[0].room, 1);
+}
+END_TEST
+
+START_TEST(of_a_queue_that_cannot_be_watched_one_probes_too)
+{
+    struct mg_parked_queue probing = PAYMENT;
+    probing.is_probing = fake.is_unwatchable = true;
+    fake_answer_sweep(NULL, 0);
+    fake_answer_parked(&probing, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.rooms[0].room, 1);
+}
+END_TEST
+
 START_TEST(a_question_that_fails_is_asked_again)
 {
     meet(0, 2);
@@ -209,6 +242,8 @@ int main(void)
     tcase_add_test(tcase, parked_steps_do_not_fill_the_queue_of_commands);
     tcase_add_test(tcase, each_queue_has_its_share);
     tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_some_are_asked);
+    tcase_add_test(tcase, while_a_service_is_probed_one_step_is_asked_about);
+    tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_one_probes_too);
     tcase_add_test(tcase, a_question_that_fails_is_asked_again);
     tcase_add_test(tcase, a_leader_of_an_earlier_epoch_steps_down);
     tcase_add_test(tcase, an_unconfirmed_ask_wakes_nobody);

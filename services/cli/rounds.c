@@ -1,0 +1,117 @@
+/* See rounds.h. */
+#include "rounds.h"
+
+#include <string.h>
+
+#include "wire/json.h"
+
+#define ROUND_MAX 3 /* it goes out, fails, and finds the gate closed */
+
+/* An event that moves one step and tells the client nothing. Slices are words as JSON has them, in quotes. */
+struct move {
+    const char *step, *cause, *why;
+    struct mg_slice from, to, kind, reason;
+};
+
+static const char *const WAITS[] = {"\"waiting\"", "\"undo_waiting\"", "\"unknown\"", NULL};
+static const char *const RUNS[] = {"\"running\"", "\"undo_running\"", NULL};
+static const char *const GATES[] = {"\"no_consumer\"", "\"breaker_open\"", "\"service_paused\"",
+                                    "\"window_full\"", NULL};
+
+static bool is_one_of(struct mg_slice word, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (mg_slice_is(word, *words)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: it is no such event. */
+static bool move_take(const struct table *events, int row, struct move *ret)
+{
+    struct mg_slice transitions = mg_slice_of(table_cell(events, row, "transitions"));
+    struct mg_slice statuses = mg_slice_of(table_cell(events, row, "statuses"));
+    bool is_alone = transitions.len > 0 && mg_json_find(transitions, "/0/step").data != NULL &&
+                    mg_json_find(transitions, "/1").data == NULL;
+    if (!is_alone || (statuses.len > 0 && mg_json_find(statuses, "/0").data != NULL)) {
+        return false;
+    }
+    *ret = (struct move){.step = table_cell(events, row, "step"),
+                         .cause = table_cell(events, row, "cause_kind"),
+                         .why = table_cell(events, row, "reason"),
+                         .from = mg_json_find(transitions, "/0/from"),
+                         .to = mg_json_find(transitions, "/0/to"),
+                         .kind = mg_json_find(transitions, "/0/kind"),
+                         .reason = mg_json_find(transitions, "/0/reason")};
+    return true;
+}
+
+static bool is_same(const struct move *a, const struct move *b)
+{
+    return strcmp(a->step, b->step) == 0 && strcmp(a->cause, b->cause) == 0 && strcmp(a->why, b->why) == 0 &&
+           mg_slice_equal(a->from, b->from) && mg_slice_equal(a->to, b->to) &&
+           mg_slice_equal(a->kind, b->kind) && mg_slice_equal(a->reason, b->reason);
+}
+
+/* How many events the round that begins at `row` is made of; 0: none does. */
+static int round_take(const struct table *events, int row, struct move ret[ROUND_MAX])
+{
+    if (!move_take(events, row, &ret[0]) || !is_one_of(ret[0].from, WAITS) || !is_one_of(ret[0].to, RUNS)) {
+        return 0;
+    }
+    for (int i = 1; i < ROUND_MAX; i++) {
+        if (!move_take(events, row + i, &ret[i]) || strcmp(ret[i].step, ret[0].step) != 0 ||
+            !is_one_of(ret[i].to, WAITS)) {
+            return 0;
+        }
+        if (is_one_of(ret[i].reason, GATES)) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* Rounds of one length are of one kind, and two kinds wait for the same. */
+static bool is_alike(const struct move known[ROUND_MAX], int known_length, const struct move *round,
+                     int length)
+{
+    if (known_length != length) {
+        const struct move *a = &known[known_length - 1], *b = &round[length - 1];
+        return strcmp(a->step, b->step) == 0 && mg_slice_equal(a->reason, b->reason);
+    }
+    for (int i = 0; i < length; i++) {
+        if (!is_same(&known[i], &round[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct rounds rounds_find(const struct table *events, int row)
+{
+    struct move round[ROUND_MAX], known[ROUND_MAX + 1][ROUND_MAX]; /* by length, the first of each */
+    bool is_known[ROUND_MAX + 1] = {false};
+    struct rounds found = {0};
+    for (;;) {
+        int length = round_take(events, row + found.events, round);
+        bool is_next = length > 0;
+        for (int i = 0; i <= ROUND_MAX && is_next; i++) {
+            is_next = !is_known[i] || is_alike(known[i], i, round, length);
+        }
+        if (!is_next) {
+            return found;
+        }
+        if (!is_known[length]) {
+            memcpy(known[length], round, sizeof(round));
+            is_known[length] = true;
+        }
+        if (length == ROUND_MAX && found.calls++ == 0) {
+            found.answer = row + found.events + 1;
+        }
+        found.last = row + found.events;
+        found.count++;
+        found.events += length;
+    }
+}
