@@ -45,10 +45,14 @@ static inline int64_t mg_earlier(int64_t a, int64_t b)
 
 /* False also of what a database clock that was set forward has passed too early. `deadline_ms` 0: there is
  * none. */
+static inline bool mg_is_spared(const struct mg_context *context, int64_t deadline_ms)
+{
+    return deadline_ms > context->spared_after_ms && deadline_ms <= context->spared_before_ms;
+}
+
 static inline bool mg_has_passed(const struct mg_context *context, int64_t deadline_ms)
 {
-    bool is_spared = deadline_ms > context->spared_after_ms && deadline_ms <= context->spared_before_ms;
-    return deadline_ms != 0 && deadline_ms <= context->now_ms && !is_spared;
+    return deadline_ms != 0 && deadline_ms <= context->now_ms && !mg_is_spared(context, deadline_ms);
 }
 
 static inline bool mg_step_is_running(const struct mg_step *step)
@@ -82,6 +86,9 @@ bool mg_judge_wait_is_too_long(struct mg_decider *decider, int step, int64_t *re
 /* Law 11: before this an earlier attempt of the step may still act. A moment that a clock which was ahead has
  * set is cut to what an attempt that begins now may take: an agent calls nothing of that clock later. */
 int64_t mg_judge_quiet_at(struct mg_decider *decider, int step);
+/* That moment has passed, or there is none; and when it will have: now, if it has. */
+bool mg_judge_is_quiet(struct mg_decider *decider, int step);
+int64_t mg_judge_quiet_due_at(struct mg_decider *decider, int step);
 
 /* operator.c */
 enum mg_verdict mg_operator_decide(struct mg_decider *decider);

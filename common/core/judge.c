@@ -54,11 +54,25 @@ int64_t mg_judge_quiet_at(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     int64_t within_ms = mg_later(plan->complete_within_ms, plan->undo_complete_within_ms);
-    int64_t latest_ms = decider->context->now_ms + within_ms + decider->context->quiesce_ms;
+    bool is_of_old_clock = mg_is_spared(decider->context, step->quiet_at_ms);
+    int64_t now_ms = is_of_old_clock ? decider->context->spared_after_ms : decider->context->now_ms;
+    int64_t latest_ms = now_ms + within_ms + decider->context->quiesce_ms;
     if (step->quiet_at_ms > latest_ms) {
         step->quiet_at_ms = latest_ms;
     }
     return step->quiet_at_ms;
+}
+
+bool mg_judge_is_quiet(struct mg_decider *decider, int index)
+{
+    int64_t quiet_at_ms = mg_judge_quiet_at(decider, index);
+    return quiet_at_ms == 0 || mg_has_passed(decider->context, quiet_at_ms);
+}
+
+int64_t mg_judge_quiet_due_at(struct mg_decider *decider, int index)
+{
+    bool is_quiet = mg_judge_is_quiet(decider, index);
+    return is_quiet ? decider->context->now_ms : decider->order.steps[index].quiet_at_ms;
 }
 
 /* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. A poll
@@ -152,8 +166,8 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         step->failure_count++;
         decider->order.failure_count++;
-        int64_t due_at_ms = mg_later(mg_judge_quiet_at(decider, index), decider->context->now_ms);
-        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason, due_at_ms);
+        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason,
+                               mg_judge_quiet_due_at(decider, index));
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once) {
         return do_retry(decider, index, reason);
@@ -210,7 +224,7 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
-    bool is_first_open = step->quiet_at_ms > decider->context->now_ms;
+    bool is_first_open = !mg_judge_is_quiet(decider, index);
     attempt_stays_open(decider, index);
     int64_t poll_at_ms = is_first_open ? step->quiet_at_ms : decider->context->now_ms + plan->poll_ms;
     if (plan->finish_within_ms == 0 || !plan->has_verify) {
@@ -316,9 +330,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
-    bool is_early =
-        step->quiet_at_ms > 0 && !mg_has_passed(decider->context, mg_judge_quiet_at(decider, index));
-    if (was_accepted && is_early) {
+    if (was_accepted && !mg_judge_is_quiet(decider, index)) {
         return poll_answered(decider, index); /* law 11: the 202 leaves its attempt the whole of its time */
     }
     if (plan->is_absent_final) {
@@ -480,7 +492,7 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    if (step->complete_by_ms > decider->context->now_ms) {
+    if (!mg_has_passed(decider->context, step->complete_by_ms)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the attempt's complete-by has not passed");
     }
     attempt_stays_open(decider, index);

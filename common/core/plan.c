@@ -80,9 +80,22 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
     step->complete_by_ms = now_ms + within_ms;
 }
 
-static bool is_due(const struct mg_decider *decider, const struct mg_step *step)
+/* What is due when its step is quiet is due by the time that a clock which was set leaves it (law 11). */
+static bool is_due(struct mg_decider *decider, int index)
 {
-    return step->due_at_ms != 0 && step->due_at_ms <= decider->context->now_ms;
+    struct mg_step *step = &decider->order.steps[index];
+    if (step->due_at_ms == 0 || step->due_at_ms > decider->context->now_ms) {
+        return false;
+    }
+    if (step->due_at_ms != step->quiet_at_ms) {
+        return true;
+    }
+    bool is_quiet = mg_judge_is_quiet(decider, index);
+    if (step->due_at_ms != step->quiet_at_ms) { /* cut */
+        step->due_at_ms = step->quiet_at_ms;
+        decider->is_changed = true;
+    }
+    return is_quiet;
 }
 
 /* ---- forward ---- */
@@ -115,18 +128,25 @@ static void step_advance(struct mg_decider *decider, int index, uint64_t finishe
         if ((decider->plan->steps[index].after & ~finished) == 0) {
             step_dispatch(decider, index, MG_KIND_DO);
         }
-    } else if (step->state == MG_STEP_WAITING && is_due(decider, step)) {
+    } else if (step->state == MG_STEP_WAITING && is_due(decider, index)) {
         step_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
-    } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, step)) {
-        if (mg_judge_quiet_at(decider, index) <= decider->context->now_ms) {
+    } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, index)) {
+        if (mg_judge_is_quiet(decider, index)) {
             step_dispatch(decider, index, MG_KIND_VERIFY);
         }
     }
 }
 
+/* The supervisor's word that the order expired is on its way. Without that word for so long, a supervisor
+ * leaves the order more time, by a step of the clock that this scheduler has not seen: the order is not
+ * judged, and goes on. */
+#define EXPIRY_WORD_MS 30000
+
 static bool is_expired(const struct mg_decider *decider)
 {
-    return mg_has_passed(decider->context, decider->order.complete_by_ms);
+    int64_t complete_by_ms = decider->order.complete_by_ms;
+    return mg_has_passed(decider->context, complete_by_ms) &&
+           decider->context->now_ms - complete_by_ms < EXPIRY_WORD_MS;
 }
 
 static void plan_forward(struct mg_decider *decider)
@@ -138,7 +158,7 @@ static void plan_forward(struct mg_decider *decider)
         return;
     }
     if (is_expired(decider)) {
-        return; /* no new work; the supervisor's word that it expired is on its way */
+        return; /* no new work */
     }
     for (int i = 0; i < order->step_count && order->state != MG_ORDER_ERROR; i++) {
         step_advance(decider, i, finished);
@@ -195,11 +215,10 @@ static void plan_undos(struct mg_decider *decider)
             step->failure_count = 0;
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
-            int64_t quiet_at_ms = mg_judge_quiet_at(decider, i);
-            bool is_quiet = quiet_at_ms <= decider->context->now_ms;
+            bool is_quiet = mg_judge_is_quiet(decider, i);
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
                                   is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
-                                  mg_later(quiet_at_ms, decider->context->now_ms));
+                                  mg_judge_quiet_due_at(decider, i));
         } else if (step->state == MG_STEP_WAITING) {
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_ABANDON, MG_REASON_ORDER_TURNED_BACK, 0);
         }
@@ -282,10 +301,10 @@ static void plan_backward(struct mg_decider *decider)
             step->due_at_ms = 0; /* moved by the followers' end, not by a clock */
         } else {
             if (step->due_at_ms == 0) {
-                step->due_at_ms = mg_later(mg_judge_quiet_at(decider, i), decider->context->now_ms);
+                step->due_at_ms = mg_judge_quiet_due_at(decider, i);
                 decider->is_changed = true;
             }
-            if (is_due(decider, step)) {
+            if (is_due(decider, i)) {
                 step_dispatch(decider, i, MG_KIND_UNDO);
             }
         }

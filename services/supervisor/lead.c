@@ -56,9 +56,12 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
         mg_log(MG_LOG_DEBUG, "could not ask for the lead", MG_LOG_TEXT("reason", err->text));
     } else if (answer->refusal != NULL) {
         lead_refused(supervisor, answer->refusal);
-    } else if (answer->is_leader && !supervisor->is_leader) {
-        supervisor->refusal[0] = '\0';
-        lead_take(supervisor, answer);
+    } else {
+        (void)supervisor_clock_read(supervisor, answer->now_ms, supervisor->lead_asked_at_boot_ms);
+        if (answer->is_leader && !supervisor->is_leader) {
+            supervisor->refusal[0] = '\0';
+            lead_take(supervisor, answer);
+        }
     }
 }
 
@@ -93,6 +96,7 @@ static void lead_try(void *arg)
         return;
     }
     supervisor->is_electing = true;
+    supervisor->lead_asked_at_boot_ms = mg_clock_boot_ms();
     mg_store_try_lead(supervisor->store, supervisor->holder, lead_answered, supervisor);
 }
 
@@ -102,6 +106,7 @@ bool supervisor_lead_start(struct supervisor *supervisor)
     if (supervisor->lead_timer == NULL) {
         return false;
     }
+    mg_far_clock_init(&supervisor->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
     mg_timer_start(supervisor->lead_timer, 0, supervisor->options.lead_period_ms);
     return true;
 }

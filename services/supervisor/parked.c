@@ -6,7 +6,8 @@
  * no step of a queue that it has not seen.
  *
  * While a service that was down is probed, one step finds out for all: the others would go out only to be
- * parked again.
+ * parked again. If the service is still probed after a look at its queue, the step may have been one that
+ * cannot go out, so twice as many are asked about.
  *
  * All this is only to ask no more than can go out. The scheduler decides by its own gates; what does not go
  * out stays parked, and is asked about again.
@@ -36,7 +37,12 @@ static struct supervisor_parked *parked_find(struct supervisor *supervisor, cons
 
 static void parked_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
-    struct supervisor_parked *parked = parked_find(arg, queue);
+    struct supervisor *supervisor = arg;
+    struct supervisor_parked *parked = parked_find(supervisor, queue);
+    /* Steps that cannot go out now must not hold up one that can. The schedulers let one out at a time. */
+    if (parked->is_probing && parked->asked > 0 && parked->probes < supervisor->options.window) {
+        parked->probes *= 2;
+    }
     parked->is_seen = true;
     parked->ready = ready_messages;
     parked->consumers = consumers;
@@ -82,6 +88,7 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
         parked = parked != NULL ? parked : parked_make(supervisor, queue, name);
         if (parked != NULL) {
             parked->is_open = queue->is_open;
+            parked->probes = queue->is_probing && parked->is_probing ? parked->probes : 1;
             parked->is_probing = queue->is_probing;
             parked->asked = parked->is_blind ? 0 : parked->asked + queue->asked;
         }
@@ -123,7 +130,7 @@ static int64_t room_of(const struct supervisor *supervisor, const struct supervi
         return parked->is_probing ? 1 : PARKED_BLIND;
     }
     bool is_served = parked->is_seen && parked->consumers > 0;
-    int64_t window = parked->is_probing ? 1 : supervisor->options.window;
+    int64_t window = parked->is_probing ? parked->probes : supervisor->options.window;
     return is_served ? window - parked->ready - parked->asked : 0;
 }
 

@@ -74,6 +74,8 @@ struct supervisor_parked {
     bool is_seen;
     int64_t ready, consumers; /* when it was seen last */
     int64_t asked;            /* since then */
+    int64_t probes; /* while probing: so many may be asked about; more each time that none of them was the
+                       probe */
 };
 
 #define SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; more are found the next time */
@@ -102,6 +104,7 @@ struct supervisor {
     int64_t answered_at_boot_ms; /* when its answer came */
     int64_t grace_after_ms, grace_before_ms; /* the window of the last gap */
     struct mg_far_clock db_clock;
+    int64_t lead_asked_at_boot_ms;
     int64_t grace_until_boot_ms;   /* 0: no grace is running */
     int64_t wake_at_boot_ms;       /* from when on all open orders are to be woken; 0: they need not be */
     int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
@@ -187,6 +190,10 @@ void supervisor_lead_stop(struct supervisor *supervisor); /* gives the lock back
 
 /* On taking the lead; `swept_at_ms` 0: nobody ever swept. False: no memory. */
 bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
+/* What the database answered to a question that was asked at `asked_boot_ms`. A standby follows that clock,
+ * too: a failover that brings another one begins a new lead. True: it was set forward since the last answer.
+ */
+bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms);
 /* All open orders are woken again, a while from now: not all that was woken could be asked about. */
 void supervisor_wake_later(struct supervisor *supervisor);
 void supervisor_sweep_stop(struct supervisor *supervisor); /* it leads no more */

@@ -110,11 +110,9 @@ static void spared_add(const struct supervisor *supervisor, struct mg_sweep_opti
     }
 }
 
-/* True: the clock was set forward since the last sweep, which the question did not know. */
-static bool clock_read(struct supervisor *supervisor, int64_t now_ms)
+bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms)
 {
-    int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, supervisor->asked_at_boot_us / 1000,
-                                      mg_clock_boot_ms());
+    int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
     if (by_ms > 0) {
         mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
                MG_LOG_NUMBER("by_ms", by_ms));
@@ -292,7 +290,8 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     mg_metric_add(supervisor->sweeps, 1);
     mg_metric_observe(supervisor->sweep_seconds,
                       (double)(mg_clock_boot_us() - supervisor->asked_at_boot_us) / 1e6);
-    bool is_set_forward = clock_read(supervisor, answer->now_ms);
+    bool is_set_forward =
+        supervisor_clock_read(supervisor, answer->now_ms, supervisor->asked_at_boot_us / 1000);
     clock_follow(supervisor, answer->now_ms);
     bool is_braked = !is_set_forward && brake_check(supervisor, answer);
     stuck_check(supervisor, answer);
@@ -431,7 +430,6 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
     supervisor->swept_at_ms = swept_at_ms;
     supervisor->answered_at_boot_ms = mg_clock_boot_ms() - age_ms;
     supervisor->mute_since_boot_ms = 0;
-    mg_far_clock_init(&supervisor->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
     if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_COMMANDS, COMMANDS_PERIOD_MS, commands_seen,
                               supervisor, &err) != MG_OK) {
         mg_log(MG_LOG_WARN, "could not watch the queue of commands", MG_LOG_TEXT("reason", err.text));

@@ -282,6 +282,21 @@ START_TEST(a_mark_that_was_left_behind_is_taken_away)
 }
 END_TEST
 
+/* Catches: steps of orders in error, which are asked about for ever, before all that can go out. */
+START_TEST(what_an_order_that_ended_left_waiting_is_asked_about_no_more)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    rig_admin(&rig, "UPDATE order_process SET process_state = 'error'");
+    ck_assert_str_eq(ask(), "");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_step WHERE parked_high IS NOT NULL"), "0");
+    rig_admin(&rig, "UPDATE order_process SET process_state = 'processing'");
+    rig_sweep(&rig, &sweep_options);
+    ck_assert_int_eq(rig.sweep.due_count, 1);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_step WHERE parked_high IS NOT NULL"), "1");
+}
+END_TEST
+
 START_TEST(what_is_parked_no_more_is_not_marked)
 {
     static struct mg_order_record record;
@@ -343,6 +358,7 @@ int main(void)
     tcase_add_test(tcase, deadlines_are_asked_about_before_waits);
     tcase_add_test(tcase, the_sweep_marks_what_is_not_marked);
     tcase_add_test(tcase, a_mark_that_was_left_behind_is_taken_away);
+    tcase_add_test(tcase, what_an_order_that_ended_left_waiting_is_asked_about_no_more);
     tcase_add_test(tcase, what_is_parked_no_more_is_not_marked);
     tcase_add_test(tcase, who_leads_no_more_asks_nothing);
     tcase_add_test(tcase, no_index_stands_on_what_a_plain_step_changes);

@@ -146,8 +146,11 @@ static void choose(const struct sim_input *input, const struct places *places, b
 static void push(const struct sim_input *input, const struct place *place, struct places *told)
 {
     struct sim_parking *parking = parking_of(place);
-    if (!sim_waits_for_gate(step_of(place))) {
-        *parking = (struct sim_parking){0}; /* somebody moved it on who does not know the mark */
+    enum mg_order_state state = place->order->record.order.state;
+    bool is_open =
+        state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING || state == MG_ORDER_COMPENSATING;
+    if (!is_open || !sim_waits_for_gate(step_of(place))) {
+        *parking = (struct sim_parking){0}; /* its order has ended, or the mark was left behind */
         return;
     }
     parking->until_ms = input->transaction->now_ms + sim_int(sim_scalar(input, 3));

@@ -21,14 +21,10 @@ static bool is_to_come(int64_t moment_ms)
 
 /* What a clock that was ahead has said stands in three cases. As long as a request says, its attempt may act
  * (law 11). If no sweep saw the clock ahead, nothing tells that a wait is too long. And an order may wait for
- * a person until its own complete-by, which in time is over long before. One that was passed too early is
- * judged later. */
+ * a person until its own complete-by, which in time is over long before. */
 static bool is_held_by_a_clock(const struct mg_order *order)
 {
     int64_t now_ms = sim_store_now_ms();
-    if (sim_store_passed_too_early(order->complete_by_ms)) {
-        return true;
-    }
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         bool waits_for_person = step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0;

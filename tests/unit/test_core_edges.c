@@ -311,6 +311,20 @@ START_TEST(no_wait_is_longer_than_its_policy_allows)
 }
 END_TEST
 
+/* The answer of an attempt that may still act. */
+static void answer_open(int step)
+{
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                              .step = step,
+                                              .attempt = order.steps[step].attempt,
+                                              .reply_kind = MG_KIND_DO,
+                                              .outcome = MG_OUTCOME_UNKNOWN,
+                                              .executed = MG_EXECUTED_MAYBE,
+                                              .may_still_act = true,
+                                              .retry_after_ms = -1}),
+                     MG_GO);
+}
+
 /* Catches: an undo or a verify that overtakes an attempt which may still act. */
 START_TEST(quiet_is_kept_as_far_as_an_attempt_may_take)
 {
@@ -348,14 +362,7 @@ START_TEST(quiet_of_an_answer_is_cut_to_what_an_attempt_may_take)
 {
     submit();
     order.steps[0].complete_by_ms += HOUR_MS;
-    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                              .attempt = order.steps[0].attempt,
-                                              .reply_kind = MG_KIND_DO,
-                                              .outcome = MG_OUTCOME_UNKNOWN,
-                                              .executed = MG_EXECUTED_MAYBE,
-                                              .may_still_act = true,
-                                              .retry_after_ms = -1}),
-                     MG_GO);
+    answer_open(0);
     ck_assert_int_eq(order.steps[0].quiet_at_ms, context.now_ms + 10000 + context.quiesce_ms);
 }
 END_TEST
@@ -455,8 +462,102 @@ START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
     reply(0, MG_OUTCOME_DONE);
     ck_assert_int_eq(order.steps[1].state, MG_STEP_RUNNING);
     context.spared_after_ms = order.complete_by_ms;
+    context.now_ms = order.complete_by_ms;
     reply(1, MG_OUTCOME_DONE);
     ck_assert_int_eq(order.steps[2].state, MG_STEP_PENDING);
+}
+END_TEST
+
+/* Catches: an order that stands still for an hour, since its supervisor knows of a step of the clock, and its
+ * scheduler does not. */
+START_TEST(an_order_that_no_supervisor_judges_goes_on)
+{
+    submit();
+    reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+    context.now_ms = order.complete_by_ms + 20000;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, order.steps[0].attempt), MG_DUPLICATE);
+    context.now_ms = order.complete_by_ms + 30000;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, order.steps[0].attempt), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_RUNNING);
+}
+END_TEST
+
+/* Catches: attempts and orders that a scheduler judges because the clock was set, on the word of a supervisor
+ * that does not know of it: one that has just begun. */
+START_TEST(no_deadline_is_judged_that_the_clock_was_set_past)
+{
+    submit();
+    clock_forward();
+    ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt), MG_STALE_CAUSE);
+    ck_assert_int_eq(tell(MG_CAUSE_EXPIRED, -1, 0), MG_STALE_CAUSE);
+    context.spared_after_ms = context.spared_before_ms = 0;
+    ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt), MG_GO);
+    ck_assert_int_eq(tell(MG_CAUSE_EXPIRED, -1, 0), MG_GO);
+}
+END_TEST
+
+/* Catches: an undo, and a verify, that overtake an attempt because the clock was set past its moment of
+ * quiet. */
+START_TEST(a_clock_that_is_set_forward_makes_no_step_quiet)
+{
+    bool is_verify = _i == 1;
+    plan.complete_within_ms = 2 * HOUR_MS;
+    plan.steps[0].has_verify = true;
+    plan.steps[0].on_unknown = is_verify ? MG_ON_UNKNOWN_VERIFY : MG_ON_UNKNOWN_RETRY;
+    plan.steps[0].retry.attempts = is_verify ? 5 : 1;
+    plan.steps[0].retry.cool_downs = 0;
+    submit();
+    answer_open(0);
+    const struct mg_step *step = &order.steps[0];
+    ck_assert_int_eq(step->state, is_verify ? MG_STEP_UNKNOWN : MG_STEP_UNDO_PENDING);
+    ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
+    clock_forward();
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_DUPLICATE);
+    context.spared_after_ms = step->quiet_at_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert(has_request(0, is_verify ? MG_KIND_VERIFY : MG_KIND_UNDO));
+}
+END_TEST
+
+/* Catches: an undo that waits for an hour, since the clock was an hour back and is right again. */
+START_TEST(quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either)
+{
+    plan.steps[0].retry.attempts = 1;
+    plan.steps[0].retry.cool_downs = 0;
+    submit();
+    answer_open(0);
+    const struct mg_step *step = &order.steps[0];
+    int64_t quiet_at_ms = step->quiet_at_ms;
+    clock_forward();
+    context.now_ms = quiet_at_ms;
+    context.spared_after_ms -= HOUR_MS;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(step->quiet_at_ms, context.spared_after_ms + 10000 + context.quiesce_ms);
+    ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
+    context.spared_after_ms += 9000 + context.quiesce_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_DUPLICATE);
+    context.spared_after_ms += 1000;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+/* Catches: the same, where the order turns back after the step of the clock. */
+START_TEST(an_undo_that_is_planned_after_a_step_forward_waits_for_quiet)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    order.steps[0].quiet_at_ms = context.now_ms + 5000;
+    clock_forward();
+    ck_assert_int_eq(operate(MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE), MG_GO);
+    reply(1, MG_OUTCOME_PERMANENT);
+    reply(2, MG_OUTCOME_PERMANENT);
+    ck_assert(!has_request(0, MG_KIND_UNDO));
+    ck_assert_int_eq(order.steps[0].due_at_ms, order.steps[0].quiet_at_ms);
+    context.spared_after_ms = order.steps[0].quiet_at_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, order.steps[0].attempt), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
 }
 END_TEST
 
@@ -510,6 +611,11 @@ int main(void)
     tcase_add_test(tcase, attempts_number_never_wraps);
     tcase_add_test(tcase, undo_that_has_no_attempt_left_calls_a_person);
     tcase_add_test(tcase, an_order_goes_on_when_the_clock_is_set_past_its_complete_by);
+    tcase_add_test(tcase, no_deadline_is_judged_that_the_clock_was_set_past);
+    tcase_add_loop_test(tcase, a_clock_that_is_set_forward_makes_no_step_quiet, 0, 2);
+    tcase_add_test(tcase, quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either);
+    tcase_add_test(tcase, an_undo_that_is_planned_after_a_step_forward_waits_for_quiet);
+    tcase_add_test(tcase, an_order_that_no_supervisor_judges_goes_on);
     tcase_add_test(tcase, accepted_work_goes_on_when_the_clock_is_set_past_its_end);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 struct mg_scheduler *stage_scheduler;
 const struct mg_span_sink *stage_spans;
 const char *stage_traceparent;
@@ -91,6 +93,12 @@ void stage_submit_from(const char *order_id, const char *items, const char *repl
                                      .traceparent = stage_traceparent,
                                      .is_redelivered = is_again};
     fake_broker_deliver(&delivery);
+}
+
+void stage_pass(int64_t ms)
+{
+    fake_store.ahead_ms += ms;
+    mg_far_clock_init(&stage_scheduler->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
 }
 
 void stage_submit(const char *order_id, bool is_again)

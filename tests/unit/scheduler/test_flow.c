@@ -524,7 +524,7 @@ START_TEST(the_last_failure_of_a_step_is_its_latest)
                                       .error_code = "http_503"});
     stage_settle();
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503"));
-    fake_store.ahead_ms = 6000;
+    stage_pass(6000);
     stage_command("c1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
@@ -532,7 +532,7 @@ START_TEST(the_last_failure_of_a_step_is_its_latest)
                   NULL);
     stage_settle();
     ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "http_503")); /* not yet due */
-    fake_store.ahead_ms = 20000;
+    stage_pass(14000);
     stage_command("c3", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
                   NULL);
     stage_settle();

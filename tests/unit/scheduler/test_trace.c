@@ -191,7 +191,7 @@ START_TEST(an_attempt_that_expires_is_told)
 {
     stage_submit("o1", false);
     stage_settle();
-    fake_store.ahead_ms = 11000;
+    stage_pass(11000);
     stage_command("c1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"test\"",
                   NULL);
     stage_settle();

@@ -180,6 +180,32 @@ START_TEST(while_a_service_is_probed_one_step_is_asked_about)
 }
 END_TEST
 
+/* Catches: a service that is back, and stays down for minutes behind steps that cannot go out. */
+START_TEST(while_no_step_goes_out_that_probes_more_are_asked_about)
+{
+    struct mg_parked_queue probing = PAYMENT;
+    probing.is_probing = true;
+    meet(0, 2);
+    turn();
+    fake_answer_parked(&probing, 1, NULL, 0);
+    static const int ROOMS[] = {1, 2, 4, 8};
+    for (int i = 0; i < 4; i++) {
+        turn();
+        ck_assert_int_eq(fake.rooms[0].room, ROOMS[i]);
+        probing.asked = ROOMS[i];
+        fake_answer_parked(&probing, 1, NULL, 0);
+        fake_queue_seen("agent.payment.requests", 0, 2);
+    }
+    turn();
+    fake_answer_parked(&PAYMENT, 1, NULL, 0); /* it was found well, and then not */
+    turn();
+    probing.asked = 0;
+    fake_answer_parked(&probing, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.rooms[0].room, 1);
+}
+END_TEST
+
 START_TEST(of_a_queue_that_cannot_be_watched_one_probes_too)
 {
     struct mg_parked_queue probing = PAYMENT;
@@ -243,6 +269,7 @@ int main(void)
     tcase_add_test(tcase, each_queue_has_its_share);
     tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_some_are_asked);
     tcase_add_test(tcase, while_a_service_is_probed_one_step_is_asked_about);
+    tcase_add_test(tcase, while_no_step_goes_out_that_probes_more_are_asked_about);
     tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_one_probes_too);
     tcase_add_test(tcase, a_question_that_fails_is_asked_again);
     tcase_add_test(tcase, a_leader_of_an_earlier_epoch_steps_down);

@@ -1,0 +1,272 @@
+/* What the leader makes of a database whose clock is set: forward, back, and while the lead changes. */
+#include <check.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "fakes.h"
+
+static struct supervisor *supervisor;
+
+static void setup(void)
+{
+    supervisor = fake_start();
+}
+
+static void teardown(void)
+{
+    fake_finish();
+}
+
+static struct mg_due overdue(const char *order_id, int64_t due_at_ms)
+{
+    struct mg_due due = {.ask = MG_CAUSE_OVERDUE, .step = "reserve", .attempt = 3, .version = 9, .seq = 4};
+    (void)snprintf(due.order_id, sizeof(due.order_id), "%s", order_id);
+    due.due_at_ms = due_at_ms;
+    return due;
+}
+
+static struct mg_due other(enum mg_cause_kind ask, const char *order_id, int64_t due_at_ms)
+{
+    struct mg_due due = {.ask = ask, .version = 9, .seq = 4, .due_at_ms = due_at_ms};
+    (void)snprintf(due.order_id, sizeof(due.order_id), "%s", order_id);
+    if (ask == MG_CAUSE_DUE) {
+        (void)snprintf(due.step, sizeof(due.step), "charge");
+        due.attempt = 2;
+    }
+    return due;
+}
+
+/* Catches: attempts and orders that are judged because the clock was set, with all their time left; a mass
+ * expiry that is told of them; and deadlines that are left alone for an hour because it was set by one. */
+START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t old_ms = fake_database_ms();
+    fake.database_ahead_ms += 3600000;
+    fake_pass(250);
+    struct mg_due dues[] = {overdue("o-1", old_ms + 10000), overdue("o-2", old_ms + 20000),
+                            overdue("o-3", old_ms + 10000), overdue("o-4", old_ms - 5000)};
+    dues[1].ask = MG_CAUSE_EXPIRED;
+    dues[2].ask = MG_CAUSE_DUE;
+    fake_answer_sweep_full(dues, 4, 5000);
+    ck_assert_int_eq(fake.command_count, 2);
+    ck_assert_str_eq(fake.commands[0].order_id, "o-3");
+    ck_assert_str_eq(fake.commands[1].order_id, "o-4");
+    ck_assert_double_eq(mg_metric_value(supervisor->held_back), 0);
+    ck_assert_str_eq(fake.last_line,
+                     "the database's clock was set forward: deadlines that it passed keep their time");
+    int64_t set_to_ms = supervisor->db_clock.set_to_ms;
+    fake_pass_quietly(5000);
+    /* What it has passed keeps its time, and gets the grace of three seconds. */
+    ck_assert_int_eq(fake.asked.grace_before_ms, set_to_ms + MG_FAR_CLOCK_STALE_MS);
+    ck_assert_int_ge(fake.asked.grace_after_ms, old_ms + 5000 - 3000 - 250);
+    ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 5000 - 3000 + 250);
+    fake_pass_quietly(3600000);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+}
+END_TEST
+
+/* Catches: the same, where the sessions end with the step, as at a failover, and the lead with them. */
+START_TEST(a_failover_to_a_clock_that_is_ahead_costs_no_deadline_its_time)
+{
+    bool was_standby = _i == 1;
+    if (was_standby) {
+        fake_pass(50);
+        fake_answer_lead(false, 0);
+    } else {
+        fake_lead(100);
+        fake_pass_quietly(100);
+        supervisor_lead_lost(supervisor, "test");
+    }
+    int64_t old_ms = fake_database_ms();
+    fake.database_ahead_ms += 30000;
+    fake_pass(500);
+    fake_answer_lead(true, 30500);
+    fake_pass(50);
+    ck_assert_int_le(fake.asked.grace_after_ms, old_ms);
+    ck_assert_int_ge(fake.asked.grace_before_ms, old_ms + 30000);
+    fake_pass_quietly(6050); /* the grace of the gap is over */
+    ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 6550);
+    ck_assert_int_ge(fake.asked.grace_before_ms, old_ms + 30000);
+}
+END_TEST
+
+/* Catches: the same, when that clock is put a little right before they have had their time. */
+START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t old_ms = fake_database_ms();
+    fake.database_ahead_ms += 3600000;
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    fake.database_ahead_ms -= 30000;
+    fake_pass(250);
+    const struct mg_due due = overdue("o-1", old_ms + 10000);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 0);
+    ck_assert_str_eq(fake.last_line, "the database's clock went back");
+    fake_pass_quietly(1000);
+    ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 10000);
+    ck_assert_int_ge(fake.asked.grace_before_ms, old_ms + 10000);
+}
+END_TEST
+
+/* Catches: a step and a gap at once, of which one forgets the deadlines of the other. */
+START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    int64_t old_ms = fake_database_ms();
+    fake.database_ahead_ms += 60000;
+    fake_queue_seen("scheduler.commands", 3, 0);
+    fake_pass(4000); /* nobody takes commands */
+    fake_queue_seen("scheduler.commands", 3, 1);
+    fake_pass(250);
+    fake_answer_sweep(NULL, 0);
+    fake_pass(250);
+    ck_assert_int_eq(fake.asked.grace_before_ms, supervisor->grace_before_ms + MG_FAR_CLOCK_STALE_MS);
+    ck_assert_int_eq(fake.asked.grace_after_ms, old_ms);
+}
+END_TEST
+
+START_TEST(a_clock_that_goes_back_makes_no_gap)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake.database_ahead_ms -= 3600000;
+    fake_pass(250);
+    int64_t now_ms = fake_database_ms();
+    const struct mg_due due = overdue("o-1", now_ms - 10);
+    fake_answer_sweep(&due, 1);
+    ck_assert_int_eq(fake.command_count, 1);
+    ck_assert_str_eq(fake.last_line, "the database's clock went back");
+    fake_pass(250);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+    /* It is followed from there: a gap by the new clock is a gap. */
+    fake_answer_sweep(NULL, 0);
+    ck_assert_int_eq(supervisor->swept_at_ms, fake_database_ms());
+}
+END_TEST
+
+/* The leader, some time after the database's clock went back by an hour, about to wake the open orders. */
+static void go_back(void)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake.database_ahead_ms -= 3600000;
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.wakes, 0); /* not yet: a scheduler may still go by the old clock */
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.wakes, 1);
+}
+
+/* Catches: orders that sleep for as long as the clock was ahead; and a sweep between, which would put those
+ * woken first to sleep again before all are. */
+START_TEST(after_a_clock_that_went_back_all_open_orders_are_woken_once)
+{
+    go_back();
+    int sweeps = fake.sweeps;
+    fake_answer_wake(true, true);
+    fake_pass(50);
+    ck_assert_int_eq(fake.wakes, 2);
+    ck_assert_int_eq(fake.sweeps, sweeps);
+    fake_answer_wake(true, false);
+    fake_pass(50);
+    ck_assert_int_eq(fake.sweeps, sweeps + 1);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(10000);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+/* Catches: a statement that cannot be run and, without a word, is all that is run from then on. */
+START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
+{
+    go_back();
+    int sweeps = fake.sweeps;
+    fake_answer_wake_failed();
+    ck_assert_str_eq(fake.last_line, "could not wake the open orders; it is tried again");
+    fake_pass_quietly(1500);
+    ck_assert_int_gt(fake.sweeps, sweeps);
+    ck_assert_int_eq(fake.wakes, 1);
+    fake_pass_quietly(1500);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+/* Catches: orders that were woken, could not be asked about, and sleep on. */
+START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
+{
+    go_back();
+    fake_answer_wake(true, false);
+    fake_pass(50);
+    const struct mg_due dues[] = {overdue("o-1", fake_database_ms() - 1),
+                                  other(MG_CAUSE_DUE, "o-2", fake_database_ms() + 3600000)};
+    fake.room = 1;
+    fake_answer_sweep(dues, 2);
+    ck_assert_int_eq(fake.command_count, 1);
+    fake.room = 4096;
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+/* Catches: orders that were woken, whose ask got lost with the connection, and sleep on. */
+START_TEST(the_woken_are_woken_again_when_an_ask_was_not_confirmed)
+{
+    go_back();
+    fake_answer_wake(true, false);
+    fake_pass(50);
+    const struct mg_due due = other(MG_CAUSE_DUE, "o-1", fake_database_ms() + 3600000);
+    fake.outcome = MG_PUBLISH_UNKNOWN;
+    fake_answer_sweep(&due, 1);
+    fake_pass_quietly(3000);
+    ck_assert_int_eq(fake.wakes, 2);
+}
+END_TEST
+
+START_TEST(a_leader_of_an_earlier_epoch_wakes_nobody)
+{
+    go_back();
+    fake_answer_wake(false, false);
+    ck_assert(!supervisor->is_leader);
+}
+END_TEST
+
+START_TEST(a_leader_from_the_future_makes_no_gap)
+{
+    fake_pass(50);
+    fake_answer_lead(true, 0);
+    supervisor_lead_lost(supervisor, "test");
+    fake_pass(500);
+    fake_answer_lead(true, 0);
+    supervisor_lead_lost(supervisor, "test");
+    fake.database_ahead_ms -= 5000;
+    ck_assert(supervisor_sweep_start(supervisor, fake_database_ms(), fake_database_ms() + 5000));
+    supervisor->is_leader = true;
+    fake_pass(50);
+    ck_assert_int_eq(fake.asked.grace_before_ms, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("supervisor_clock");
+    TCase *tcase = tcase_create("clock");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_clock_that_is_set_forward_costs_no_deadline_its_time);
+    tcase_add_loop_test(tcase, a_failover_to_a_clock_that_is_ahead_costs_no_deadline_its_time, 0, 2);
+    tcase_add_test(tcase, a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it);
+    tcase_add_test(tcase, a_gap_in_which_the_clock_was_set_has_one_window);
+    tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
+    tcase_add_test(tcase, after_a_clock_that_went_back_all_open_orders_are_woken_once);
+    tcase_add_test(tcase, when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile);
+    tcase_add_test(tcase, the_woken_are_woken_again_when_there_was_no_room_to_ask);
+    tcase_add_test(tcase, the_woken_are_woken_again_when_an_ask_was_not_confirmed);
+    tcase_add_test(tcase, a_leader_of_an_earlier_epoch_wakes_nobody);
+    tcase_add_test(tcase, a_leader_from_the_future_makes_no_gap);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
