@@ -232,7 +232,7 @@ static enum mg_verdict order_expire(struct mg_decider *decider)
     if (!is_open || order->goal != MG_GOAL_PROCESSED) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the order no longer goes forward");
     }
-    if (!mg_has_passed(decider->context, order->complete_by_ms)) {
+    if (order->complete_by_ms == 0 || order->complete_by_ms > decider->context->now_ms) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the order's complete-by has not passed");
     }
     if (mg_plan_is_pivot_done(decider->plan, order)) {

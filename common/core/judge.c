@@ -485,6 +485,17 @@ static enum mg_verdict do_overdue(struct mg_decider *decider, int index)
     return do_doubt(decider, index, MG_REASON_EXPIRED);
 }
 
+/* The clock was set past it, by which a supervisor may know nothing of that. An attempt has no more left by
+ * the old clock than it was given: what has was begun by the new one. */
+static bool is_spared(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    int64_t within_ms = step->kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
+    return mg_is_spared(decider->context, step->complete_by_ms) &&
+           step->complete_by_ms - decider->context->spared_after_ms <= within_ms;
+}
+
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
 {
     int index = decider->cause->step;
@@ -492,7 +503,7 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
-    if (!mg_has_passed(decider->context, step->complete_by_ms)) {
+    if (step->complete_by_ms > decider->context->now_ms || is_spared(decider, index)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the attempt's complete-by has not passed");
     }
     attempt_stays_open(decider, index);

@@ -28,7 +28,7 @@ static bool is_held_by_a_clock(const struct mg_order *order)
     for (int i = 0; i < order->step_count; i++) {
         const struct mg_step *step = &order->steps[i];
         bool waits_for_person = step->state == MG_STEP_UNKNOWN && step->due_at_ms == 0;
-        if (is_to_come(step->complete_by_ms) || (waits_for_person && order->complete_by_ms > now_ms) ||
+        if (is_to_come(step->complete_by_ms) || (waits_for_person && is_to_come(order->complete_by_ms)) ||
             (sim_store_went_back_unseen() && (step->due_at_ms > now_ms || step->quiet_at_ms > now_ms))) {
             return true;
         }
