@@ -24,6 +24,8 @@
 #define PARKED_WATCH_MS 1000
 /* Of a queue that cannot be watched, since too many are: slow, and not never. */
 #define PARKED_BLIND 50
+/* Asked about at a time while none of them is the probe: a hundred thousand take some minutes. */
+#define PROBES_MAX 256
 
 static struct supervisor_parked *parked_find(struct supervisor *supervisor, const char *queue)
 {
@@ -35,13 +37,17 @@ static struct supervisor_parked *parked_find(struct supervisor *supervisor, cons
     return NULL;
 }
 
+/* Steps that cannot go out now must not hold up one that can. The schedulers let one out at a time. */
+static void probes_double(struct supervisor_parked *parked)
+{
+    parked->probes = 2 * parked->probes < PROBES_MAX ? 2 * parked->probes : PROBES_MAX;
+}
+
 static void parked_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
-    struct supervisor *supervisor = arg;
-    struct supervisor_parked *parked = parked_find(supervisor, queue);
-    /* Steps that cannot go out now must not hold up one that can. The schedulers let one out at a time. */
-    if (parked->is_probing && parked->asked > 0 && parked->probes < supervisor->options.window) {
-        parked->probes *= 2;
+    struct supervisor_parked *parked = parked_find(arg, queue);
+    if (parked->is_probing && parked->asked > 0) {
+        probes_double(parked);
     }
     parked->is_seen = true;
     parked->ready = ready_messages;
@@ -88,7 +94,11 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
         parked = parked != NULL ? parked : parked_make(supervisor, queue, name);
         if (parked != NULL) {
             parked->is_open = queue->is_open;
-            parked->probes = queue->is_probing && parked->is_probing ? parked->probes : 1;
+            if (!queue->is_probing || !parked->is_probing) {
+                parked->probes = 1;
+            } else if (parked->room > 0 && queue->asked == 0) {
+                probes_double(parked); /* what was found there were left-over marks */
+            }
             parked->is_probing = queue->is_probing;
             parked->asked = parked->is_blind ? 0 : parked->asked + queue->asked;
         }
@@ -130,7 +140,8 @@ static int64_t room_of(const struct supervisor *supervisor, const struct supervi
         return parked->is_probing ? 1 : PARKED_BLIND;
     }
     bool is_served = parked->is_seen && parked->consumers > 0;
-    int64_t window = parked->is_probing ? parked->probes : supervisor->options.window;
+    int64_t window = supervisor->options.window;
+    window = parked->is_probing && parked->probes < window ? parked->probes : window;
     return is_served ? window - parked->ready - parked->asked : 0;
 }
 
@@ -142,13 +153,15 @@ static int rooms_make(struct supervisor *supervisor, int64_t most, struct mg_par
         open += supervisor->parked[i].is_open;
     }
     for (int i = 0; i < supervisor->parked_count; i++) {
-        const struct supervisor_parked *parked = &supervisor->parked[i];
+        struct supervisor_parked *parked = &supervisor->parked[i];
+        parked->room = 0;
         if (!parked->is_open) {
             continue;
         }
         int64_t room = room_of(supervisor, parked);
         int64_t share = most / open > 0 ? most / open : 1;
         room = room < share ? room : share;
+        parked->room = room;
         if (room > 0) {
             ret_rooms[count++] = (struct mg_parked_room){parked->service, parked->is_high, (int)room};
         }

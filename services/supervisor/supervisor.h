@@ -74,6 +74,7 @@ struct supervisor_parked {
     bool is_seen;
     int64_t ready, consumers; /* when it was seen last */
     int64_t asked;            /* since then */
+    int64_t room;             /* of the last question */
     int64_t probes; /* while probing: so many may be asked about; more each time that none of them was the
                        probe */
 };

@@ -197,6 +197,11 @@ START_TEST(while_no_step_goes_out_that_probes_more_are_asked_about)
         fake_queue_seen("agent.payment.requests", 0, 2);
     }
     turn();
+    ck_assert_int_eq(fake.rooms[0].room, 16);
+    probing.asked = 0; /* orders that have ended left them waiting */
+    fake_answer_parked(&probing, 1, NULL, 0);
+    turn();
+    ck_assert_int_eq(fake.rooms[0].room, 32);
     fake_answer_parked(&PAYMENT, 1, NULL, 0); /* it was found well, and then not */
     turn();
     probing.asked = 0;
