@@ -74,6 +74,14 @@ static inline void mg_step_renew_key(struct mg_step *step)
     step->is_undo_dispatched = false;
 }
 
+/* quiet.c */
+/* Law 11: before this an earlier attempt of the step may still act. A moment that a clock which was ahead has
+ * set is cut to what an attempt that begins now may take: an agent calls nothing of that clock later. */
+int64_t mg_quiet_at(struct mg_decider *decider, int step);
+/* That moment has passed, or there is none; and when it will have: now, if it has. */
+bool mg_quiet_is_reached(struct mg_decider *decider, int step);
+int64_t mg_quiet_due_at(struct mg_decider *decider, int step);
+
 /* judge.c */
 enum mg_verdict mg_judge_reply(struct mg_decider *decider);
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
@@ -83,12 +91,6 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
 /* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it.
  * `*ret_due_at_ms`: when it may end at the earliest. */
 bool mg_judge_wait_is_too_long(struct mg_decider *decider, int step, int64_t *ret_due_at_ms);
-/* Law 11: before this an earlier attempt of the step may still act. A moment that a clock which was ahead has
- * set is cut to what an attempt that begins now may take: an agent calls nothing of that clock later. */
-int64_t mg_judge_quiet_at(struct mg_decider *decider, int step);
-/* That moment has passed, or there is none; and when it will have: now, if it has. */
-bool mg_judge_is_quiet(struct mg_decider *decider, int step);
-int64_t mg_judge_quiet_due_at(struct mg_decider *decider, int step);
 
 /* operator.c */
 enum mg_verdict mg_operator_decide(struct mg_decider *decider);

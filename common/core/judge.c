@@ -49,32 +49,6 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
 }
 
-int64_t mg_judge_quiet_at(struct mg_decider *decider, int index)
-{
-    const struct mg_step_plan *plan = &decider->plan->steps[index];
-    struct mg_step *step = &decider->order.steps[index];
-    int64_t within_ms = mg_later(plan->complete_within_ms, plan->undo_complete_within_ms);
-    bool is_of_old_clock = mg_is_spared(decider->context, step->quiet_at_ms);
-    int64_t now_ms = is_of_old_clock ? decider->context->spared_after_ms : decider->context->now_ms;
-    int64_t latest_ms = now_ms + within_ms + decider->context->quiesce_ms;
-    if (step->quiet_at_ms > latest_ms) {
-        step->quiet_at_ms = latest_ms;
-    }
-    return step->quiet_at_ms;
-}
-
-bool mg_judge_is_quiet(struct mg_decider *decider, int index)
-{
-    int64_t quiet_at_ms = mg_judge_quiet_at(decider, index);
-    return quiet_at_ms == 0 || mg_has_passed(decider->context, quiet_at_ms);
-}
-
-int64_t mg_judge_quiet_due_at(struct mg_decider *decider, int index)
-{
-    bool is_quiet = mg_judge_is_quiet(decider, index);
-    return is_quiet ? decider->context->now_ms : decider->order.steps[index].quiet_at_ms;
-}
-
 /* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. A poll
  * of accepted work does not wait for the attempt that was accepted, but perhaps for one before it:
  * do_accepted() has it due at that very moment then. */
@@ -82,7 +56,7 @@ static int64_t bar_at_ms(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     bool is_poll = step->is_accepted && step->due_at_ms != step->quiet_at_ms;
-    return is_poll ? 0 : mg_judge_quiet_at(decider, index);
+    return is_poll ? 0 : mg_quiet_at(decider, index);
 }
 
 bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *ret_due_at_ms)
@@ -114,7 +88,7 @@ static void attempt_stays_open(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
-    (void)mg_judge_quiet_at(decider, index);
+    (void)mg_quiet_at(decider, index);
 }
 
 enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
@@ -166,8 +140,7 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         step->failure_count++;
         decider->order.failure_count++;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason,
-                               mg_judge_quiet_due_at(decider, index));
+        return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason, mg_quiet_due_at(decider, index));
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once) {
         return do_retry(decider, index, reason);
@@ -187,7 +160,7 @@ static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_re
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason,
-                               mg_later(mg_judge_quiet_at(decider, index), park_until_ms(decider)));
+                               mg_later(mg_quiet_at(decider, index), park_until_ms(decider)));
     }
     return do_doubt(decider, index, reason);
 }
@@ -224,7 +197,7 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
-    bool is_first_open = !mg_judge_is_quiet(decider, index);
+    bool is_first_open = !mg_quiet_is_reached(decider, index);
     attempt_stays_open(decider, index);
     int64_t poll_at_ms = is_first_open ? step->quiet_at_ms : decider->context->now_ms + plan->poll_ms;
     if (plan->finish_within_ms == 0 || !plan->has_verify) {
@@ -330,7 +303,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
-    if (was_accepted && !mg_judge_is_quiet(decider, index)) {
+    if (was_accepted && !mg_quiet_is_reached(decider, index)) {
         return poll_answered(decider, index); /* law 11: the 202 leaves its attempt the whole of its time */
     }
     if (plan->is_absent_final) {

@@ -29,7 +29,7 @@ static void step_revive(struct mg_decider *decider, int index)
     step->is_accepted = false;
     step->finish_by_ms = 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
-        step->due_at_ms = mg_judge_quiet_due_at(decider, index);
+        step->due_at_ms = mg_quiet_due_at(decider, index);
         return;
     }
     if (from == MG_STEP_FAILED && step->is_refused && !step->is_maybe) {
@@ -233,7 +233,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
         step->is_accepted = false;
         if (was_running) { /* law 11: nobody hears its attempt any more, and an undo may not overtake it */
             step->quiet_at_ms = mg_later(step->quiet_at_ms, complete_by_ms + decider->context->quiesce_ms);
-            (void)mg_judge_quiet_at(decider, index);
+            (void)mg_quiet_at(decider, index);
         }
         return order_go_on(decider);
     }
@@ -248,7 +248,7 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     if (step->state == MG_STEP_UNDONE && !step->is_maybe) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is undone");
     }
-    if (step->is_maybe && !mg_judge_is_quiet(decider, index)) { /* law 11 holds for people, too */
+    if (step->is_maybe && !mg_quiet_is_reached(decider, index)) { /* law 11 holds for people, too */
         return mg_decider_end(decider, MG_REFUSED,
                               "an earlier attempt may still act; look again in some seconds");
     }

@@ -90,7 +90,7 @@ static bool is_due(struct mg_decider *decider, int index)
     if (step->due_at_ms != step->quiet_at_ms) {
         return true;
     }
-    bool is_quiet = mg_judge_is_quiet(decider, index);
+    bool is_quiet = mg_quiet_is_reached(decider, index);
     if (step->due_at_ms != step->quiet_at_ms) { /* cut */
         step->due_at_ms = step->quiet_at_ms;
         decider->is_changed = true;
@@ -131,7 +131,7 @@ static void step_advance(struct mg_decider *decider, int index, uint64_t finishe
     } else if (step->state == MG_STEP_WAITING && is_due(decider, index)) {
         step_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
     } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, index)) {
-        if (mg_judge_is_quiet(decider, index)) {
+        if (mg_quiet_is_reached(decider, index)) {
             step_dispatch(decider, index, MG_KIND_VERIFY);
         }
     }
@@ -215,10 +215,10 @@ static void plan_undos(struct mg_decider *decider)
             step->failure_count = 0;
             step->poll_failure_count = 0;
             step->cool_down_count = 0;
-            bool is_quiet = mg_judge_is_quiet(decider, i);
+            bool is_quiet = mg_quiet_is_reached(decider, i);
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_PLAN_UNDO,
                                   is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
-                                  mg_judge_quiet_due_at(decider, i));
+                                  mg_quiet_due_at(decider, i));
         } else if (step->state == MG_STEP_WAITING) {
             (void)mg_decider_step(decider, i, MG_STEP_EVENT_ABANDON, MG_REASON_ORDER_TURNED_BACK, 0);
         }
@@ -301,7 +301,7 @@ static void plan_backward(struct mg_decider *decider)
             step->due_at_ms = 0; /* moved by the followers' end, not by a clock */
         } else {
             if (step->due_at_ms == 0) {
-                step->due_at_ms = mg_judge_quiet_due_at(decider, i);
+                step->due_at_ms = mg_quiet_due_at(decider, i);
                 decider->is_changed = true;
             }
             if (is_due(decider, i)) {

@@ -54,6 +54,7 @@ struct mg_http_call {
     struct mg_timer *timer;
     struct mg_buf answer_body;
     size_t room_bytes;                   /* of the client's room, that it has taken */
+    size_t free_bytes;                   /* beside it */
     bool is_waiting;                     /* for room: libcurl reads nothing for it */
     TAILQ_ENTRY(mg_http_call) room_next; /* while it waits */
     mg_http_done_fn *done;

@@ -2,10 +2,15 @@
  * Memory for answers. A call for whose next piece there is no room is paused: libcurl keeps that piece, and
  * the rest stays with the server. When another call has ended, those that wait are tried again, one after the
  * other; the first that finds no room goes on beyond it, and is the only one that does, until it has ended.
+ * The beginning of an answer needs no room: where large answers stall, small ones still come.
  */
 #include <stdlib.h>
 
 #include "io/http_curl.h"
+
+/* One piece as libcurl hands it on; most answers are no larger. As many as there are calls stay beside the
+ * room. */
+#define FREE_BYTES ((size_t)16384)
 
 struct mg_http_room {
     struct mg_idle *idle;
@@ -54,6 +59,11 @@ bool mg_http_room_take(struct mg_http_call *call, size_t len)
 {
     struct mg_http_room *room = call->client->options.room;
     if (room == NULL) return true;
+    size_t read_bytes = call->free_bytes + call->room_bytes + len;
+    if (read_bytes <= FREE_BYTES) {
+        call->free_bytes += len;
+        return true;
+    }
     bool has_room = room->held_bytes + len <= room->max_bytes;
     if (!has_room && room->beyond != NULL && room->beyond != call) {
         if (!call->is_waiting) TAILQ_INSERT_TAIL(&room->waiting, call, room_next);
@@ -74,6 +84,6 @@ void mg_http_room_leave(struct mg_http_call *call)
     if (room->beyond == call) room->beyond = NULL;
     call->is_waiting = false;
     room->held_bytes -= call->room_bytes;
-    call->room_bytes = 0;
+    call->room_bytes = call->free_bytes = 0;
     if (!TAILQ_EMPTY(&room->waiting)) mg_idle_arm(room->idle);
 }

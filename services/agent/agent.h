@@ -50,7 +50,7 @@
  * are what libcurl and the broker's interface hold of what is on its way: together they stay below the whole.
  */
 #define MG_AGENT_MEMORY_HELD    4 /* requests in hand, of all queues */
-#define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read, of all services */
+#define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read: of each service its share */
 
 struct mg_agent_options {
     struct mg_list service_files;
@@ -152,6 +152,7 @@ struct mg_lane {
     struct mg_agent *agent;
     struct mg_service *service;
     struct mg_http_client *http;
+    struct mg_http_room *answers; /* memory for them */
     char reply_exchange[MG_QUEUE_NAME_SIZE];
     struct mg_limiter limiter;
     struct mg_breaker breaker;
@@ -171,7 +172,6 @@ struct mg_agent {
     struct mg_metrics *metrics;
     struct mg_metric *skew_metric;
     struct mg_broker *broker;
-    struct mg_http_room *answers; /* memory for them */
     struct mg_skew skew;
     struct mg_lane lanes[MG_AGENT_SERVICES_MAX];
     int lane_count;

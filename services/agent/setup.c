@@ -180,8 +180,10 @@ static void lane_init(struct mg_agent *agent, int index)
 static enum mg_class lane_start(struct mg_lane *lane, struct mg_err *err)
 {
     const struct mg_service *service = lane->service;
+    size_t answers_bytes = lane->agent->options->memory_bytes / MG_AGENT_MEMORY_ANSWERS;
+    lane->answers = mg_http_room_create(lane->agent->loop, answers_bytes / (size_t)lane->agent->lane_count);
     const struct mg_http_client_options options = {
-        .room = lane->agent->answers,
+        .room = lane->answers,
         .max_connections = service->concurrency,
         .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
         .idle_connection_ms = IDLE_CONNECTION_MS,
@@ -191,7 +193,7 @@ static enum mg_class lane_start(struct mg_lane *lane, struct mg_err *err)
     mg_lane_register_metrics(lane);
     lane->pump = mg_idle_create(lane->agent->loop, mg_lane_pump, lane);
     lane->timer = mg_timer_create(lane->agent->loop, mg_lane_pump, lane);
-    if (lane->pump == NULL || lane->timer == NULL) {
+    if (lane->pump == NULL || lane->timer == NULL || lane->answers == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare service %s: no memory", service->name);
     }
     enum mg_class class = mg_lane_check_certificates(lane, err);
@@ -243,10 +245,6 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     }
     agent->skew_metric = mg_metrics_series(agent->metrics, MG_GAUGE, "makegood_clock_skew_seconds", NULL,
                                            "this machine's clock less the database's, where measurable");
-    agent->answers = mg_http_room_create(loop, agent->options->memory_bytes / MG_AGENT_MEMORY_ANSWERS);
-    if (agent->answers == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, "could not start: no memory for answers");
-    }
     enum mg_class class = MG_OK;
     for (int i = 0; i < agent->lane_count && class == MG_OK; i++) {
         class = lane_start(&agent->lanes[i], err);
@@ -289,13 +287,13 @@ void mg_agent_finish(struct mg_agent *agent)
         if (lane->http != NULL) {
             mg_http_client_destroy(lane->http);
         }
+        mg_http_room_destroy(lane->answers);
         mg_timer_destroy(lane->timer);
         if (lane->pump != NULL) {
             mg_idle_destroy(lane->pump);
         }
         mg_service_destroy(lane->service);
     }
-    mg_http_room_destroy(agent->answers);
     mg_timer_destroy(agent->tick_timer);
     mg_timer_destroy(agent->drain_timer);
     mg_timer_destroy(agent->isolated_timer);

@@ -23,7 +23,8 @@ static int done_count, halves_wait_ms;
 static atomic_int halves;
 static sem_t rest_wanted; /* of the bodies: one for each server */
 static struct mg_timer *watcher;
-static bool gives_up; /* half of the calls, while they wait */
+static const int *small_status; /* of a call beside them; NULL: there is none */
+static bool gives_up;           /* half of the calls, while they wait */
 
 /* Half of the body, and the rest when the test says so. */
 static void serve_halves(struct server *server, int fd, int number)
@@ -78,6 +79,7 @@ static void open_room(size_t max_bytes, size_t max_body_bytes)
     room = mg_http_room_create(loop, max_bytes);
     ck_assert_ptr_nonnull(room);
     options.room = room;
+    options.max_connections = SERVERS + 1;
     options.max_body_bytes = max_body_bytes;
     client_open(&options);
 }
@@ -175,6 +177,45 @@ START_TEST(those_that_are_given_up_leave_their_room)
 }
 END_TEST
 
+static void on_small_done(void *arg, const struct mg_http_answer *answer)
+{
+    *(int *)arg = answer->status;
+    release_all();
+}
+
+/* All halves are there, the room is full, and a service answers something small. */
+static void watch_small(void *arg)
+{
+    struct server *small = arg;
+    static int status;
+    if (atomic_load(&halves) != SERVERS || ++halves_wait_ms != 100) return;
+    struct mg_err err;
+    struct mg_http_call *call;
+    char url[64];
+    struct mg_http_request request = post_to(small->port, url);
+    small_status = &status;
+    request.timeout_ms = PATIENT_TIMEOUT_MS;
+    ck_assert_int_eq(mg_http_client_call(client, &request, on_small_done, &status, &call, &err), MG_OK);
+}
+
+/* Catches: small answers that wait for as long as large ones stall. */
+START_TEST(small_answers_need_no_room)
+{
+    static struct server small;
+    open_room(1, BODY_MAX_BYTES);
+    start_all(PATIENT_TIMEOUT_MS);
+    server_start(&small, serve_answer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    mg_timer_destroy(watcher);
+    watcher = mg_timer_create(loop, watch_small, &small);
+    mg_timer_start(watcher, 1, 1);
+    mg_loop_run(loop);
+    ck_assert_int_eq(*small_status, 200);
+    expect_all(MG_SENT_YES);
+    finish_all();
+    server_stop(&small);
+}
+END_TEST
+
 /* Catches: a call that waits for room beyond its time. */
 START_TEST(waiting_for_room_ends_with_the_calls_time)
 {
@@ -198,6 +239,7 @@ int main(void)
     tcase_add_test(tests, without_room_they_come_one_after_the_other);
     tcase_add_test(tests, what_waited_is_still_cut_off_at_its_bound);
     tcase_add_test(tests, those_that_are_given_up_leave_their_room);
+    tcase_add_test(tests, small_answers_need_no_room);
     tcase_add_test(tests, waiting_for_room_ends_with_the_calls_time);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

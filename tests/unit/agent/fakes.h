@@ -38,7 +38,6 @@ struct fakes {
     char last_report[4096];
     int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
     int untold_acks[MG_CONSUMERS_MAX];
-    size_t answers_max;                   /* memory for all of them */
     bool is_on_its_way[MG_CONSUMERS_MAX]; /* a delivery, though the consumer is paused */
     bool is_publish_full;                 /* mg_broker_publish takes nothing */
     enum mg_class call_class;             /* not MG_OK: mg_http_client_call takes nothing, for this reason */

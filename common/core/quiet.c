@@ -1,0 +1,31 @@
+/*
+ * Law 11: before its moment of quiet an attempt of the step that is over for its order may still act at the
+ * service. No verify and no undo is sent before. That moment is by the clock that its request went by.
+ */
+#include "core/decider.h"
+
+int64_t mg_quiet_at(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    struct mg_step *step = &decider->order.steps[index];
+    int64_t within_ms = mg_later(plan->complete_within_ms, plan->undo_complete_within_ms);
+    bool is_of_old_clock = mg_is_spared(decider->context, step->quiet_at_ms);
+    int64_t now_ms = is_of_old_clock ? decider->context->spared_after_ms : decider->context->now_ms;
+    int64_t latest_ms = now_ms + within_ms + decider->context->quiesce_ms;
+    if (step->quiet_at_ms > latest_ms) {
+        step->quiet_at_ms = latest_ms;
+    }
+    return step->quiet_at_ms;
+}
+
+bool mg_quiet_is_reached(struct mg_decider *decider, int index)
+{
+    int64_t quiet_at_ms = mg_quiet_at(decider, index);
+    return quiet_at_ms == 0 || mg_has_passed(decider->context, quiet_at_ms);
+}
+
+int64_t mg_quiet_due_at(struct mg_decider *decider, int index)
+{
+    bool is_quiet = mg_quiet_is_reached(decider, index);
+    return is_quiet ? decider->context->now_ms : decider->order.steps[index].quiet_at_ms;
+}
