@@ -210,6 +210,9 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
 
 /* ---- services, alerts, workflows ---- */
 
+/* Agents of one service whose reports are kept: twice as many as have shares in a limit, since at a restart
+ * of all the old names stand beside the new. Two schedulers at once may keep some more for a moment. */
+#define MG_SERVICE_INSTANCES_MAX 256
 struct mg_service_state {
     const char *service, *instance, *breaker; /* breaker: "closed", "open", "half_open" */
     bool is_ready;
@@ -220,6 +223,8 @@ struct mg_service_state {
     uint64_t process, sequence;
     bool is_prober; /* as far as it has heard it probes for all */
 };
+/* An instance that is not known yet is refused while MG_SERVICE_INSTANCES_MAX others of its service have
+ * valid reports: so those that are known stay, whatever names somebody invents. */
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg);
 

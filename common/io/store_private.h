@@ -26,6 +26,7 @@ struct mg_store {
     char denied[MG_ERR_TEXT_MAX]; /* the right that is missing; "": none */
     int64_t probed_boot_ms;       /* when the probe that is open was sent; 0: none is */
     int64_t full_boot_ms;         /* when a call was last refused for want of room; 0: never */
+    int64_t refused_boot_ms;      /* when it was last told that a service has too many agents; 0: never */
     /* Leadership of this very session; gone with it. */
     uint64_t lead_epoch; /* 0: does not lead */
     char lead_holder[128];

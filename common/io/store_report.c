@@ -1,6 +1,7 @@
 /*
  * What the operator's tool reads: named queries whose rows go out as text. Times are RFC 3339 in UTC, as
- * everywhere else. Nothing here is on an order's path; all are bounded by a limit or by one order.
+ * everywhere else. Nothing here is on an order's path; all are bounded by a limit, by one order or by
+ * the number of services.
  */
 #include <assert.h>
 
@@ -215,9 +216,12 @@ static const struct {
         " " MG_SQL_MS(MG_SQL_NOW) " AS now_ms"
         /* After the clock was set no report is fresh for a while: the agents of those services are told, too. */
         " FROM service_control c FULL JOIN (SELECT DISTINCT service FROM service_state) k USING (service)"
-        " LEFT JOIN (SELECT service, instance, breaker, is_ready, process, is_prober,"
-        "   in_flight FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH ") s USING (service)"
-        " ORDER BY service, s.instance COLLATE \"C\" LIMIT " ROWS_MAX}, 0},
+        /* No service's agents leave another without a word: so many of each, and no limit for all together. */
+        " LEFT JOIN (SELECT * FROM (SELECT service, instance, breaker, is_ready, process, is_prober, in_flight,"
+        "    row_number() OVER (PARTITION BY service ORDER BY instance COLLATE \"C\") AS nth"
+        "   FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH ") fresh"
+        "  WHERE nth <= " MG_SQL_SERVICE_INSTANCES_MAX ") s USING (service)"
+        " ORDER BY service, s.instance COLLATE \"C\""}, 0},
     [MG_REPORT_CONTROLLED] = {{
         "report_controlled",
         "WITH seen AS (SELECT service, count(*) AS agents, bool_and(breaker <> 'closed') AS is_open,"

@@ -1,6 +1,7 @@
 /* The small writes: reports of services, workflows, and alerts that no order's transition
  * carries. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "store_tables.h"
 
@@ -52,19 +53,118 @@ static bool is_breaker(struct mg_slice word)
     return mg_slice_is(word, "closed") || mg_slice_is(word, "open") || mg_slice_is(word, "half_open");
 }
 
-static void services_forget(struct sim_tables *tables, int64_t before_ms)
+static bool is_valid(const struct sim_service *row, int64_t now_ms)
+{
+    return row->reported_at_ms >= now_ms - SIM_REPORT_VALID_MS &&
+           row->reported_at_ms <= now_ms + SIM_REPORT_VALID_MS;
+}
+
+/* What one call says, and what becomes of it: found before anything is written. */
+struct said {
+    struct sim_service *states; /* one of an instance, the last, in the order in which they came */
+    bool *is_refused, *is_crowded;
+    int count;
+};
+
+static void said_add(struct said *said, const struct sim_service *state)
+{
+    struct sim_service *before = service_find(said->states, said->count, state);
+    if (before != NULL) {
+        said->count--;
+        memmove(before, before + 1, (size_t)(said->states + said->count - before) * sizeof(*before));
+    }
+    said->states = sim_grow(said->states, said->count, sizeof(*said->states));
+    said->states[said->count++] = *state;
+}
+
+static bool is_newcomer(const struct sim_tables *tables, const struct sim_service *state)
+{
+    return service_find(tables->services, tables->service_count, state) == NULL;
+}
+
+static void said_judge(struct said *said, int index, const struct sim_tables *tables, int64_t now_ms)
+{
+    const struct sim_service *state = &said->states[index];
+    int kept = 0, valid = 0, newcomers = 0, nth = 0;
+    for (int i = 0; i < tables->service_count; i++) {
+        bool is_of_it = mg_slice_equal(tables->services[i].service, state->service);
+        kept += is_of_it;
+        valid += is_of_it && is_valid(&tables->services[i], now_ms);
+    }
+    for (int i = 0; i < said->count; i++) {
+        newcomers +=
+            mg_slice_equal(said->states[i].service, state->service) && is_newcomer(tables, &said->states[i]);
+        nth = i == index ? newcomers : nth;
+    }
+    said->is_refused[index] = is_newcomer(tables, state) && nth + valid > MG_SERVICE_INSTANCES_MAX;
+    said->is_crowded[index] = newcomers > 0 && kept + newcomers > MG_SERVICE_INSTANCES_MAX;
+}
+
+static void said_judge_all(struct said *said, const struct sim_tables *tables, int64_t now_ms)
+{
+    for (int i = 0; i < said->count; i++) {
+        said->is_refused = sim_grow(said->is_refused, i, sizeof(*said->is_refused));
+        said->is_crowded = sim_grow(said->is_crowded, i, sizeof(*said->is_crowded));
+        said_judge(said, i, tables, now_ms);
+    }
+}
+
+static bool is_crowded(const struct said *said, struct mg_slice service)
+{
+    for (int i = 0; i < said->count; i++) {
+        if (mg_slice_equal(said->states[i].service, service)) {
+            return said->is_crowded[i];
+        }
+    }
+    return false;
+}
+
+static void services_forget(struct sim_tables *tables, const struct said *said, int64_t now_ms)
 {
     int kept = 0;
     for (int i = 0; i < tables->service_count; i++) {
-        if (tables->services[i].reported_at_ms >= before_ms) {
-            tables->services[kept++] = tables->services[i];
+        const struct sim_service *row = &tables->services[i];
+        bool is_gone = row->reported_at_ms < now_ms - SERVICE_STATE_KEPT_MS ||
+                       (!is_valid(row, now_ms) && is_crowded(said, row->service));
+        if (!is_gone) {
+            tables->services[kept++] = *row;
         }
     }
     tables->service_count = kept;
 }
 
-/* Only the last of an instance is looked at. What has been silent for long is deleted by the same statement,
- * but for what it writes. */
+/* One row for each service of which any was refused. */
+static void said_tell_refused(const struct said *said, struct sim_output *output)
+{
+    sim_output_begin(output, 2);
+    for (int i = 0; i < said->count; i++) {
+        int before = 0, refused = 0;
+        for (int j = 0; j < said->count; j++) {
+            bool counts =
+                said->is_refused[j] && mg_slice_equal(said->states[j].service, said->states[i].service);
+            refused += counts;
+            before += counts && j < i;
+        }
+        if (said->is_refused[i] && before == 0) {
+            sim_output_row(output);
+            sim_output_text(output, 0, said->states[i].service);
+            sim_output_int(output, 1, refused);
+        }
+    }
+}
+
+static void said_put(const struct said *said, struct sim_tables *tables, int64_t now_ms)
+{
+    for (int i = 0; i < said->count; i++) {
+        if (!said->is_refused[i]) {
+            service_put(tables, &said->states[i]);
+        }
+    }
+    services_forget(tables, said, now_ms);
+}
+
+/* Only the last of an instance is looked at. What has been silent for long, or is not valid where its service
+ * has too many, is deleted by the same statement, but for what it writes. */
 static void put_service_states(struct sim_input *input, struct sim_output *output)
 {
     enum {
@@ -82,9 +182,7 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
     };
     struct sim_tables *tables = input->transaction->tables;
     int64_t now_ms = input->transaction->now_ms;
-    struct sim_service *states = NULL;
-    int count = 0;
-    (void)output;
+    struct said said = {0};
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
         struct sim_service state = {.service = values[SERVICE],
@@ -97,25 +195,21 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
                                     .process = sim_int(values[PROCESS]),
                                     .sequence = sim_int(values[SEQUENCE]),
                                     .reported_at_ms = now_ms};
-        struct sim_service *before = service_find(states, count, &state);
-        if (before == NULL) {
-            states = sim_grow(states, count, sizeof(*states));
-            before = &states[count++];
-        }
-        *before = state;
+        said_add(&said, &state);
     }
-    for (int i = 0; i < count; i++) {
-        if (!is_breaker(states[i].breaker)) {
+    said_judge_all(&said, tables, now_ms);
+    for (int i = 0; i < said.count; i++) {
+        if (!said.is_refused[i] && !is_breaker(said.states[i].breaker)) {
             sim_transaction_fail(input->transaction, "23514", "new row violates a check constraint");
         }
     }
     if (input->transaction->sqlstate[0] == '\0') {
-        for (int i = 0; i < count; i++) {
-            service_put(tables, &states[i]);
-        }
-        services_forget(tables, now_ms - SERVICE_STATE_KEPT_MS);
+        said_tell_refused(&said, output);
+        said_put(&said, tables, now_ms);
     }
-    free(states);
+    free(said.states);
+    free(said.is_refused);
+    free(said.is_crowded);
 }
 
 /* ---- workflows ---- */

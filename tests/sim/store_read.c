@@ -236,11 +236,9 @@ static void load_owed_events(struct sim_input *input, struct sim_output *output)
 
 /* ---- services and the clock ---- */
 
-#define SERVICE_STATE_VALID_MS 15000
-
 static bool is_counted(const struct sim_input *input, const struct sim_service *service)
 {
-    return service->reported_at_ms > input->transaction->now_ms - SERVICE_STATE_VALID_MS;
+    return service->reported_at_ms > input->transaction->now_ms - SIM_REPORT_VALID_MS;
 }
 
 const char *sim_gate_of(const struct sim_input *input, struct mg_slice service)

@@ -57,6 +57,8 @@ struct sim_reply_queue {
     bool is_open, is_forgotten; /* is_forgotten: by the statement in hand */
 };
 
+#define SIM_REPORT_VALID_MS 15000
+
 struct sim_service {
     struct mg_slice service, instance, breaker, reason;
     bool is_ready;

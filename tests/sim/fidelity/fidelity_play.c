@@ -247,6 +247,29 @@ static void play_owed(void)
 
 /* ---- services, workflows, alerts ---- */
 
+/* More agents of one service than are kept, of which only the first and the last are ready: its gate tells
+ * which of them, and of those that report after them, are there. */
+static void play_crowd(void)
+{
+    static struct mg_service_state states[MG_SERVICE_INSTANCES_MAX];
+    static char names[MG_SERVICE_INSTANCES_MAX][16];
+    struct fidelity_peer *peer = fidelity_peer((int)fidelity_draw(2));
+    const char *service = fidelity_draw(2) == 0 ? "courier" : "payment";
+    int count = MG_SERVICE_INSTANCES_MAX - (int)fidelity_draw(4), from = (int)fidelity_draw(3);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "c-%d", 100 * from + i);
+        states[i] = (struct mg_service_state){.service = service,
+                                              .instance = names[i],
+                                              .breaker = "closed",
+                                              .is_ready = from > 0 && (i == 0 || i == count - 1),
+                                              .concurrency = 1};
+    }
+    (void)fprintf(out, "crowd of %s %d from %d", service, count, from);
+    mg_store_put_service_states(peer->store, states, count, on_done, peer);
+    wait_for(peer);
+    load(peer, NULL, 0);
+}
+
 static void play_services(void)
 {
     static const char *const SERVICES[] = {"inventory", "payment", "courier"};
@@ -550,9 +573,10 @@ static void play_clock(void)
 void fidelity_play(uint64_t seed, FILE *to)
 {
     static void (*const PLAYS[])(void) = {
-        play_commit, play_commit, play_commit, play_load,     play_owed,     play_services, play_workflow,
-        play_alerts, play_lead,   play_lead,   play_sweep,    play_sweep,    play_wake,     play_clock,
-        play_clock,  play_owed,   play_owed,   play_ask_owed, play_ask_owed, play_parked,   play_parked};
+        play_commit,   play_commit, play_commit, play_load, play_owed,  play_services,
+        play_workflow, play_alerts, play_lead,   play_lead, play_sweep, play_sweep,
+        play_wake,     play_clock,  play_clock,  play_owed, play_owed,  play_ask_owed,
+        play_ask_owed, play_parked, play_parked, play_crowd};
     out = to;
     fidelity_draw_begin(seed);
     now_ms = FIDELITY_START_MS;
