@@ -17,7 +17,8 @@ void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms)
     memset(skew, 0, sizeof *skew);
     skew->limit_ms = limit_ms;
     skew->ran_at_boot_ms = boot_ms;
-    skew->usual_boot_ms = skew->doubt.boot_ms = INT64_MIN / 2;
+    skew->usual_boot_ms = INT64_MIN / 2;
+    skew->doubt.over_boot_ms = skew->last_doubt.over_boot_ms = INT64_MIN / 2;
     seconds_forget(skew);
 }
 
@@ -102,6 +103,20 @@ static void forward_note(struct mg_skew *skew, int64_t boot_ms, int64_t believed
     }
 }
 
+static bool is_doubt_open(const struct mg_skew *skew, int64_t boot_ms)
+{
+    return skew->doubt.over_boot_ms > boot_ms;
+}
+
+/* A usual difference was seen. */
+static void doubt_note(struct mg_skew *skew, int64_t boot_ms)
+{
+    if (is_doubt_open(skew, boot_ms) && boot_ms >= skew->doubt.boot_ms + MG_SKEW_SETTLE_MS &&
+        mg_skew_is_known(skew, boot_ms)) {
+        skew->doubt.over_boot_ms = boot_ms;
+    }
+}
+
 int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int64_t sent_at_ms,
                      enum mg_sample sample)
 {
@@ -123,6 +138,7 @@ int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int
     }
     skew->run.count = 0;
     skew->usual_boot_ms = boot_ms;
+    doubt_note(skew, boot_ms);
     int64_t ahead_ms;
     if (mg_skew_measure(skew, boot_ms, wall_ms, &ahead_ms)) {
         int64_t limit_ms = skew->limit_ms;
@@ -195,38 +211,43 @@ static int64_t sender_now_ms(const struct mg_deadline *deadline, const struct mg
 }
 
 /* It is late by the clock. Could that clock be wrong, because the database's went back? */
-static bool is_in_doubt(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
+static bool is_step_possible(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
 {
-    bool is_known = mg_skew_is_known(skew, boot_ms);
-    if (deadline->is_fresh) {
-        return !is_known || skew->usual_boot_ms < deadline->received_boot_ms + MG_SKEW_SETTLE_MS;
-    }
-    bool is_recent = is_known && skew->run.count == 0 &&
-                     skew->usual_boot_ms >= deadline->received_boot_ms - MG_SKEW_RECENT_MS;
-    return !is_recent && boot_ms < deadline->received_boot_ms + MG_SKEW_DOUBT_MS;
+    return !mg_skew_is_known(skew, boot_ms) ||
+           skew->usual_boot_ms < deadline->received_boot_ms + MG_SKEW_SETTLE_MS;
 }
 
-/* Of a request that waited in its queue: a doubt before it ran out, and nothing since shows a step. */
+/* Of a request that waited in its queue: it is behind a doubt that is over, and nothing since shows a step.
+ */
 static bool is_doubt_spent(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
 {
-    int64_t over_boot_ms = skew->doubt.boot_ms + MG_SKEW_DOUBT_MS;
+    int64_t over_boot_ms = skew->last_doubt.over_boot_ms;
     bool is_step_shown = skew->run.count > 0 && skew->run.first_boot_ms > boot_ms - MG_SKEW_DOUBT_MS;
-    return !is_step_shown && deadline->sent_at_ms >= skew->doubt.sent_at_ms &&
+    return !is_step_shown && deadline->sent_at_ms >= skew->last_doubt.sent_at_ms &&
            deadline->received_boot_ms >= over_boot_ms &&
            deadline->received_boot_ms < over_boot_ms + MG_SKEW_RECENT_MS;
+}
+
+/* What is late at once begins the next doubt, too: so a backlog that goes on is held up no second time. */
+static void doubt_begin(struct mg_skew *skew, const struct mg_deadline *deadline)
+{
+    skew->last_doubt.sent_at_ms = skew->doubt.sent_at_ms;
+    skew->last_doubt.over_boot_ms = skew->doubt.over_boot_ms;
+    skew->doubt.boot_ms = deadline->received_boot_ms;
+    skew->doubt.sent_at_ms = deadline->sent_at_ms;
+    skew->doubt.over_boot_ms = deadline->received_boot_ms + MG_SKEW_DOUBT_MS;
 }
 
 static enum mg_deadline_verdict queued_judge(const struct mg_deadline *deadline, struct mg_skew *skew,
                                              int64_t boot_ms)
 {
-    if (!is_in_doubt(deadline, skew, boot_ms) || is_doubt_spent(deadline, skew, boot_ms)) {
-        return MG_DEADLINE_LATE;
+    if (!is_doubt_open(skew, deadline->received_boot_ms)) {
+        doubt_begin(skew, deadline);
     }
-    if (deadline->received_boot_ms >= skew->doubt.boot_ms + MG_SKEW_DOUBT_MS) {
-        skew->doubt.boot_ms = deadline->received_boot_ms;
-        skew->doubt.sent_at_ms = deadline->sent_at_ms;
-    }
-    return MG_DEADLINE_IN_DOUBT;
+    bool is_over = boot_ms >= deadline->received_boot_ms + MG_SKEW_DOUBT_MS;
+    return is_over || !is_step_possible(deadline, skew, boot_ms) || is_doubt_spent(deadline, skew, boot_ms)
+               ? MG_DEADLINE_LATE
+               : MG_DEADLINE_IN_DOUBT;
 }
 
 /* What is called after its doubt must have time for the call, and the answer that there was none must arrive.
@@ -266,7 +287,7 @@ enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, struct 
     if (!deadline->is_fresh) {
         return queued_judge(deadline, skew, boot_ms);
     }
-    if (is_in_doubt(deadline, skew, boot_ms) && !is_doubt_over(deadline, given_ms, boot_ms)) {
+    if (is_step_possible(deadline, skew, boot_ms) && !is_doubt_over(deadline, given_ms, boot_ms)) {
         return MG_DEADLINE_IN_DOUBT;
     }
     deadline->until_boot_ms = boot_ms + given_ms;

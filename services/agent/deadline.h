@@ -52,12 +52,12 @@
 /* After a step the schedulers go by the old clock for up to 250 ms, and what they decided by it takes a
  * commit to come here. Their messages prove nothing about one that was received less than this before. */
 #define MG_SKEW_SETTLE_MS 1000
-/* A usual difference that was seen, or a doubt that ran out, so recently speaks against a step back for what
- * waited in a queue. The supervisor's words come once a second. */
-#define MG_SKEW_RECENT_MS 1500
-/* So long a request is in doubt at most; a fresh one for half of its time, if that is less. Words come once a
- * second, and three prove it. */
-#define MG_SKEW_DOUBT_MS 3000
+/* So long a request is in doubt at most; a fresh one for half of its time, if that is less. Three words prove
+ * a step. Each comes up to 1,250 ms after the one before: a period of a second, and a supervisor's look. */
+#define MG_SKEW_DOUBT_MS 4500
+/* For so long a doubt that is over speaks against a step back for what is behind it in its queue. By then
+ * two words have come, and the second of them ends the backlog's next doubt. */
+#define MG_SKEW_RECENT_MS 3000
 
 /* Of a process that turns each second: without a turn for longer it stood still (stopped, swapped, its
  * machine frozen). */
@@ -103,7 +103,12 @@ struct mg_skew {
     } forward;
     struct {
         int64_t boot_ms, sent_at_ms; /* of the request that waited in its queue, and began it */
+        int64_t over_boot_ms;
     } doubt;
+    struct {
+        int64_t sent_at_ms; /* of the request that began it */
+        int64_t over_boot_ms;
+    } last_doubt; /* that is over */
     int64_t ran_at_boot_ms;
 };
 
@@ -148,9 +153,13 @@ enum mg_deadline_verdict {
  * A fresh request that came without delay has what its sender gave it, less the time since its receipt,
  * whatever clocks do from then on. Any other has what the database's clock leaves it, and no more than its
  * sender gave it; once that clock is known this holds whatever clocks do.
- * In doubt: judge it again after `MG_DEADLINE_LOOK_MS`. What waited in a queue behind a doubt that ran out is
- * late at once: held one after the other, the requests of a backlog make each other late for ever. What was
- * sent before the one that began that doubt is not, since a clock that went back looks so.
+ * In doubt: judge it again after `MG_DEADLINE_LOOK_MS`. The usual difference that was seen before its receipt
+ * says nothing: the clock may have gone back since, and the first word of that is up to 1,250 ms away.
+ *
+ * What waited in a queue behind a doubt that is over is late at once: held one after the other, the requests
+ * of a backlog make each other late for ever. What was sent before the one that began that doubt is not,
+ * since a clock that went back looks so.
+ *
  * A fresh one that is late after all was held up, or its sender's clock was: a scheduler goes by the old
  * clock for a moment after a step forward. It is never dropped in silence, since that would burn an attempt
  * for what no service has seen.

@@ -118,3 +118,29 @@ def the_first_order_after_a_step_of_the_clock_burns_no_attempt(s):
         load.check()
         assert time.monotonic() - since < MOVES_WITHIN_S
         s.wait(lambda since=since: time.monotonic() > since + 4.0, "idle for a while")
+
+
+def busy(_name, service):
+    return {**service, "concurrency": 4, "tries": 1, "try_timeout": "20s", "breaker": {"min_calls": 100000}}
+
+
+@scenario(agents=1, services=("payment",), edit_service=busy)
+def a_step_back_of_the_clock_burns_no_attempt_of_a_busy_agent(s):
+    """Would catch: an agent without room that drops, from the step to the first word of it, whatever waited in its queue."""
+    own_clock(s)
+    s.load_workflow("pay", [step("charge", "payment", complete_within="8s", retry={"attempts": 1})])
+    load = Load(s)
+
+    def stay_busy(since, for_s):
+        while time.monotonic() < since + for_s:
+            for _ in range(8 - len(load.open)):  # twice as many as the agent calls at a time
+                load.post(workflow="pay", payload={"behaviour": "slow:300"})
+            load.look(since)
+
+    stay_busy(time.monotonic(), 5.0)
+    for ahead in ("-30 s", "-60 s", "-90 s"):
+        set_ahead(s, ahead)
+        stay_busy(time.monotonic(), 6.3)  # other words come at another moment after the next step
+    load.finish(time.monotonic())
+    load.check()
+    print(f"{load.ended} orders")

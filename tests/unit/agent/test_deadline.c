@@ -217,6 +217,16 @@ static int64_t left_ms(const struct mg_deadline *deadline, int64_t at_ms)
     return mg_deadline_left_ms(deadline, &skew, BOOT + at_ms, WALL + at_ms);
 }
 
+/* The clock is seen as usual for long enough, and by it the request is late. */
+static void assert_late_once_that_is_seen(struct mg_deadline *deadline, int64_t at_ms, int64_t behind_ms)
+{
+    ck_assert_int_eq(judge(deadline, at_ms), MG_DEADLINE_IN_DOUBT);
+    flow(at_ms, at_ms + 1000, behind_ms);
+    ck_assert_int_eq(judge(deadline, at_ms + 999), MG_DEADLINE_IN_DOUBT);
+    arrive(at_ms + 1002, behind_ms, 2, true);
+    ck_assert_int_eq(judge(deadline, at_ms + 1002), MG_DEADLINE_LATE);
+}
+
 /* Catches: a request that is dropped in silence because the clock jumped while it was in hand. */
 START_TEST(what_a_fresh_request_has_left_does_not_move_with_any_clock)
 {
@@ -262,9 +272,9 @@ START_TEST(a_request_of_before_a_step_forward_has_the_time_that_its_sender_gave_
     ck_assert_int_eq(judge(&queued, 44000), MG_DEADLINE_IN_TIME);
     ck_assert_int_eq(left_ms(&queued, 44000), 502);
     queued = request_of(44000, 5500, 3600000, 5000, false);
-    ck_assert_int_eq(judge(&queued, 44000), MG_DEADLINE_LATE);
-    struct mg_deadline of_new_clock = request_of(44000, 3500, 0, 3000, false);
-    ck_assert_int_eq(judge(&of_new_clock, 44000), MG_DEADLINE_LATE);
+    assert_late_once_that_is_seen(&queued, 44000, 0);
+    struct mg_deadline of_new_clock = request_of(50000, 3500, 0, 3000, false);
+    assert_late_once_that_is_seen(&of_new_clock, 50000, 0);
 }
 END_TEST
 
@@ -275,7 +285,7 @@ START_TEST(a_step_forward_that_was_taken_back_spares_nothing)
     flow_with_words(40000, 42000, -20000);
     flow_with_words(42000, 45000, 0);
     struct mg_deadline queued = request_of(45000, 6000, 0, 5000, false);
-    ck_assert_int_eq(judge(&queued, 45000), MG_DEADLINE_LATE);
+    assert_late_once_that_is_seen(&queued, 45000, 0);
 }
 END_TEST
 
@@ -303,7 +313,7 @@ START_TEST(a_backlog_that_gets_shorter_is_no_step_forward)
     }
     flow(100, 1100, -60000);
     struct mg_deadline queued = request_of(1100, 13000, -60000, 5000, false);
-    ck_assert_int_eq(judge(&queued, 1100), MG_DEADLINE_LATE);
+    assert_late_once_that_is_seen(&queued, 1100, -60000);
 }
 END_TEST
 
@@ -324,7 +334,7 @@ END_TEST
 
 /* Catches: a request in doubt that is held until its attempt is burnt, or called with too little time left.
  */
-START_TEST(without_any_other_word_doubt_ends_with_half_of_the_time_or_after_three_seconds)
+START_TEST(without_any_other_word_doubt_ends_with_half_of_the_time_or_as_it_may_last)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(40000, 30000, 0, 5000, true);
@@ -335,21 +345,21 @@ START_TEST(without_any_other_word_doubt_ends_with_half_of_the_time_or_after_thre
     ck_assert_int_eq(left_ms(&request, 42401), 2599);
     ck_assert_int_eq(judge(&untold, 45000), MG_DEADLINE_LATE);
     request = request_of(40000, 30000, 0, 20000, true);
-    ck_assert_int_eq(judge(&request, 42999), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&request, 43000), MG_DEADLINE_NOT_CALLED);
+    ck_assert_int_eq(judge(&request, 44499), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&request, 44500), MG_DEADLINE_NOT_CALLED);
 }
 END_TEST
 
-/* Catches: a full queue behind an outage that is held up further, one prefetch every few seconds. */
-START_TEST(what_waited_in_a_queue_is_late_at_once_where_the_clock_was_seen_of_late)
+/* Catches: attempts that are burnt between a step and the first word of it, by what was seen before it. */
+START_TEST(what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_receipt)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(40000, 30000, 0, 5000, false);
-    ck_assert_int_eq(judge(&request, 40000), MG_DEADLINE_LATE);
-    request = request_of(50000, 30000, 0, 5000, false); /* nothing was seen for 10 s */
+    assert_late_once_that_is_seen(&request, 40000, 0);
+    request = request_of(50000, 30000, 0, 5000, false); /* nothing is seen */
     ck_assert_int_eq(judge(&request, 50000), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&request, 52999), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&request, 53000), MG_DEADLINE_LATE);
+    ck_assert_int_eq(judge(&request, 54499), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&request, 54500), MG_DEADLINE_LATE);
     arrive(60000, 30000, 2, true); /* a step, perhaps */
     request = request_of(60000, 2, 30000, 5000, false);
     ck_assert_int_eq(judge(&request, 60000), MG_DEADLINE_IN_DOUBT);
@@ -359,13 +369,57 @@ START_TEST(what_waited_in_a_queue_is_late_at_once_where_the_clock_was_seen_of_la
 }
 END_TEST
 
+#define BUSY_REQUESTS 100
+
+/* Every request waits for so long, and has 8 s; nothing is fresh but words. The clock goes back by 30 s. */
+static void busy_agent(int word_period_ms, int phase_ms, int waits_ms)
+{
+    struct mg_deadline requests[BUSY_REQUESTS];
+    bool is_admitted[BUSY_REQUESTS] = {false};
+    int count = 0, step_ms = 20000 + phase_ms;
+    setup();
+    for (int at_ms = 0; at_ms < step_ms + 12000; at_ms += 10) {
+        if (at_ms % word_period_ms == 0) {
+            hear(at_ms, at_ms < step_ms ? 0 : 30000, 5);
+        }
+        int since_ms = at_ms - step_ms - waits_ms;
+        if (since_ms >= 0 && since_ms % 80 == 0 && count < BUSY_REQUESTS) {
+            arrive(at_ms, 30000, waits_ms, false);
+            requests[count++] = request_of(at_ms, waits_ms, 30000, 8000, false);
+        }
+        for (int i = 0; i < count; i++) {
+            if (!is_admitted[i]) {
+                enum mg_deadline_verdict verdict = judge(&requests[i], at_ms);
+                ck_assert_int_ne(verdict, MG_DEADLINE_LATE);
+                is_admitted[i] = verdict == MG_DEADLINE_IN_TIME;
+            }
+        }
+    }
+    for (int i = 0; i < BUSY_REQUESTS; i++) {
+        ck_assert(is_admitted[i]);
+    }
+}
+
+/* Catches: the same, end to end: each request in hand of an agent that has no room, at nearly every step. */
+START_TEST(a_busy_agent_drops_nothing_of_a_clock_that_went_back)
+{
+    static const int PERIODS_MS[] = {1000, 1250};
+    for (size_t i = 0; i < sizeof PERIODS_MS / sizeof PERIODS_MS[0]; i++) {
+        for (int phase_ms = 0; phase_ms < PERIODS_MS[i]; phase_ms += 50) {
+            busy_agent(PERIODS_MS[i], phase_ms, 0);
+            busy_agent(PERIODS_MS[i], phase_ms, 200);
+        }
+    }
+}
+END_TEST
+
 /* Nothing was seen of late; a request that waited comes, is in doubt, and nothing speaks for it. */
 static void doubt_run_out(void)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(50000, 30000, 0, 5000, false);
     ck_assert_int_eq(judge(&request, 50000), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&request, 53000), MG_DEADLINE_LATE);
+    ck_assert_int_eq(judge(&request, 54500), MG_DEADLINE_LATE);
 }
 
 /* Catches: a backlog that never ends, where one request at a time may be in hand: each is held for so long
@@ -373,14 +427,35 @@ static void doubt_run_out(void)
 START_TEST(a_backlog_costs_one_doubt)
 {
     doubt_run_out();
-    for (int64_t at_ms = 53002; at_ms < 54500; at_ms += 2) {
+    for (int64_t at_ms = 54502; at_ms < 57500; at_ms += 2) {
         struct mg_deadline next = request_of(at_ms, 30000, 0, 20000, false);
         ck_assert_int_eq(judge(&next, at_ms), MG_DEADLINE_LATE);
     }
-    struct mg_deadline later = request_of(54500, 30000, 0, 20000, false);
-    ck_assert_int_eq(judge(&later, 54500), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&later, 57499), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&later, 57500), MG_DEADLINE_LATE);
+    struct mg_deadline later = request_of(57500, 30000, 0, 20000, false);
+    ck_assert_int_eq(judge(&later, 57500), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&later, 61999), MG_DEADLINE_IN_DOUBT);
+    ck_assert_int_eq(judge(&later, 62000), MG_DEADLINE_LATE);
+}
+END_TEST
+
+/* Catches: a full queue behind an outage that is held up further, one prefetch every few seconds. */
+START_TEST(a_backlog_costs_one_doubt_however_long_it_is)
+{
+    int doubts = 0;
+    struct mg_deadline request = {.received_boot_ms = 0};
+    flow(0, 40000, 0);
+    for (int64_t at_ms = 40000; at_ms < 70000; at_ms += 10) {
+        if (at_ms % 1250 == 0) {
+            hear(at_ms, 0, 5);
+        }
+        bool is_next = request.received_boot_ms == 0; /* one at a time may be in hand */
+        request = is_next ? request_of(at_ms, 30000, 0, 20000, false) : request;
+        enum mg_deadline_verdict verdict = judge(&request, at_ms);
+        ck_assert(verdict == MG_DEADLINE_LATE || verdict == MG_DEADLINE_IN_DOUBT);
+        doubts += is_next && verdict == MG_DEADLINE_IN_DOUBT ? 1 : 0;
+        request.received_boot_ms = verdict == MG_DEADLINE_LATE ? 0 : request.received_boot_ms;
+    }
+    ck_assert_int_eq(doubts, 1);
 }
 END_TEST
 
@@ -388,13 +463,13 @@ END_TEST
 START_TEST(a_backlog_of_short_requests_costs_one_doubt)
 {
     flow(0, 40000, 0);
-    for (int64_t at_ms = 50000; at_ms < 53000; at_ms += 1000) {
+    for (int64_t at_ms = 50000; at_ms < 54500; at_ms += 1000) {
         struct mg_deadline brief = request_of(at_ms, 5000, 0, 1000, false);
         ck_assert_int_eq(judge(&brief, at_ms), MG_DEADLINE_IN_DOUBT);
         ck_assert_int_eq(judge(&brief, at_ms + 1000), MG_DEADLINE_LATE);
     }
-    struct mg_deadline next = request_of(53000, 5000, 0, 1000, false);
-    ck_assert_int_eq(judge(&next, 53000), MG_DEADLINE_LATE);
+    struct mg_deadline next = request_of(55000, 5000, 0, 1000, false);
+    ck_assert_int_eq(judge(&next, 55000), MG_DEADLINE_LATE);
 }
 END_TEST
 
@@ -402,11 +477,11 @@ END_TEST
 START_TEST(a_doubt_that_ran_out_says_nothing_of_a_later_step)
 {
     doubt_run_out();
-    struct mg_deadline request = request_of(53500, 2, 3600000, 5000, false); /* older than those before it */
-    ck_assert_int_eq(judge(&request, 53500), MG_DEADLINE_IN_DOUBT);
-    flow(53600, 54850, 3600000);
-    ck_assert_int_eq(judge(&request, 54850), MG_DEADLINE_IN_TIME);
-    ck_assert_int_eq(left_ms(&request, 54850), 3650);
+    struct mg_deadline request = request_of(55000, 2, 3600000, 5000, false); /* older than those before it */
+    ck_assert_int_eq(judge(&request, 55000), MG_DEADLINE_IN_DOUBT);
+    flow(55100, 56350, 3600000);
+    ck_assert_int_eq(judge(&request, 56350), MG_DEADLINE_IN_TIME);
+    ck_assert_int_eq(left_ms(&request, 56350), 3650);
 }
 END_TEST
 
@@ -416,13 +491,13 @@ START_TEST(no_doubt_has_run_out_while_messages_show_a_step)
     flow(0, 40000, 0);
     struct mg_deadline first = request_of(50000, 2, 30000, 20000, false);
     ck_assert_int_eq(judge(&first, 50000), MG_DEADLINE_IN_DOUBT);
-    hear(51020, 30000, 150);
-    hear(52020, 30000, 150);
-    ck_assert_int_eq(judge(&first, 53000), MG_DEADLINE_LATE);
-    struct mg_deadline next = request_of(53005, 1000, 30000, 20000, false);
-    ck_assert_int_eq(judge(&next, 53005), MG_DEADLINE_IN_DOUBT);
-    hear(53020, 30000, 150);
-    ck_assert_int_eq(judge(&next, 53105), MG_DEADLINE_IN_TIME);
+    hear(52000, 30000, 150);
+    hear(53250, 30000, 150);
+    ck_assert_int_eq(judge(&first, 54500), MG_DEADLINE_LATE);
+    struct mg_deadline next = request_of(54505, 1000, 30000, 20000, false);
+    ck_assert_int_eq(judge(&next, 54505), MG_DEADLINE_IN_DOUBT);
+    hear(54510, 30000, 150);
+    ck_assert_int_eq(judge(&next, 54605), MG_DEADLINE_IN_TIME);
 }
 END_TEST
 
@@ -433,9 +508,9 @@ START_TEST(one_message_of_long_ago_shows_no_step)
     arrive(41000, 0, 30000, true);
     struct mg_deadline request = request_of(50000, 30000, 0, 5000, false);
     ck_assert_int_eq(judge(&request, 50000), MG_DEADLINE_IN_DOUBT);
-    ck_assert_int_eq(judge(&request, 53000), MG_DEADLINE_LATE);
-    request = request_of(53002, 30000, 0, 5000, false);
-    ck_assert_int_eq(judge(&request, 53002), MG_DEADLINE_LATE);
+    ck_assert_int_eq(judge(&request, 54500), MG_DEADLINE_LATE);
+    request = request_of(54502, 30000, 0, 5000, false);
+    ck_assert_int_eq(judge(&request, 54502), MG_DEADLINE_LATE);
 }
 END_TEST
 
@@ -501,9 +576,11 @@ int main(void)
     tcase_add_test(tcase, what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called);
     tcase_add_test(tcase, a_backlog_that_gets_shorter_is_no_step_forward);
     tcase_add_test(tcase, a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known);
-    tcase_add_test(tcase, without_any_other_word_doubt_ends_with_half_of_the_time_or_after_three_seconds);
-    tcase_add_test(tcase, what_waited_in_a_queue_is_late_at_once_where_the_clock_was_seen_of_late);
+    tcase_add_test(tcase, without_any_other_word_doubt_ends_with_half_of_the_time_or_as_it_may_last);
+    tcase_add_test(tcase, what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_receipt);
+    tcase_add_test(tcase, a_busy_agent_drops_nothing_of_a_clock_that_went_back);
     tcase_add_test(tcase, a_backlog_costs_one_doubt);
+    tcase_add_test(tcase, a_backlog_costs_one_doubt_however_long_it_is);
     tcase_add_test(tcase, a_backlog_of_short_requests_costs_one_doubt);
     tcase_add_test(tcase, a_doubt_that_ran_out_says_nothing_of_a_later_step);
     tcase_add_test(tcase, no_doubt_has_run_out_while_messages_show_a_step);
