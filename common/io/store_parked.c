@@ -12,9 +12,9 @@
 
 #include "io/store_private.h"
 
-/* Nothing is parked for so long: a clock that was ahead said so. Or an earlier attempt may act until then:
- * the scheduler leaves it alone. */
-#define PARKED_FAR "interval '60 seconds'"
+/* Nothing is parked for so long (--park is 1 s): a clock that was ahead said so. Or an earlier attempt may
+ * act until then: the scheduler leaves it alone. */
+#define PARKED_FAR "interval '5 seconds'"
 
 #define QUEUES_MAX "256"
 static_assert(MG_PARKED_QUEUES_MAX == 256, "the same");

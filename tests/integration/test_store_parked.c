@@ -111,19 +111,20 @@ END_TEST
 
 START_TEST(what_is_not_yet_due_is_left)
 {
-    struct mg_step step = parked_step(-30000);
+    struct mg_step step = parked_step(-3000);
     store_parked("o-1", &step, 0, false);
     ck_assert_str_eq(ask(), "");
     ck_assert_int_eq(rig.parked.queue_count, 1);
 }
 END_TEST
 
-/* Catches steps that wait for as long as a clock was ahead. */
+/* Catches steps that wait for as long as a clock was ahead, be that half a minute. */
 START_TEST(what_a_clock_that_was_ahead_parked_is_asked_about)
 {
-    struct mg_step step = parked_step(-3600000);
-    store_parked("o-1", &step, 0, false);
-    ck_assert_str_eq(ask(), "o-1");
+    struct mg_step hour = parked_step(-3600000), half_minute = parked_step(-30000);
+    store_parked("o-1", &half_minute, 0, false);
+    store_parked("o-2", &hour, 0, false);
+    ck_assert_str_eq(ask(), "o-1 o-2");
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 
 #include "store_tables.h"
 
-#define FAR_MS 60000
+#define FAR_MS 5000
 
 enum { IS_LEADER, SERVICE, IS_HIGH, IS_OPEN, IS_PROBING, ORDER_ID, STEP, ATTEMPT, DUE_AT, COUNT };
 static const char *const ROOMS[] = {"service", "is_high", "room"};
