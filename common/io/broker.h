@@ -56,9 +56,10 @@ struct mg_delivery {
 /*
  * `bytes_max` bounds what is in hand of one consumer, from the first byte of a body until its end has been
  * told; one message of any size is always taken. The broker counts messages, so the prefetch is kept so small
- * that as many of the largest size lately seen fit into half of it. If larger ones come than were seen
- * before, those that find no room are read past and not kept; the consumer is stopped, they are given back,
- * and it begins again when half of the bytes are free.
+ * that as many of the largest size lately seen fit into half of it. It begins as if all were as large as
+ * their limit, and doubles each time that it is used up without a larger one than fits. If larger ones come
+ * than were seen before, those that find no room are read past and not kept; the consumer is stopped, they
+ * are given back, and it begins again when half of the bytes are free.
  */
 struct mg_consumer {
     const char *queue;

@@ -21,7 +21,8 @@
  * to find a new leader: without one, and when it is slow, RabbitMQ answers that there are none. */
 #define LOST_MS 30000
 /* Sizes are remembered for one to two spans of so many deliveries, and of so long at least: a large message
- * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone. */
+ * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone;
+ * until then a guess grows smaller (consume_guess). */
 #define SPAN_DELIVERIES 64
 #define SPAN_MS         10000
 
@@ -157,6 +158,21 @@ static void consume_note_size(struct mg_broker *broker, struct mg_consumer_slot 
         slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
     }
     if (consume_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* Until the first span is over, largest[1] is a guess: at first the limit, and lower with each prefetch that
+ * is used up, though nothing of it is settled. Slow work would wait minutes for the span's end. All steps
+ * below the last are at most half of what is asked for: together they bring less than it once more. */
+static void consume_guess(struct mg_consumer_slot *slot)
+{
+    bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
+    if (!is_guess || slot->given < slot->prefetch_told) return;
+    while (slot->largest[1] > slot->largest[0]) {
+        uint16_t next = consume_prefetch(slot);
+        bool is_step = next > slot->prefetch_told && next <= slot->prefetch / 2;
+        if (is_step || next == slot->prefetch) return;
+        slot->largest[1] /= 2;
+    }
 }
 
 /* To a consumer that is stopped RabbitMQ (quorum queues, 3.8.24 on) delivers nothing any more: what was on
@@ -456,7 +472,10 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     }
     delivery->is_oversized = is_oversized;
     delivery->arrived_boot_ms = mg_clock_boot_ms();
-    if (slot != NULL) consume_note_size(broker, slot, is_oversized ? 0 : body_size);
+    if (slot != NULL) {
+        consume_note_size(broker, slot, is_oversized ? 0 : body_size);
+        consume_guess(slot);
+    }
     if (slot != NULL && consume_has_outgrown(slot)) mg_timer_start(broker->reconsume, 0, 0);
     if (is_kept || is_oversized) return;
     mg_acks_pass(broker);
