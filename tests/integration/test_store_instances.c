@@ -39,8 +39,12 @@ static void report_many(const char *service, const char *prefix, int count)
     }
 }
 
-#define KEPT(prefix)                                                                                         \
-    atoi(rig_value(&rig, "SELECT count(*) FROM service_state WHERE instance LIKE '" prefix "-%'"))
+static int64_t kept(const char *prefix)
+{
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM service_state WHERE instance LIKE '%s-%%'", prefix);
+    return strtoll(rig_value(&rig, sql), NULL, 10);
+}
 
 static void make_older(const char *interval)
 {
@@ -55,22 +59,22 @@ START_TEST(a_service_has_so_many_agents_and_those_that_are_known_stay)
 {
     report_many("carrier", "honest", 2);
     report_many("carrier", "flood", MG_SERVICE_INSTANCES_MAX + 100);
-    ck_assert_int_eq(KEPT("flood"), MG_SERVICE_INSTANCES_MAX - 2);
+    ck_assert_int_eq(kept("flood"), MG_SERVICE_INSTANCES_MAX - 2);
     make_older("12 seconds"); /* one report of each is late */
     report_many("carrier", "other", 100);
-    ck_assert_int_eq(KEPT("other"), 0);
+    ck_assert_int_eq(kept("other"), 0);
     report_many("carrier", "honest", 2);
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM service_state WHERE instance LIKE 'honest-%'"
                                      " AND reported_at > clock_timestamp() - interval '10 seconds'"),
                      "2");
     report_many("payment", "own", 3);
-    ck_assert_int_eq(KEPT("own"), 3);
+    ck_assert_int_eq(kept("own"), 3);
     make_older("10 seconds");
     report_many("carrier", "other", 100);
-    ck_assert_int_eq(KEPT("other"), 100);
-    ck_assert_int_eq(KEPT("honest"), 2);
-    ck_assert_int_eq(KEPT("flood"), 0);
-    ck_assert_int_eq(KEPT("own"), 3);
+    ck_assert_int_eq(kept("other"), 100);
+    ck_assert_int_eq(kept("honest"), 2);
+    ck_assert_int_eq(kept("flood"), 0);
+    ck_assert_int_eq(kept("own"), 3);
 }
 END_TEST
 
@@ -81,8 +85,8 @@ START_TEST(names_of_the_future_keep_no_agent_out)
     report_many("carrier", "flood", MG_SERVICE_INSTANCES_MAX);
     make_older("-1 hour");
     report_many("carrier", "honest", 2);
-    ck_assert_int_eq(KEPT("honest"), 2);
-    ck_assert_int_eq(KEPT("flood"), 0);
+    ck_assert_int_eq(kept("honest"), 2);
+    ck_assert_int_eq(kept("flood"), 0);
 }
 END_TEST
 
