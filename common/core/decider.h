@@ -43,13 +43,13 @@ static inline int64_t mg_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* False also of what a database clock that was set forward has passed too early. `deadline_ms` 0: there is
- * none. */
+/* A database clock that was set forward has passed it too early. */
 static inline bool mg_is_spared(const struct mg_context *context, int64_t deadline_ms)
 {
     return deadline_ms > context->spared_after_ms && deadline_ms <= context->spared_before_ms;
 }
 
+/* False also of what is spared. `deadline_ms` 0: there is none. */
 static inline bool mg_has_passed(const struct mg_context *context, int64_t deadline_ms)
 {
     return deadline_ms != 0 && deadline_ms <= context->now_ms && !mg_is_spared(context, deadline_ms);
@@ -78,6 +78,8 @@ static inline void mg_step_renew_key(struct mg_step *step)
 /* Law 11: before this an earlier attempt of the step may still act. A moment that a clock which was ahead has
  * set is cut to what an attempt that begins now may take: an agent calls nothing of that clock later. */
 int64_t mg_quiet_at(struct mg_decider *decider, int step);
+/* An attempt that had until `complete_by_ms` is over for its order, and perhaps not for the service. */
+void mg_quiet_extend(struct mg_decider *decider, int step, int64_t complete_by_ms);
 /* That moment has passed, or there is none; and when it will have: now, if it has. */
 bool mg_quiet_is_reached(struct mg_decider *decider, int step);
 int64_t mg_quiet_due_at(struct mg_decider *decider, int step);

@@ -86,9 +86,7 @@ static enum mg_reason down_reason(const struct mg_decider *decider)
  * waits until its time is over. */
 static void attempt_stays_open(struct mg_decider *decider, int index)
 {
-    struct mg_step *step = &decider->order.steps[index];
-    step->quiet_at_ms = mg_later(step->quiet_at_ms, step->complete_by_ms + decider->context->quiesce_ms);
-    (void)mg_quiet_at(decider, index);
+    mg_quiet_extend(decider, index, decider->order.steps[index].complete_by_ms);
 }
 
 enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };

@@ -232,8 +232,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
     if (verdict == MG_GO) {
         step->is_accepted = false;
         if (was_running) { /* law 11: nobody hears its attempt any more, and an undo may not overtake it */
-            step->quiet_at_ms = mg_later(step->quiet_at_ms, complete_by_ms + decider->context->quiesce_ms);
-            (void)mg_quiet_at(decider, index);
+            mg_quiet_extend(decider, index, complete_by_ms);
         }
         return order_go_on(decider);
     }

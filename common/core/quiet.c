@@ -18,6 +18,13 @@ int64_t mg_quiet_at(struct mg_decider *decider, int index)
     return step->quiet_at_ms;
 }
 
+void mg_quiet_extend(struct mg_decider *decider, int index, int64_t complete_by_ms)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    step->quiet_at_ms = mg_later(step->quiet_at_ms, complete_by_ms + decider->context->quiesce_ms);
+    step->quiet_at_ms = mg_quiet_at(decider, index);
+}
+
 bool mg_quiet_is_reached(struct mg_decider *decider, int index)
 {
     int64_t quiet_at_ms = mg_quiet_at(decider, index);
