@@ -39,7 +39,8 @@ bool mg_step_is_parked(const struct mg_step *step);
 int64_t mg_order_wake_at_ms(const struct mg_order *order);
 
 /* True if the open order has a step running, waiting for a moment, or doubted by an alert, or if its
- * complete-by has passed `now_ms` and will be told: law "something moves it". */
+ * complete-by has passed `now_ms` and will be told. If not, the alert
+ * invariant_violation opens. */
 bool mg_order_is_moving(const struct mg_order *order, int64_t now_ms);
 
 #endif

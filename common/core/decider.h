@@ -67,7 +67,7 @@ static inline bool mg_step_is_to_undo(const struct mg_step *step)
            step->state == MG_STEP_UNDO_RUNNING;
 }
 
-/* Law 8: no undo has gone out under the new key. */
+/* Law 8, derived identities: no undo has gone out under the new key. */
 static inline void mg_step_renew_key(struct mg_step *step)
 {
     step->generation++;
@@ -75,8 +75,9 @@ static inline void mg_step_renew_key(struct mg_step *step)
 }
 
 /* quiet.c */
-/* Law 11: before this an earlier attempt of the step may still act. A moment that a clock which was ahead has
- * set is cut to what an attempt that begins now may take: an agent calls nothing of that clock later. */
+/* Law 11, quiesce: before this an earlier attempt of the step may still act. A moment that a clock which was
+ * ahead has set is cut to what an attempt that begins now may take: an agent calls nothing of that clock
+ * later. */
 int64_t mg_quiet_at(struct mg_decider *decider, int step);
 /* An attempt that had until `complete_by_ms` is over for its order, and perhaps not for the service. */
 void mg_quiet_extend(struct mg_decider *decider, int step, int64_t complete_by_ms);

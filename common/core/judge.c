@@ -1,6 +1,7 @@
 /*
- * What a reply, a passed deadline or a refused publish means for its step: the fence (design law 5), sticky
- * maybe (law 10), and the policy that decides between another attempt, a cool-down, doubt and failure.
+ * What a reply, a passed deadline or a refused publish means for its step: the fence (law 5, attempt fence),
+ * the flag maybe (law 10, sticky maybe), and the policy that decides between another attempt, a cool-down,
+ * doubt and failure.
  */
 #include "core/backoff.h"
 #include "core/decider.h"
@@ -49,9 +50,9 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
 }
 
-/* What waits for an attempt that may still act (law 11) waits for the moment that its request carries. A poll
- * of accepted work does not wait for the attempt that was accepted, but perhaps for one before it:
- * do_accepted() has it due at that very moment then. */
+/* What waits for an attempt that may still act (law 11, quiesce) waits for the moment that its request
+ * carries. A poll of accepted work does not wait for the attempt that was accepted, but perhaps for one
+ * before it: do_accepted() has it due at that very moment then. */
 static int64_t bar_at_ms(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
@@ -67,8 +68,8 @@ bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *r
     return step->due_at_ms > bar_ms && step->due_at_ms - now_ms > wait_max_ms(decider, index);
 }
 
-/* A service that cannot be reached at all: waiting for it is no failure (law 7). A full window is about
- * requests that have not gone out, and says nothing about one that has. */
+/* A service that cannot be reached at all: waiting for it is no failure (law 7, waiting is not failing). A
+ * full window is about requests that have not gone out, and says nothing about one that has. */
 static bool is_service_away(const struct mg_decider *decider, int index)
 {
     enum mg_reason gate = decider->context->gate[index];
@@ -82,8 +83,8 @@ static enum mg_reason down_reason(const struct mg_decider *decider)
     return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
 }
 
-/* Law 11: the running attempt is over for its step, and perhaps not for the service. What would overtake it
- * waits until its time is over. */
+/* Law 11, quiesce: the running attempt is over for its step, and perhaps not for the service. What would
+ * overtake it waits until its time is over. */
 static void attempt_stays_open(struct mg_decider *decider, int index)
 {
     mg_quiet_extend(decider, index, decider->order.steps[index].complete_by_ms);
@@ -147,8 +148,8 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, MG_REASON_OUTCOME_UNKNOWN, 0);
 }
 
-/* The service is away: wait for it and count nothing (law 7). What may have acted is looked into as the
- * definition says, as soon as the service is back. */
+/* The service is away: wait for it and count nothing (law 7, waiting is not failing). What may have acted is
+ * looked into as the definition says, as soon as the service is back. */
 static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_reason reason,
                                bool may_have_acted)
 {
@@ -302,7 +303,8 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
     if (was_accepted && !mg_quiet_is_reached(decider, index)) {
-        return poll_answered(decider, index); /* law 11: the 202 leaves its attempt the whole of its time */
+        /* law 11, quiesce: the 202 leaves its attempt the whole of its time */
+        return poll_answered(decider, index);
     }
     if (plan->is_absent_final) {
         step->is_maybe = false;
@@ -498,16 +500,16 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
 }
 
-/* Law 3 may have sent the running do's request once more, which made the step maybe; an earlier attempt may
- * have made it so as well, which cannot be told apart. */
+/* Law 3, re-creation, may have sent the running do's request once more, which made the step maybe; an earlier
+ * attempt may have made it so as well, which cannot be told apart. */
 static bool may_have_copies(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     return step->kind == MG_KIND_DO && step->is_maybe && !decider->plan->steps[index].is_at_most_once;
 }
 
-/* The broker did not take the request (law 2). If it may have taken it all the same, or has another copy of
- * it, the attempt may still act. */
+/* The broker did not take the request (law 2, ack after effects). If it may have taken it all the same, or
+ * has another copy of it, the attempt may still act. */
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
 {
     int index = decider->cause->step;
@@ -530,7 +532,8 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
                            park_until_ms(decider));
 }
 
-/* The request was never sent: it cannot be built, or the same key would carry other bytes (law 8). */
+/* The request was never sent: it cannot be built, or the same key would carry other bytes (law 8, derived
+ * identities). */
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason)
 {
     int index = decider->cause->step;
@@ -550,8 +553,8 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     return verdict;
 }
 
-/* Law 3 sends a running attempt's request once more. From here on the word of one copy, whatever it is, says
- * nothing of the other. */
+/* Law 3, re-creation, sends a running attempt's request once more. From here on the word of one copy,
+ * whatever it is, says nothing of the other. */
 enum mg_verdict mg_judge_republished(struct mg_decider *decider)
 {
     int index = decider->cause->step;

@@ -1,4 +1,4 @@
-/* Identities that law 8 derives from order, step, kind, generation and attempt. */
+/* Identities that law 8, derived identities, makes of order, step, kind, generation and attempt. */
 #ifndef MG_CORE_KEY_H
 #define MG_CORE_KEY_H
 

@@ -21,11 +21,15 @@
 /* [A-Za-z0-9._:-]+; with step, attempt and kind it makes a correlation id, an AMQP short string. */
 #define MG_ORDER_ID_MAX 64
 /* Of a step, in all its generations: no order comes near it. A higher number in a message is refused, and a
- * step that has reached it sends no more: the fence must never begin anew (law 5). */
+ * step that has reached it sends no more: the fence must never begin anew (law 5, attempt fence). */
 #define MG_ATTEMPT_MAX UINT32_C(0x80000000)
 /* So many polls of accepted work that fail in a row are told: with the usual 5 s between them that is half a
  * minute, longer than a service needs to start again. */
 #define MG_POLL_FAILURES_ALERT 5
+/* After its complete-by an order sends nothing forward, for the supervisor's word that it expired is on its
+ * way. Without that word for so long, the supervisor leaves the order more time, by a step of the clock that
+ * the scheduler has not seen: the order goes on. */
+#define MG_EXPIRY_WORD_MS 30000
 
 struct mg_retry_plan {
     uint32_t attempts;   /* failures that are answered by another attempt, the first included */
@@ -58,18 +62,18 @@ struct mg_step {
     enum mg_step_state state;
     enum mg_kind kind;           /* of the attempt that runs, or ran last */
     enum mg_reason reason;       /* why it is where it is */
-    bool is_maybe;               /* law 10: it may have happened; only a proof or a finished undo clears it */
+    bool is_maybe;               /* law 10, sticky maybe: only a proof or a finished undo clears it */
     bool is_undo_dispatched;     /* since the last rise of the generation */
     bool is_refused;             /* the last do provably did not execute: a resume may take a new key */
     bool is_accepted;            /* the remote works on it (202) until finish_by_ms */
-    uint32_t attempt;            /* law 5: the fencing token; never reset */
+    uint32_t attempt;            /* law 5, attempt fence: the fencing token; never reset */
     uint32_t failure_count;      /* failures that count, in this direction, since the last cool-down */
     uint32_t cool_down_count;    /* cool-downs taken in this direction */
     uint32_t generation;         /* of the idempotency key */
     uint64_t poll_failure_count; /* while the remote works: of its polls, since the last that was answered */
     int64_t complete_by_ms;      /* of the running attempt */
     int64_t due_at_ms;    /* when the supervisor should ask about it; 0: it waits for nothing but a message */
-    int64_t quiet_at_ms;  /* law 11: before this, an earlier attempt may still act */
+    int64_t quiet_at_ms;  /* law 11, quiesce: before this, an earlier attempt may still act */
     int64_t finish_by_ms; /* until when accepted work may take */
 };
 
@@ -77,7 +81,7 @@ struct mg_order {
     enum mg_order_state state;
     enum mg_goal goal;
     enum mg_reason reason;
-    uint64_t version;       /* law 4: rises with every transition; 0: not yet stored */
+    uint64_t version;       /* law 4, version guard: rises with every transition; 0: not yet stored */
     uint64_t seq;           /* of the last status */
     uint32_t generation;    /* rises with restart */
     uint32_t failure_count; /* all that counted, over the order's life */

@@ -1,7 +1,8 @@
 /*
- * Messages of a version above the reader's (law 13). Another instance may be able to read them, so they are
- * given back; but a bounded number of times, and without filling the reader's prefetch: a quorum queue puts
- * what comes back in front, so that what a process holds of them is all that lets other messages pass.
+ * Messages of a version above the reader's (law 13, nothing lost). Another instance may be able to read them,
+ * so they are given back; but a bounded number of times, and without filling the reader's prefetch: a quorum
+ * queue puts what comes back in front, so that what a process holds of them is all that lets other messages
+ * pass.
  */
 #ifndef MG_CORE_NEWER_H
 #define MG_CORE_NEWER_H

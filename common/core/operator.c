@@ -17,9 +17,9 @@ static void step_forget_failures(struct mg_step *step)
     step->cool_down_count = 0;
 }
 
-/* A step that waits, is in doubt or has failed, forward or back, begins anew. Law 8: one that provably did
- * not execute gets a new key, so that a remembered refusal does not answer for it; what may have executed
- * keeps its key, so that the remote can tell. */
+/* A step that waits, is in doubt or has failed, forward or back, begins anew. Law 8, derived identities: one
+ * that provably did not execute gets a new key, so that a remembered refusal does not answer for it; what may
+ * have executed keeps its key, so that the remote can tell. */
 static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -85,7 +85,7 @@ static bool has_unsettled_step(const struct mg_order *order)
     return false;
 }
 
-/* Other bytes need other keys (law 8). */
+/* Other bytes need other keys (law 8, derived identities). */
 static void renew_keys(struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
@@ -231,7 +231,8 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
     enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_OPERATOR, 0);
     if (verdict == MG_GO) {
         step->is_accepted = false;
-        if (was_running) { /* law 11: nobody hears its attempt any more, and an undo may not overtake it */
+        /* law 11, quiesce: an undo may not overtake the attempt, whose reply no longer counts */
+        if (was_running) {
             mg_quiet_extend(decider, index, complete_by_ms);
         }
         return order_go_on(decider);
@@ -247,7 +248,7 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     if (step->state == MG_STEP_UNDONE && !step->is_maybe) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is undone");
     }
-    if (step->is_maybe && !mg_quiet_is_reached(decider, index)) { /* law 11 holds for people, too */
+    if (step->is_maybe && !mg_quiet_is_reached(decider, index)) { /* law 11, quiesce, holds for people, too */
         return mg_decider_end(decider, MG_REFUSED,
                               "an earlier attempt may still act; look again in some seconds");
     }

@@ -51,7 +51,7 @@ static bool needs_undo(const struct mg_plan *plan, const struct mg_order *order,
 }
 
 /* Sends the next request of a step, or parks it if its gate is closed. A request takes the next attempt (law
- * 5); where there is none, a person must look at the order, which is in error then. */
+ * 5, attempt fence); where there is none, a person must look at the order, which is in error then. */
 static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -80,7 +80,8 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
     step->complete_by_ms = now_ms + within_ms;
 }
 
-/* What is due when its step is quiet is due by the time that a clock which was set leaves it (law 11). */
+/* What is due when its step is quiet is due by the time that a clock which was set leaves it (law 11,
+ * quiesce). */
 static bool is_due(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -91,10 +92,7 @@ static bool is_due(struct mg_decider *decider, int index)
         return true;
     }
     bool is_quiet = mg_quiet_is_reached(decider, index);
-    if (step->due_at_ms != step->quiet_at_ms) { /* cut */
-        step->due_at_ms = step->quiet_at_ms;
-        decider->is_changed = true;
-    }
+    step->due_at_ms = step->quiet_at_ms; /* which may have been cut */
     return is_quiet;
 }
 
@@ -137,16 +135,11 @@ static void step_advance(struct mg_decider *decider, int index, uint64_t finishe
     }
 }
 
-/* The supervisor's word that the order expired is on its way. Without that word for so long, a supervisor
- * leaves the order more time, by a step of the clock that this scheduler has not seen: the order is not
- * judged, and goes on. */
-#define EXPIRY_WORD_MS 30000
-
 static bool is_expired(const struct mg_decider *decider)
 {
     int64_t complete_by_ms = decider->order.complete_by_ms;
     return mg_has_passed(decider->context, complete_by_ms) &&
-           decider->context->now_ms - complete_by_ms < EXPIRY_WORD_MS;
+           decider->context->now_ms - complete_by_ms < MG_EXPIRY_WORD_MS;
 }
 
 static void plan_forward(struct mg_decider *decider)

@@ -1,6 +1,6 @@
 /*
- * Law 11: before its moment of quiet an attempt of the step that is over for its order may still act at the
- * service. No verify and no undo is sent before. That moment is by the clock that its request went by.
+ * Law 11, quiesce: before its moment of quiet an attempt of the step that is over for its order may still act
+ * at the service. No verify and no undo is sent before. That moment is by the clock that its request went by.
  */
 #include "core/decider.h"
 
@@ -14,6 +14,7 @@ int64_t mg_quiet_at(struct mg_decider *decider, int index)
     int64_t latest_ms = now_ms + within_ms + decider->context->quiesce_ms;
     if (step->quiet_at_ms > latest_ms) {
         step->quiet_at_ms = latest_ms;
+        decider->is_changed = true; /* kept: cut anew by each cause it would never be reached */
     }
     return step->quiet_at_ms;
 }

@@ -1,7 +1,7 @@
 /*
- * Messages that may be what ends their handlers (law 13). When a process ends, all that it has in hand counts
- * one delivery more, up to the limit at which the broker sets messages aside; so little may be in hand beside
- * a suspect. What may be consumed follows from what is in hand:
+ * Messages that may be what ends their handlers (law 13, nothing lost). When a process ends, all that it has
+ * in hand counts one delivery more, up to the limit at which the broker sets messages aside; so little may be
+ * in hand beside a suspect. What may be consumed follows from what is in hand:
  *
  * A queue gives first what came back. So each consumer begins with one message at a time, and goes on so
  * until one comes that is no suspect. While a suspect is in hand, no consumer has more than one. Most

@@ -87,7 +87,7 @@ struct mg_step_record {
     struct mg_slice result; /* JSON text of a done step */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],
-        undo_digest[MG_SHA256_SIZE];        /* of the request under the present key (law 8) */
+        undo_digest[MG_SHA256_SIZE];        /* under the present key (law 8, derived identities) */
     struct mg_slice error_code, error_text; /* of the last failure */
 };
 
@@ -115,7 +115,7 @@ struct mg_order_record {
     struct mg_step_record steps[MG_STEPS_MAX];
 };
 
-/* One cause's row in order_event. JSON texts as `order show` and law 3 read them back. */
+/* One cause's row in order_event. JSON texts as `order show` and law 3, re-creation, read them back. */
 struct mg_event_record {
     uint64_t version; /* the order's after this cause; key of the row with order_id */
     enum mg_cause_kind cause_kind;
@@ -265,8 +265,8 @@ struct mg_operator_action {
 void mg_store_note_action(struct mg_store *store, const struct mg_operator_action *action,
                           mg_store_done_fn *done, void *arg);
 
-/* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9).
- * `opened` tells for each whether it is new (publish it) or was open. */
+/* Alerts that belong to no order's transition. On a session for leading they are fenced by its epoch (law 9,
+ * one leader). `opened` tells for each whether it is new (publish it) or was open. */
 typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, const struct mg_err *err);
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg);

@@ -8,8 +8,9 @@
 #include "io/store_private.h"
 
 /*
- * A leader's alerts are fenced by its epoch ($6, $7) under a row lock, as law 9 asks: what a leader does on
- * waking from a pause changes nothing. Who is no leader has no right to that lock, and does not need it.
+ * A leader's alerts are fenced by its epoch ($6, $7) under a row lock, as law 9, one leader, asks: what a
+ * leader does on waking from a pause changes nothing. Who is no leader has no right to that lock, and does
+ * not need it.
  */
 /* clang-format off */
 #define WRITE_ALERTS(fence, is_let_through)                                                                  \

@@ -1,6 +1,6 @@
 /*
- * Writing orders, any number of them in one transaction, each guarded by its version (law 4): all are stored
- * or none is.
+ * Writing orders, any number of them in one transaction, each guarded by its version (law 4, version guard):
+ * all are stored or none is.
  *
  * An order whose guard does not hold undoes its neighbours. Then it is asked which they are, their callers
  * are told, and the others are written without them. A row that PostgreSQL can never store does the same

@@ -3,9 +3,9 @@
  * the causes asked for, the services' gates, the clock, and, if asked for, what clients were told.
  *
  * An order with its steps comes from one statement, hence from one snapshot. The events come from a later
- * one; an event newer than its order would hide from its cause what it made (law 3), and what was told may be
- * of a state to come, so then the round is run again. What clients were told is asked in another round, once
- * an order is there: most are new, and would be asked about in vain.
+ * one; an event newer than its order would hide from its cause what it made (law 3, re-creation), and what
+ * was told may be of a state to come, so then the round is run again. What clients were told is asked in
+ * another round, once an order is there: most are new, and would be asked about in vain.
  */
 #include <stdio.h>
 #include <stdlib.h>

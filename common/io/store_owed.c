@@ -290,9 +290,14 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader)"
     "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k"
     "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") "),"
+    /* Clients have shares only where not all queues that are due have a place. */
+    " crowd AS MATERIALIZED ("
+    "  SELECT ask_at FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY ask_at, name LIMIT " RETRIES_MAX " + 1),"
     /* From client to client along the index, with the oldest queue of each. */
     " client AS ("
-    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE EXISTS (SELECT FROM leader) ORDER BY client, ask_at LIMIT 1)"
+    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE (SELECT count(*) FROM crowd) > least($3::bigint, " RETRIES_MAX ")"
+    "    ORDER BY client, ask_at LIMIT 1)"
     "  UNION ALL"
     "  SELECT n.client, n.ask_at, c.nth + 1 FROM client c CROSS JOIN LATERAL ("
     "   SELECT client, ask_at FROM reply_queue WHERE client > c.client ORDER BY client, ask_at LIMIT 1) n"

@@ -1,7 +1,7 @@
 /*
- * Statuses that could not go out (law 2). The event that keeps them is marked as owed; the queue that did not
- * take them has a row of its own, by which it is tried again, more seldom each time; after a bound they are
- * given up (law 14).
+ * Statuses that could not go out (law 2, ack after effects). The event that keeps them is marked as owed; the
+ * queue that did not take them has a row of its own, by which it is tried again, more seldom each time; after
+ * a bound they are given up (law 14, everything bounded).
  */
 #ifndef MG_IO_STORE_OWED_H
 #define MG_IO_STORE_OWED_H

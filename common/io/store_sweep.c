@@ -24,9 +24,15 @@
  * the brake's limit that goes before it. It has no turn sooner, and would take the places of others. */
 #define HELD_BACK   "interval '1 second'"
 #define SWEEPS_HELD "4" /* in that time, by default */
+/* An order whose end is left for so long is not judged soon: schedulers go on with it, and need a cause. */
+#define UNJUDGED "interval '30 seconds'"
+static_assert(MG_EXPIRY_WORD_MS == 30000, "the same");
 /* An order is looked at whole, so of the steps that are read one order's may be left over. */
 #define STEPS_OF_AN_ORDER "64"
 static_assert(MG_STEPS_MAX == 64, "the same");
+#define IS_GRACED(moment)                                                                                    \
+    "($6::bigint > 0 AND " moment " > " MG_SQL_TIME("$5::bigint") " AND " moment                             \
+                                                                  " <= " MG_SQL_TIME("$6::bigint") ")"
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue,
  * $8 limit of steps */
 /* clang-format off */
@@ -101,16 +107,19 @@ const struct mg_sql MG_STORE_SWEEP = {
     "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN 'expired' ELSE 'nudge' END, '', 0, '',"
     "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END"
     "  FROM candidate WHERE complete_by <= (SELECT now FROM clock)"
-    "   OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)),"
+    "   OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)"
+    "  UNION ALL"
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL"
+    "  FROM candidate WHERE is_moving IS NOT TRUE AND complete_by <= (SELECT now FROM clock) - " UNJUDGED
+    "   AND " IS_GRACED("complete_by") "),"
     /* More asks than the limit might not go out. Who was woken would not be due again by itself: it stays woken. */
     " crowd AS MATERIALIZED ("
     "  SELECT DISTINCT order_id FROM (SELECT order_id, is_woken, count(*) OVER by_order AS asks,"
     "    dense_rank() OVER by_order AS place FROM found WHERE EXISTS (SELECT FROM woken) WINDOW by_order AS (ORDER BY is_woken, order_id)) f"
     "  WHERE is_woken AND asks > $3::bigint AND place > 1),"
     " graced AS MATERIALIZED ("
-    "  SELECT *, ask IN ('overdue', 'expired') AS is_braked, ask IN ('overdue', 'expired') AND $6::bigint > 0"
-    "   AND deadline > " MG_SQL_TIME("$5::bigint") " AND deadline <= " MG_SQL_TIME("$6::bigint")
-    "   AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
+    "  SELECT *, ask IN ('overdue', 'expired') AS is_braked,"
+    "   ask IN ('overdue', 'expired') AND " IS_GRACED("deadline") " AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
     /* The brake lets the services have turns, each with its oldest deadline first; orders as such are one more. A
      * service with very many overdue attempts holds up none but its own. */
     " ranked AS MATERIALIZED ("
@@ -138,7 +147,8 @@ const struct mg_sql MG_STORE_SWEEP = {
     "   AND " MG_SQL_WAITS_FOR_GATE("s") "),"
     " asked AS ("
     "  SELECT order_id, ask, step, attempt, version, seq, deadline,"
-    "   ask = 'nudge' AND process_state <> 'pending' AS is_stuck FROM judged WHERE NOT is_graced AND NOT is_held_back)"
+    "   ask = 'nudge' AND process_state <> 'pending'"
+    "    AND order_id NOT IN (SELECT order_id FROM judged WHERE ask = 'expired') AS is_stuck FROM judged WHERE NOT is_graced AND NOT is_held_back)"
     " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
     "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
     "  (SELECT count(*) FROM locked) >= $3::bigint OR (SELECT place FROM beyond) IS NOT NULL,"

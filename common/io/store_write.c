@@ -1,8 +1,8 @@
 /*
  * The statements that write orders: plain inserts and updates over arrays, in one pipeline and one
- * transaction, only those that have rows. Each order is guarded by its version (law 4); where one guard does
- * not hold, the statement divides by zero and nothing of the transaction stands. Nothing is decided here:
- * store_commit.c finds out whose guard it was.
+ * transaction, only those that have rows. Each order is guarded by its version (law 4, version guard); where
+ * one guard does not hold, the statement divides by zero and nothing of the transaction stands. Nothing is
+ * decided here: store_commit.c finds out whose guard it was.
  */
 #include <assert.h>
 #include <string.h>

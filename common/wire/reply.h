@@ -18,7 +18,8 @@ struct mg_reply {
     enum mg_kind kind;
     enum mg_outcome outcome;
     enum mg_executed executed;
-    bool may_still_act; /* a call or another copy of the attempt is perhaps at work at the service (law 11) */
+    bool may_still_act; /* a call or another copy of the attempt is perhaps at work at the service (law 11,
+                           quiesce) */
     struct mg_slice result; /* JSON text; absent if none */
     bool is_truncated;
     char error_code[MG_ERROR_CODE_MAX + 1]; /* "http_422", "timeout", "breaker_open", …; "" if none */

@@ -49,7 +49,7 @@ struct mg_render_input {
     const struct mg_slice *results; /* by step index; absent if none */
 };
 /* The `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a reference has
- * no value; the text says which. The same input gives the same bytes (law 8). */
+ * no value; the text says which. The same input gives the same bytes (law 8, derived identities). */
 enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, enum mg_kind kind,
                                  const char *idempotency_key, const char *do_key, struct mg_buf *ret_request,
                                  struct mg_err *err) MG_MUSTCHECK;

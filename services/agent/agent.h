@@ -44,6 +44,10 @@
 #define MG_INSTANCE_MAX       127
 /* Readiness and gauges are looked at this often; schedulers hear of a change at once. */
 #define MG_AGENT_TICK_MS 1000
+/* A place is kept beside what is left to others, until none has come for so long: each comes again after a
+ * second, 15 times. */
+#define MG_NEWER_ROOM_MS      30000
+#define MG_NEWER_PREFETCH_MIN 2 /* for so long */
 
 /* What of the memory for messages each may take, as a part of so many. A request in hand counts twice, for
  * its call has a copy of the body; so does an answer, whose buffer doubles as it grows. Beside these there
@@ -91,8 +95,8 @@ struct mg_job {
     bool is_high;
     bool is_redelivered;
     bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
-    /* One that was given up, or of another delivery, may still be at work there (law 11); and what the reply
-     * says of it. */
+    /* One that was given up, or of another delivery, may still be at work there (law 11, quiesce); and what
+     * the reply says of it. */
     bool may_still_act, says_may_still_act;
     struct mg_delivery *delivery;
     struct mg_arena *arena; /* holds what the request borrows beside the delivery's body */
@@ -121,6 +125,7 @@ struct mg_line {
     struct mg_jobs waiting;
     int waiting_count;
     int set_aside_count;   /* of its jobs that wait to be given back */
+    int64_t newer_boot_ms; /* when the last of those came; 0: none did */
     int held;              /* deliveries of this queue that have not been given back */
     int prefetch;          /* as last asked for */
     int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while the broker gives no more */

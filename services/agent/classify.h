@@ -34,8 +34,8 @@ void mg_classify_not_made(const char *code, const char *why, struct mg_verdict_o
 /* An at_most_once request that somebody may have begun before: nobody can tell, and nobody may try. */
 void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict);
 
-/* Law 10: a refusal, or silence before the first byte, proves nothing about an earlier try of the same
- * request. */
+/* Law 10, sticky maybe: a refusal, or silence before the first byte, proves nothing about an earlier try of
+ * the same request. */
 enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before);
 
 /* For resolving, TCP and TLS: a service that does not take a connection in this time is not there. */

@@ -1,6 +1,6 @@
 /*
- * The database's clock as far as an agent without a database can know it (design law 6), what is left of a
- * request by it, and how long a call may take.
+ * The database's clock as far as an agent without a database can know it (law 6, database clock), what is
+ * left of a request by it, and how long a call may take.
  *
  * Every request, and every word of the leading supervisor, carries `sent_at` by the database's clock. None
  * arrives before it was sent, so the least difference between receipt (CLOCK_BOOTTIME) and `sent_at` over the

@@ -55,7 +55,11 @@ static void set_aside(struct mg_job *job)
         return;
     }
     line->set_aside_count++;
+    line->newer_boot_ms = mg_clock_boot_ms();
     mg_timer_start(job->timer, SET_ASIDE_MS, 0);
+    if (line->prefetch == 1) {
+        mg_line_consume(job->lane, line, MG_NEWER_PREFETCH_MIN); /* as mg_lane_consume has it from now on */
+    }
 }
 
 static void name_reply(struct mg_job *job)
@@ -97,6 +101,20 @@ static struct mg_job *find_twin(struct mg_lane *lane, const struct mg_job *newco
     return NULL;
 }
 
+/* The request lies in the newer delivery. A database that lost its tail has an attempt sent twice, with two
+ * complete-bys: the later one holds, and goes with its own deadline. */
+static void later_take(struct mg_job *twin, const struct mg_job *newcomer)
+{
+    int64_t complete_by_ms = twin->request.complete_by_ms, sent_at_ms = twin->request.sent_at_ms;
+    twin->request = newcomer->request;
+    if (complete_by_ms > newcomer->request.complete_by_ms) {
+        twin->request.complete_by_ms = complete_by_ms;
+        twin->request.sent_at_ms = sent_at_ms;
+    } else if (complete_by_ms < newcomer->request.complete_by_ms) {
+        twin->deadline = newcomer->deadline;
+    }
+}
+
 /* The older job goes on with the newer delivery: it is the one whose ack the broker still wants. What the old
  * delivery lent goes with it, so the request is taken over as well. */
 static void join(struct mg_job *twin, struct mg_job *newcomer)
@@ -109,7 +127,7 @@ static void join(struct mg_job *twin, struct mg_job *newcomer)
     }
     twin->delivery = newcomer->delivery;
     twin->arena = newcomer->arena;
-    twin->request = newcomer->request;
+    later_take(twin, newcomer);
     twin->is_high = newcomer->is_high;
     twin->is_redelivered = true;
     twin->may_have_run = twin->may_still_act = true;

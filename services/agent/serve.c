@@ -57,6 +57,14 @@ void mg_lane_answer_unserved(struct mg_lane *lane)
     }
 }
 
+/* A request that is left to others takes up a place while it waits. So there is a second one for what can be
+ * served here: a probe stands behind all that is left to others. */
+static uint16_t line_prefetch(const struct mg_line *line, uint16_t prefetch)
+{
+    bool is_left = line->newer_boot_ms != 0 && mg_clock_boot_ms() - line->newer_boot_ms < MG_NEWER_ROOM_MS;
+    return prefetch == 1 && is_left ? MG_NEWER_PREFETCH_MIN : prefetch;
+}
+
 void mg_lane_consume(struct mg_lane *lane)
 {
     uint16_t prefetch = mg_limiter_prefetch(&lane->limiter);
@@ -67,7 +75,7 @@ void mg_lane_consume(struct mg_lane *lane)
     }
     if (!lane->agent->is_draining) {
         for (int i = 0; i < MG_LINE_COUNT; i++) {
-            mg_line_consume(lane, &lane->lines[i], prefetch);
+            mg_line_consume(lane, &lane->lines[i], line_prefetch(&lane->lines[i], prefetch));
         }
     }
 }

@@ -1,188 +1,34 @@
-/*
- * One batch in the making, as the files that decide know it: items (one a cause) and folds (one an order).
- * All of it lives in the batch's arena and is gone when the batch has been committed; what must go on lives
- * in works and sends.
- */
+/* One batch in hand at a time. */
 #ifndef MG_SCHEDULER_BATCH_H
 #define MG_SCHEDULER_BATCH_H
 
-#include "scheduler.h"
+#include <stddef.h>
+#include <stdint.h>
 
-#include "core/decide.h"
-#include "core/key.h"
-#include "wire/command.h"
-#include "wire/reply.h"
-#include "wire/status.h"
-#include "wire/submission.h"
+#include "base/err.h"
+#include "base/loop.h"
 
-/* Requests above this would not fit into a message of the default body limit together with their envelope. */
-#define MG_REQUEST_MAX (1000 * 1024)
+struct mg_batch;
+struct mg_scheduler;
 
-struct mg_item {
-    struct mg_work *work;
-    const char *order_id;
-    struct mg_slice cause;         /* identity of the cause: the same whenever it comes again */
-    bool wants_event;              /* load what this cause made before */
-    struct mg_event_record *event; /* and here it is; NULL: nothing */
-    bool wants_told;               /* load what the client was told of the order's state */
-    struct mg_slice told;          /* and here it is; absent: nothing was read */
-    uint64_t told_version;         /* of the event that keeps it */
-    bool is_owed;                  /* and there are statuses that have not gone out */
-    bool is_recalled;              /* those are to go out once it is stored */
-    struct mg_fold *fold;
-    int load;                           /* index of its question; -1: the fold's order is guessed */
-    struct mg_want *want;               /* the workflow it needs, if it had to be fetched */
-    struct mg_workflow_entry *workflow; /* of a submission */
+/* Most causes of one batch: beyond this a commit gets longer and not cheaper per order. */
+#define MG_BATCH_MAX 1024
 
-    /* one of these, by lane */
-    struct mg_submission *submission;
-    struct mg_slice client; /* that posts it, as in mg_order_record; never absent */
-    uint8_t digest[MG_SHA256_SIZE];
-    struct mg_reply *reply;
-    struct mg_command *command;
+/* What a cause is taken to make until it is seen: more than most, and batches are not small. */
+#define MG_FIRST_CAUSE_BYTES ((size_t)128 * 1024)
 
-    enum mg_end end;
-    bool is_undecided;      /* it must be read first, whatever becomes of the others of its fold */
-    struct mg_buf statuses; /* of this cause, as a JSON array without its brackets; not the arena's */
-    int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
-    const char *why;        /* of the core, about the cause itself */
-    int outcome;            /* what became of it (batch.c) */
-
-    /* for the metrics and the spans, once it is stored (measure.c, trace.c) */
-    enum mg_submitted submitted; /* of a submission */
-    struct mg_gate *service;     /* whose attempt it ended; NULL: none's */
-    int64_t attempt_ms;          /* how long that took */
-    enum mg_kind attempt_kind;
+struct mg_batcher {
+    struct mg_batch *batch; /* NULL: none is in hand */
+    uint64_t number, causes_done;
+    struct mg_timer *backoff;
+    struct mg_timer *pace; /* runs: the next batch waits until more has come */
+    size_t cause_bytes; /* of what is made of a batch, for each of its causes: the most lately, see there */
 };
 
-/* An order with all causes of the batch applied to it. */
-struct mg_fold {
-    struct mg_fold *next; /* of the same hash */
-    const char *order_id;
-    struct mg_order_record *record; /* NULL: there is no such order */
-    bool is_guessed;                /* not read: it may be otherwise, which only a write finds out */
-    struct mg_cached *cached;       /* what it was guessed from; holds the record's texts; owned */
-    struct mg_order *before;        /* as far as it has steps */
-    struct mg_workflow_entry *workflow;
-    uint64_t expected_version;
-    uint64_t touched; /* steps whose record changed beside the core's state */
-    bool is_payload_changed;
-    bool is_recalled;   /* what it owes is being sent again */
-    bool has_failed;    /* no memory: nothing of it may be written */
-    bool is_unreadable; /* a newer version wrote it */
-    struct mg_event_record *events;
-    int event_count, event_room;
-    struct mg_alert_write *alerts;
-    int alert_count, alert_room;
-    struct mg_send_list sends;
-    int entered[MG_ORDER_STATE_COUNT]; /* how often the order did; counts once it is stored */
-    int item_count;
-    struct mg_order_write *write; /* NULL: nothing to write */
-    int outcome;                  /* what became of it (batch.c) */
-};
+/* A stage of the batch has ended; with an error the batch is run again later. */
+typedef void mg_batch_fn(struct mg_batch *batch, const struct mg_err *err);
 
-#define MG_FOLD_HEADS 1024 /* a power of two, no less than MG_BATCH_MAX */
-
-struct mg_batch {
-    struct mg_scheduler *scheduler;
-    struct mg_arena *arena;
-    struct mg_work *works[MG_BATCH_MAX];
-    int work_count;
-    struct mg_item *items;
-    int item_count;
-    struct mg_fold *heads[MG_FOLD_HEADS];
-    struct mg_fold **folds;
-    int fold_count;
-    struct mg_load *loads;
-    struct mg_want *wants;
-    int want_count, waiting;
-    bool has_failed;
-    struct mg_err failure;
-    struct mg_order_write *writes;
-    int write_count;
-    int64_t now_ms, started_us, commit_us, asked_at_boot_ms;
-    size_t made_before;          /* the scheduler's made_bytes, when it began */
-    struct mg_decision decision; /* of the cause in hand */
-    struct mg_buf scratch;
-};
-
-/* ---- batch.c, load.c ---- */
-
-void mg_batch_read(struct mg_batch *batch); /* works to items */
-/* Gives each fold its order, then goes on with mg_batch_resolve or mg_batch_retry. */
-void mg_batch_load(struct mg_batch *batch);
-void mg_batch_resolve(struct mg_batch *batch); /* finds the workflows, decides, commits */
-/* Nothing is known of what was asked of the store: everything is run again, later. */
-void mg_batch_retry(struct mg_batch *batch, const struct mg_err *err);
-
-/* What the event row tells beside the transitions. */
-struct mg_story {
-    struct mg_slice by, reason;
-};
-
-/* ---- fold.c, render.c ---- */
-
-/* Decides one cause on the item's fold, with whatever follows from requests that cannot be built. */
-enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
-                              struct mg_story story);
-/* Law 3: true if the item's cause has made its event before. If it came again, its effects are made again. */
-bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item);
-/* Sends a status and, if the item has made an event, keeps it with that, whatever event kept it before; else
- * it is owed, if need be, with the event that keeps it. */
-void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status);
-/* Ties a record to the fold's workflow and remembers how it was; false: no memory, and the fold has failed.
- */
-bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record);
-uint64_t mg_fold_changed_steps(const struct mg_fold *fold);
-/* Puts the collected statuses into the item's event. */
-void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item);
-
-enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_RENDER_NO_MEMORY };
-/* Builds the request of a step's running attempt and adds it to the fold's sends. `is_again`: the digest is
- * only compared. */
-enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
-
-/* ---- measure.c ---- */
-
-/* How long the running attempt of a step has been under way; -1: none is. Before it is decided. */
-int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step);
-/* It has been decided that this ended the attempt that took so long. */
-void mg_item_note_attempt(struct mg_item *item, int step, enum mg_kind kind, int64_t attempt_ms);
-void mg_fold_measure(const struct mg_fold *fold); /* it is stored, and its messages have not gone out */
-void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item); /* it is stored */
-
-/* ---- trace.c: only where somebody wants spans ---- */
-
-/* Puts the attempt's span in the place of the client's, so that what the agent does is under it. */
-void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_order_record *record,
-                      struct mg_request *request);
-/* Tells the spans of what a stored fold or item has ended. */
-void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold);
-void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item);
-
-/* ---- repair.c ---- */
-
-/* The order's payload as an operator's `resume` sets it, in the batch's arena. Absent, with the reason in
- * `err`: it cannot be so, it would change the undo of what was done, or, as the fold then knows, there is no
- * memory. */
-struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
-                                  const struct mg_command *command, struct mg_err *err);
-
-/* ---- intake.c, settle.c, command.c ---- */
-
-/* What becomes of a delivery that could not be read for a reason of this class. */
-enum mg_end mg_end_of_unread(enum mg_class class);
-
-/* Each `read` turns a delivery into an item; false: the work has been settled, it needs no order. Each
- * `decide` applies it to its fold. */
-bool mg_intake_read(struct mg_batch *batch, struct mg_item *item);
-void mg_intake_decide(struct mg_batch *batch, struct mg_item *item);
-bool mg_settle_read(struct mg_batch *batch, struct mg_item *item);
-void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
-bool mg_command_read(struct mg_batch *batch, struct mg_item *item);
-void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
-bool mg_command_comes_again(const struct mg_item *item); /* the supervisor's: it asks until nothing is due */
-bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
-void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
+void mg_batch_start(struct mg_scheduler *scheduler); /* if there is work and none is in hand */
+void mg_batch_destroy(struct mg_batch *batch);       /* accepts NULL */
 
 #endif

@@ -1,20 +1,21 @@
 /*
  * Orders as this process wrote them last, so that a reply to one need not read it again. What is kept is a
  * guess: another instance may have written since. So it serves only decisions that are written, since the
- * guard of the write finds out (law 4); whoever decides on it and has nothing to write, or is too late,
- * reads.
+ * guard of the write finds out (law 4, version guard); whoever decides on it and has nothing to write, or is
+ * too late, reads.
  *
  * An order that is taken out is its batch's, and what the batch has written comes back: so nothing is kept of
  * which a write is under way, or of which nobody knows whether it was written. All goes with the session that
  * wrote it: a store that another has taken over may have lost its tail and grown a new one.
  */
+#include "cache.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/decide.h"
-#include "scheduler.h"
 
 /* `bytes`: a record as far as its `order`, its order and its steps' records as far as it has steps, and the
  * texts of all its slices, a NUL each. */

@@ -1,14 +1,15 @@
 /*
  * Commands of the supervisor and the operator. Each carries what it was decided on; where that no longer
- * holds, the core answers stale or refused and nothing changes (law 5). Whoever gave a reply_to is told what
- * became of the command; the same command sent twice changes once, because its event is recognised by the
- * command's id.
+ * holds, the core answers stale or refused and nothing changes (law 5, attempt fence). Whoever gave a
+ * reply_to is told what became of the command; the same command sent twice changes once, because its event is
+ * recognised by the command's id.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 
 /* All others are the operator's. */
 static bool is_supervisors(enum mg_cause_kind kind)
@@ -104,11 +105,11 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
         mg_outbox_add(batch->scheduler, &list);
     }
     if (class != MG_OK) {
-        mg_work_settle(batch->scheduler, work, mg_end_of_unread(class));
+        mg_work_settle(&batch->scheduler->works, work, mg_end_of_unread(class));
         return false;
     }
     if (!is_allowed(work->delivery, command)) {
-        mg_work_settle(batch->scheduler, work, MG_END_REJECT);
+        mg_work_settle(&batch->scheduler->works, work, MG_END_REJECT);
         return false;
     }
     if (command->kind == MG_CAUSE_OWED) {

@@ -1,8 +1,8 @@
 /* The scheduler's own series. Label sets are bounded: words of the state machine, names of lanes, of
  * workflows and of services. */
-#include <stdio.h>
+#include "counters.h"
 
-#include "scheduler.h"
+#include <stdio.h>
 
 static struct mg_metric *counter(struct mg_metrics *metrics, const char *name, const char *help)
 {
@@ -102,14 +102,15 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
         counter(metrics, "makegood_left_total", "messages of a newer version, left to another instance");
 }
 
-void mg_workflow_metrics_init(struct mg_workflow_entry *entry, struct mg_metrics *metrics)
+void mg_workflow_metrics_init(struct mg_metric *entered[MG_ORDER_STATE_COUNT], struct mg_metrics *metrics,
+                              const char *name)
 {
     for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
         char labels[MG_NAME_MAX + 64];
-        snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", entry->workflow->name,
+        snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", name,
                  mg_order_state_name((enum mg_order_state)state));
-        entry->entered[state] = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_total", labels,
-                                                  "orders that entered a state by this process");
+        entered[state] = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_total", labels,
+                                           "orders that entered a state by this process");
     }
 }
 

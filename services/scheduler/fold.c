@@ -1,7 +1,7 @@
 /*
  * Between the core and the record: one cause decided on an order in memory, its transitions told as an event
  * row, its effects made into messages. A batch folds all causes of an order this way and writes the order
- * once (law 4).
+ * once (law 4, version guard).
  *
  * What an event row holds as JSON:
  *   transitions  [{"step":"charge","from":"running","to":"done","attempt":2,"kind":"do","reason":"none",
@@ -11,7 +11,7 @@
  *
  * A request that cannot be built is a further cause with an event of its own, in the same write; the statuses
  * that it brings are kept with the cause that came from outside, because that is the one which may come again
- * (law 3).
+ * (law 3, re-creation).
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signature.h"
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 #include "wire/alert.h"
 
 /* A step can fail to render as do, as undo, and as do of a new generation. */
@@ -31,6 +32,27 @@ struct mg_follow {
     struct mg_cause causes[MG_FOLLOW_MAX];
     int count;
 };
+
+/* ---- the order ---- */
+
+bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_record *record)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    record->order.step_count = workflow->plan.step_count;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        record->step_names[i] = workflow->steps[i].name;
+        record->services[i] = workflow->steps[i].service;
+    }
+    fold->before = mg_arena_alloc(batch->arena, mg_order_size(&record->order));
+    if (fold->before == NULL) {
+        fold->has_failed = true;
+        return false;
+    }
+    memcpy(fold->before, &record->order, mg_order_size(&record->order));
+    fold->expected_version = record->order.version;
+    fold->record = record;
+    return true;
+}
 
 /* ---- the event row ---- */
 
@@ -369,7 +391,7 @@ static void context_make(const struct mg_batch *batch, const struct mg_fold *fol
 {
     const struct mg_scheduler *scheduler = batch->scheduler;
     memset(ret_context, 0, sizeof(*ret_context));
-    struct mg_spared spared = mg_far_clock_spared(&scheduler->db_clock, mg_clock_boot_ms(), 0);
+    struct mg_spared spared = mg_far_clock_spared(&scheduler->pump.db_clock, mg_clock_boot_ms(), 0);
     ret_context->now_ms = batch->now_ms;
     ret_context->spared_after_ms = spared.after_ms;
     ret_context->spared_before_ms = spared.before_ms;
@@ -494,7 +516,7 @@ static void step_republished(struct mg_batch *batch, struct mg_item *item, int s
     item->first_event = first_event;
 }
 
-/* Law 3: the requests that this cause sent and that are still awaited, and its statuses. */
+/* Law 3, re-creation: the requests that this cause sent and that are still awaited, and its statuses. */
 static void effects_again(struct mg_batch *batch, struct mg_item *item, const struct mg_event_record *event)
 {
     struct mg_fold *fold = item->fold;

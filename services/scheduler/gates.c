@@ -1,6 +1,6 @@
 /*
- * May a request for a service go out now (law 7)? No, if agents say that its breaker is open or that they are
- * not ready, if nobody consumes its queue, or if enough requests wait there already.
+ * May a request for a service go out now (law 7, waiting is not failing)? No, if agents say that its breaker
+ * is open or that they are not ready, if nobody consumes its queue, or if enough requests wait there already.
  *
  * How many wait is what was seen plus all that was published since; what was consumed since, and by whom,
  * only the broker knows. So the queue is looked at every quarter of a second, and at once when what is not
@@ -12,6 +12,8 @@
  *
  * A step held back here is parked and costs nothing; the supervisor asks for it again.
  */
+#include "gates.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +57,7 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             /* What is not there any more has been taken. What others published meanwhile is not known here,
              * so it is rather too few. */
             mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->arrived - ready_messages,
-                                  gate->scheduler->sent_count);
+                                  gate->scheduler->outbox.sent_count);
         }
     }
     if (has_missing_queue(gate) != was_missing) { /* before a request is lost on it, if it can be */
@@ -66,12 +68,12 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
 
 struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
 {
-    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
         if (strcmp(gate->service, service) == 0) {
             return gate;
         }
     }
-    struct mg_gate *gate = scheduler->gate_count < MG_GATES_MAX ? calloc(1, sizeof(*gate)) : NULL;
+    struct mg_gate *gate = scheduler->gates.count < MG_GATES_MAX ? calloc(1, sizeof(*gate)) : NULL;
     if (gate == NULL) {
         mg_log(MG_LOG_WARN, "a service is not watched: its requests go out without a window",
                MG_LOG_TEXT("service", service));
@@ -90,9 +92,9 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
                    MG_LOG_TEXT("why", err.text));
         }
     }
-    gate->next = scheduler->gates;
-    scheduler->gates = gate;
-    scheduler->gate_count++;
+    gate->next = scheduler->gates.first;
+    scheduler->gates.first = gate;
+    scheduler->gates.count++;
     return gate;
 }
 
@@ -103,7 +105,7 @@ static bool is_at_rest(const struct mg_gate_queue *queue)
 
 void mg_gates_look(struct mg_scheduler *scheduler)
 {
-    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
         if (gate->alert != MG_GATE_ALERT_UNSURE && ++gate->alert_for_ticks >= MG_GATE_ALERT_TICKS) {
             gate->alert = MG_GATE_ALERT_UNSURE;
             if (gate->is_missed) {
@@ -120,7 +122,7 @@ void mg_gates_look(struct mg_scheduler *scheduler)
 
 void mg_gates_unseen(struct mg_scheduler *scheduler)
 {
-    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
         for (int i = 0; i < 2; i++) {
             mg_queue_metrics_silence(&gate->queues[i].metrics);
         }
@@ -184,7 +186,7 @@ void mg_gate_served(struct mg_gate *gate)
 
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count)
 {
-    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
         enum mg_reason reported = MG_REASON_NONE;
         bool is_probing = false;
         for (int i = 0; i < count; i++) {
@@ -208,7 +210,7 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
 bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 {
     int64_t window = scheduler->options->window;
-    for (struct mg_gate *gate = scheduler->gates; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = scheduler->gates.first; gate != NULL; gate = gate->next) {
         struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
         if (queue->consumers > 0 && gate->reported == MG_REASON_NONE &&
             queue_holds(gate, queue, window - window / MG_GATE_BEGUN_SHARE)) {
@@ -231,6 +233,12 @@ static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)
     }
 }
 
+static void alert_raise(const struct mg_gate *gate, const char *text, bool is_closed)
+{
+    const struct mg_gates *gates = &gate->scheduler->gates;
+    gates->raise(gates->arg, MG_ALERT_UNPUBLISHABLE, gate->service, text, is_closed);
+}
+
 /* The alert per service: opened when a queue of it is gone or a request is not taken, closed when the queue
  * is back or a request is taken. Whether another process has left it open, which has died since, or has
  * closed it, nobody knows: so it is said again now and then, to be sure. Not sooner where the store did not
@@ -243,15 +251,14 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
     if (has_arrived && !has_missing_queue(gate) && gate->alert != MG_GATE_ALERT_CLOSED) {
         gate->alert = MG_GATE_ALERT_CLOSED;
         gate->alert_for_ticks = 0;
-        mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, "requests are taken again",
-                       true);
+        alert_raise(gate, "requests are taken again", true);
     } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
         gate->alert = MG_GATE_ALERT_OPEN;
         gate->alert_for_ticks = 0;
         char text[512];
         gate->is_missed = false;
         alert_text(gate, text, sizeof(text));
-        mg_alert_raise(gate->scheduler, MG_ALERT_UNPUBLISHABLE, gate->service, text, false);
+        alert_raise(gate, text, false);
     }
 }
 
@@ -277,9 +284,9 @@ void mg_gate_arrived(struct mg_gate *gate, const char *queue)
 
 void mg_gates_finish(struct mg_scheduler *scheduler)
 {
-    while (scheduler->gates != NULL) {
-        struct mg_gate *gate = scheduler->gates;
-        scheduler->gates = gate->next;
+    while (scheduler->gates.first != NULL) {
+        struct mg_gate *gate = scheduler->gates.first;
+        scheduler->gates.first = gate->next;
         free(gate);
     }
 }

@@ -1,15 +1,16 @@
 /*
  * Submissions. One that is in order becomes an order; one that was here before is answered, or moves its
  * order's statuses to where it now comes from; one that cannot be taken is refused: its sender is told, and
- * the message as it came lies in orders.rejected with the reason (law 13).
+ * the message as it came lies in orders.rejected with the reason (law 13, nothing lost).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "batch.h"
 #include "core/key.h"
+#include "item.h"
+#include "scheduler.h"
 #include "wire/status.h"
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
@@ -142,7 +143,7 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
         mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REJECTED], 1);
     }
     mg_outbox_add(batch->scheduler, &list);
-    mg_work_settle(batch->scheduler, work, end);
+    mg_work_settle(&batch->scheduler->works, work, end);
     return false;
 }
 
@@ -152,9 +153,9 @@ static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char
     item->submitted = item->end != MG_END_LEAVE ? MG_SUBMITTED_REJECTED : MG_SUBMITTED_NOTHING;
 }
 
-/* Law 8: as submitted, else from sender and message. Of a client with an exchange of its own the sender is
- * the user that the shipped rights give it, which is what RabbitMQ would have proved as user_id, whatever the
- * message says. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory. */
+/* Law 8, derived identities: as submitted, else from sender and message. Of a client with an exchange of its
+ * own the sender is the user that the shipped rights give it, which is what RabbitMQ would have proved as
+ * user_id, whatever the message says. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory. */
 static enum mg_class identity_of(struct mg_batch *batch, const struct mg_item *item,
                                  const char **ret_order_id)
 {
@@ -200,7 +201,7 @@ static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery
 
 static bool leave_unread(struct mg_batch *batch, struct mg_work *work, enum mg_class class)
 {
-    mg_work_settle(batch->scheduler, work, mg_end_of_unread(class));
+    mg_work_settle(&batch->scheduler->works, work, mg_end_of_unread(class));
     return false;
 }
 
@@ -242,7 +243,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (!mg_topology_client(delivery->exchange, &item->client)) {
         mg_log(MG_LOG_ERROR, "a submission came through an exchange that is not for submissions",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
-        mg_work_settle(batch->scheduler, work, MG_END_REJECT);
+        mg_work_settle(&batch->scheduler->works, work, MG_END_REJECT);
         return false;
     }
     if (delivery->is_oversized) {

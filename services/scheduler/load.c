@@ -1,59 +1,24 @@
 /*
- * From deliveries to orders: each is read into an item, items of one order come together in a fold, and the
- * fold gets its order. A new order is taken for new and a reply for one to the order as it was written last,
- * without asking: what is guessed wrong is found when it is written (law 4) and then asked for, as is all
- * that must be known for sure.
+ * From items to orders: items of one order come together in a fold, and the fold gets its order and the
+ * order's workflow. A new order is taken for new and a reply for one to the order as it was written last,
+ * without asking: what is guessed wrong is found when it is written (law 4, version guard) and then asked
+ * for, as is all that must be known for sure.
  */
+#include "load.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 
 /* Clock and gates, which come with every read, are read for their own sake when they are older. Agents report
  * every few seconds; and in this time no two clocks part by a millisecond. */
 #define MG_SEEN_AGE_MS 250
-
-/* ---- reading ---- */
-
-enum mg_end mg_end_of_unread(enum mg_class class)
-{
-    if (class == MG_STALE) {
-        return MG_END_NEWER;
-    }
-    return class == MG_BAD_INPUT ? MG_END_REJECT : MG_END_LEAVE;
-}
-
-static bool item_read(struct mg_batch *batch, struct mg_item *item)
-{
-    switch (item->work->lane) {
-    case MG_LANE_REPLIES:
-        return mg_settle_read(batch, item);
-    case MG_LANE_COMMANDS:
-        return mg_command_read(batch, item);
-    case MG_LANE_HIGH:
-    case MG_LANE_NORMAL:
-        return mg_intake_read(batch, item);
-    case MG_LANE_INTERNAL:
-        return mg_unpublishable_read(batch, item);
-    case MG_LANE_COUNT:
-        break;
-    }
-    return false;
-}
-
-void mg_batch_read(struct mg_batch *batch)
-{
-    for (int i = 0; i < batch->work_count; i++) {
-        struct mg_item *item = &batch->items[batch->item_count];
-        memset(item, 0, sizeof(*item));
-        item->work = batch->works[i];
-        item->first_event = -1;
-        if (item_read(batch, item)) {
-            batch->item_count++;
-        }
-    }
-}
+/* How old the word about a workflow's newest version may be for a submission that names none. */
+#define MG_NEWEST_AGE_MS 1000
 
 static struct mg_fold *fold_of(struct mg_batch *batch, const char *order_id)
 {
@@ -159,6 +124,85 @@ static void folds_guess(struct mg_batch *batch)
     }
 }
 
+/* ---- workflows ---- */
+
+static struct mg_want *want_add(struct mg_batch *batch, const char *name, int64_t version)
+{
+    for (int i = 0; i < batch->want_count; i++) {
+        if (batch->wants[i].asked == version && strcmp(batch->wants[i].name, name) == 0) {
+            return &batch->wants[i];
+        }
+    }
+    struct mg_want *want = &batch->wants[batch->want_count++];
+    want->scheduler = batch->scheduler;
+    want->asked = want->version = version;
+    want->arg = batch;
+    snprintf(want->name, sizeof(want->name), "%s", name);
+    return want;
+}
+
+/* What a submission would begin, or what its order began with. */
+static struct mg_workflow_entry *item_find(struct mg_batch *batch, struct mg_item *item, bool may_fetch)
+{
+    const struct mg_order_record *record = item->fold->record;
+    const char *name = record != NULL ? record->workflow : item->submission->workflow;
+    int64_t version = record != NULL ? record->workflow_version : item->submission->workflow_version;
+    if (item->want != NULL && item->want->outcome == MG_FETCH_FOUND) {
+        version = item->want->version;
+    }
+    struct mg_workflow_entry *entry = mg_workflows_find(batch->scheduler, name, version, MG_NEWEST_AGE_MS);
+    if (entry == NULL && may_fetch) {
+        item->want = want_add(batch, name, version);
+    }
+    return entry;
+}
+
+static void items_resolve(struct mg_batch *batch, bool may_fetch)
+{
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        struct mg_fold *fold = item->fold;
+        if (fold->record != NULL && fold->workflow == NULL) {
+            fold->workflow = item_find(batch, item, may_fetch);
+            if (fold->workflow != NULL) {
+                (void)mg_fold_bind(batch, fold, fold->record); /* notes its failure in the fold */
+            }
+        } else if (fold->record == NULL && item->submission != NULL && item->workflow == NULL) {
+            item->workflow = item_find(batch, item, may_fetch);
+        }
+    }
+}
+
+static void on_workflow(void *arg, struct mg_want *want, const struct mg_err *err)
+{
+    struct mg_batch *batch = arg;
+    (void)want;
+    if (err != NULL) {
+        batch->has_failed = true;
+        batch->failure = *err;
+    }
+    if (--batch->waiting > 0) {
+        return;
+    }
+    if (!batch->has_failed) {
+        items_resolve(batch, false);
+    }
+    batch->done(batch, batch->has_failed ? &batch->failure : NULL);
+}
+
+static void batch_resolve(struct mg_batch *batch)
+{
+    items_resolve(batch, true);
+    batch->waiting = batch->want_count;
+    for (int i = 0; i < batch->want_count; i++) {
+        batch->wants[i].done = on_workflow;
+        mg_workflows_fetch(&batch->wants[i]);
+    }
+    if (batch->want_count == 0) {
+        batch->done(batch, NULL);
+    }
+}
+
 /* ---- asking ---- */
 
 static void on_loaded(void *arg, const struct mg_load_answer *answer, const struct mg_err *err)
@@ -166,7 +210,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
     struct mg_batch *batch = arg;
     struct mg_scheduler *scheduler = batch->scheduler;
     if (err != NULL) {
-        mg_batch_retry(batch, err);
+        batch->done(batch, err);
         return;
     }
     for (int i = 0; i < batch->item_count; i++) {
@@ -181,12 +225,12 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->is_owed = loaded->is_owed;
         }
     }
-    scheduler->seen_at_boot_ms = mg_clock_boot_ms();
-    (void)mg_far_clock_note(&scheduler->db_clock, answer->now_ms, batch->asked_at_boot_ms,
-                            scheduler->seen_at_boot_ms);
+    scheduler->loader.seen_at_boot_ms = mg_clock_boot_ms();
+    (void)mg_far_clock_note(&scheduler->pump.db_clock, answer->now_ms, batch->asked_at_boot_ms,
+                            scheduler->loader.seen_at_boot_ms);
     batch->now_ms = mg_scheduler_db_now_ms(scheduler); /* the answer may have taken seconds */
     mg_gates_report(scheduler, answer->services, answer->service_count);
-    mg_batch_resolve(batch);
+    batch_resolve(batch);
 }
 
 static int loads_make(struct mg_batch *batch)
@@ -205,22 +249,23 @@ static int loads_make(struct mg_batch *batch)
     return count;
 }
 
-void mg_batch_load(struct mg_batch *batch)
+void mg_batch_load(struct mg_batch *batch, mg_batch_fn *done)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
+    batch->done = done;
     if (!folds_make(batch)) {
         struct mg_err err;
         (void)mg_err_set(&err, MG_TRANSIENT, "no memory");
-        mg_batch_retry(batch, &err);
+        batch->done(batch, &err);
         return;
     }
     folds_guess(batch);
     int count = loads_make(batch);
-    bool is_seen =
-        scheduler->seen_at_boot_ms != 0 && mg_clock_boot_ms() - scheduler->seen_at_boot_ms <= MG_SEEN_AGE_MS;
+    bool is_seen = scheduler->loader.seen_at_boot_ms != 0 &&
+                   mg_clock_boot_ms() - scheduler->loader.seen_at_boot_ms <= MG_SEEN_AGE_MS;
     if (count == 0 && is_seen) {
         batch->now_ms = mg_scheduler_db_now_ms(scheduler);
-        mg_batch_resolve(batch);
+        batch_resolve(batch);
     } else {
         batch->asked_at_boot_ms = mg_clock_boot_ms();
         mg_store_load(scheduler->store, batch->arena, batch->loads, count, on_loaded, batch);

@@ -2,7 +2,8 @@
  * What of a decision is counted. It is noted where it is decided and counted here when it is stored: what was
  * decided on an order that had changed is decided again, and counts once.
  */
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 
 /* An attempt's complete-by was set at its dispatch, one bound ahead of the same clock: so its beginning need
  * be stored nowhere. */

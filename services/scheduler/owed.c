@@ -1,12 +1,14 @@
 /*
- * Statuses that could not go out (law 2): the event that keeps them is marked as owed, and then the cause is
- * acked. When the supervisor asks, or the client posts its order again, they are published again from the
- * event, and the mark is taken away once all have arrived. What is owed for too long the store gives up
- * (law 14): then one alert for each queue says so.
+ * Statuses that could not go out (law 2, ack after effects): the event that keeps them is marked as owed, and
+ * then the cause is acked. When the supervisor asks, or the client posts its order again, they are published
+ * again from the event, and the mark is taken away once all have arrived. What is owed for too long the store
+ * gives up (law 14, everything bounded): then one alert for each queue says so.
  *
  * Marks go to the store in batches, one call at a time; a mark that the store did not take is tried again,
  * and its cause stays unacked until then.
  */
+#include "owed.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,6 @@
 #include "base/log.h"
 #include "scheduler.h"
 #include "wire/alert.h"
-#include "wire/status.h"
 
 #define MG_MARKS_AT_ONCE  256 /* as many as a batch has causes by default */
 #define MG_STORE_RETRY_MS 200
@@ -50,27 +51,27 @@ void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const st
     if (work != NULL) {
         mg_work_hold(work);
     }
-    if (scheduler->marks_last != NULL) {
-        scheduler->marks_last->next = mark;
+    if (scheduler->owing.marks_last != NULL) {
+        scheduler->owing.marks_last->next = mark;
     } else {
-        scheduler->marks = mark;
+        scheduler->owing.marks = mark;
     }
-    scheduler->marks_last = mark;
+    scheduler->owing.marks_last = mark;
     mg_owed_flush(scheduler);
 }
 
 static void marks_put_back(struct mg_scheduler *scheduler)
 {
-    struct mg_owed_mark *last = scheduler->marks_in_hand;
+    struct mg_owed_mark *last = scheduler->owing.marks_in_hand;
     while (last->next != NULL) {
         last = last->next;
     }
-    last->next = scheduler->marks;
-    if (scheduler->marks == NULL) {
-        scheduler->marks_last = last;
+    last->next = scheduler->owing.marks;
+    if (scheduler->owing.marks == NULL) {
+        scheduler->owing.marks_last = last;
     }
-    scheduler->marks = scheduler->marks_in_hand;
-    scheduler->marks_in_hand = NULL;
+    scheduler->owing.marks = scheduler->owing.marks_in_hand;
+    scheduler->owing.marks_in_hand = NULL;
 }
 
 /* Subjects are printable ASCII, and shorter than a queue's name may be; the text has the whole name. */
@@ -112,12 +113,12 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
     for (int i = 0; i < count; i++) {
         given_up_tell(scheduler, &given_up[i]);
     }
-    struct mg_owed_mark *mark = scheduler->marks_in_hand;
-    scheduler->marks_in_hand = NULL;
+    struct mg_owed_mark *mark = scheduler->owing.marks_in_hand;
+    scheduler->owing.marks_in_hand = NULL;
     while (mark != NULL) {
         struct mg_owed_mark *next = mark->next;
         if (mark->work != NULL) {
-            mg_work_release(scheduler, mark->work);
+            mg_work_release(&scheduler->works, mark->work);
         }
         free(mark);
         mark = next;
@@ -128,21 +129,21 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
 
 void mg_owed_flush(struct mg_scheduler *scheduler)
 {
-    if (scheduler->marks == NULL || scheduler->marks_in_hand != NULL || !scheduler->is_store_up ||
+    if (scheduler->owing.marks == NULL || scheduler->owing.marks_in_hand != NULL || !scheduler->is_store_up ||
         mg_timer_is_active(scheduler->store_retry)) {
         return;
     }
     struct mg_owed rows[MG_MARKS_AT_ONCE];
     int count = 0;
-    struct mg_owed_mark *last = scheduler->marks;
+    struct mg_owed_mark *last = scheduler->owing.marks;
     rows[count++] = last->word;
     while (last->next != NULL && count < MG_MARKS_AT_ONCE) {
         last = last->next;
         rows[count++] = last->word;
     }
-    scheduler->marks_in_hand = scheduler->marks;
-    scheduler->marks = last->next;
-    scheduler->marks_last = scheduler->marks != NULL ? scheduler->marks_last : NULL;
+    scheduler->owing.marks_in_hand = scheduler->owing.marks;
+    scheduler->owing.marks = last->next;
+    scheduler->owing.marks_last = scheduler->owing.marks != NULL ? scheduler->owing.marks_last : NULL;
     last->next = NULL;
     mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked, scheduler);
 }
@@ -158,9 +159,9 @@ static void marks_free(struct mg_owed_mark *mark)
 
 void mg_owed_finish(struct mg_scheduler *scheduler)
 {
-    marks_free(scheduler->marks);
-    marks_free(scheduler->marks_in_hand);
-    scheduler->marks = scheduler->marks_last = scheduler->marks_in_hand = NULL;
+    marks_free(scheduler->owing.marks);
+    marks_free(scheduler->owing.marks_in_hand);
+    scheduler->owing.marks = scheduler->owing.marks_last = scheduler->owing.marks_in_hand = NULL;
 }
 
 /* ---- publishing again ---- */
@@ -242,9 +243,9 @@ static void on_owed_loaded(void *arg, const struct mg_order_record *record,
         event_resend(resend, record, &events[i]);
     }
     if (resend->is_asked) {
-        mg_work_settle(scheduler, resend->work, MG_END_ACK);
+        mg_work_settle(&scheduler->works, resend->work, MG_END_ACK);
     } else {
-        mg_work_release(scheduler, resend->work);
+        mg_work_release(&scheduler->works, resend->work);
     }
     free(resend);
     mg_outbox_pump(scheduler);
@@ -267,7 +268,7 @@ static bool owed_load(struct mg_scheduler *scheduler, struct mg_work *work, cons
 void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id)
 {
     if (!owed_load(scheduler, work, order_id, true)) {
-        mg_work_settle(scheduler, work, MG_END_ACK);
+        mg_work_settle(&scheduler->works, work, MG_END_ACK);
     }
 }
 
@@ -275,57 +276,6 @@ void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const 
 {
     mg_work_hold(work);
     if (!owed_load(scheduler, work, order_id, false)) {
-        mg_work_release(scheduler, work);
+        mg_work_release(&scheduler->works, work);
     }
-}
-
-struct mg_status_text mg_status_text_of(struct mg_slice body)
-{
-    struct mg_status_message status;
-    struct mg_err err;
-    struct mg_status_text text = {.body = body};
-    if (body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK) {
-        text.seq = status.seq;
-        text.status = status.status;
-    }
-    return text;
-}
-
-bool mg_status_kept(const struct mg_event_record *event, int index, struct mg_status_text *ret_status)
-{
-    char pointer[16];
-    snprintf(pointer, sizeof(pointer), "/%d", index);
-    const struct mg_slice none = {NULL, 0};
-    struct mg_slice body = event->statuses.data != NULL ? mg_json_find(event->statuses, pointer) : none;
-    *ret_status = mg_status_text_of(body);
-    ret_status->version = event->version;
-    return body.data != NULL;
-}
-
-struct mg_send *mg_status_send(struct mg_scheduler *scheduler, struct mg_work *work,
-                               const struct mg_order_record *record, const struct mg_status_text *status)
-{
-    if (record->reply_to.data == NULL || status->seq == 0) {
-        return NULL;
-    }
-    char message_id[MG_ORDER_ID_MAX + 24], queue[256];
-    snprintf(message_id, sizeof(message_id), "%s.%llu", record->order_id, (unsigned long long)status->seq);
-    snprintf(queue, sizeof(queue), "%.*s", (int)record->reply_to.len, record->reply_to.data);
-    struct mg_send_spec spec = {.work = work,
-                                .kind = MG_SEND_STATUS,
-                                .exchange = "",
-                                .type = "status",
-                                .routing_key = queue,
-                                .message_id = mg_slice_of(message_id),
-                                .correlation_id = record->correlation_id,
-                                .traceparent = record->traceparent,
-                                .body = status->body};
-    struct mg_send *send = mg_send_create(scheduler, &spec);
-    if (send != NULL) {
-        memcpy(send->order_id, record->order_id, sizeof(send->order_id));
-        send->version = status->version;
-        send->is_status = true;
-        send->status = status->status;
-    }
-    return send;
 }

@@ -1,12 +1,13 @@
 /*
  * From a running attempt to its request: keys, the rendered `request` member, and the digest that holds a key
- * to its bytes (law 8).
+ * to its bytes (law 8, derived identities).
  */
 #include <string.h>
 
 #include "base/log.h"
-#include "batch.h"
 #include "core/key.h"
+#include "item.h"
+#include "scheduler.h"
 
 static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, const char *code,
                        const char *text)

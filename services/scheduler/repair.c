@@ -3,7 +3,8 @@
  * done, or may be, is undone as it was done: had the payload's total risen since the charge, the refund would
  * rise with it. So a repair that would make such an undo another request is refused as a whole.
  */
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 
 #include "core/key.h"
 

@@ -1,8 +1,10 @@
 /*
- * What agents say of their service (law 7), from the replies' queue into the table service_state, where every
- * scheduler reads it with its next load. They concern no order, so they go beside the batches: one call to
- * the store at a time, the newest word of each agent in it.
+ * What agents say of their service (law 7, waiting is not failing), from the replies' queue into the table
+ * service_state, where every scheduler reads it with its next load. They concern no order, so they go beside
+ * the batches: one call to the store at a time, the newest word of each agent in it.
  */
+#include "report.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,23 +48,23 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
         free(report);
         /* For want of memory it is dropped: the next one comes within seconds. */
         enum mg_end end = class == MG_STALE ? MG_END_NEWER : MG_END_ACK;
-        mg_work_settle(scheduler, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
+        mg_work_settle(&scheduler->works, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
         return;
     }
     mg_metric_add(scheduler->counters.reports, 1);
     report->work = work;
-    struct mg_agent_report **at = &scheduler->reports;
+    struct mg_agent_report **at = &scheduler->reports.first;
     while (*at != NULL && !is_same_agent(&(*at)->report, &report->report)) {
         at = &(*at)->next;
     }
     if (*at != NULL && is_older(&report->report, &(*at)->report)) {
-        mg_work_settle(scheduler, work, MG_END_ACK);
+        mg_work_settle(&scheduler->works, work, MG_END_ACK);
         free(report);
     } else if (*at != NULL) { /* an older word of the same agent: nobody needs it any more */
         struct mg_agent_report *old = *at;
         report->next = old->next;
         *at = report;
-        mg_work_settle(scheduler, old->work, MG_END_ACK);
+        mg_work_settle(&scheduler->works, old->work, MG_END_ACK);
         free(old);
     } else {
         *at = report;
@@ -73,14 +75,14 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
 static void on_reported(void *arg, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = arg;
-    struct mg_agent_report *report = scheduler->reports_in_hand;
-    scheduler->reports_in_hand = NULL;
+    struct mg_agent_report *report = scheduler->reports.in_hand;
+    scheduler->reports.in_hand = NULL;
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not store service reports", MG_LOG_TEXT("why", err->text));
     }
     while (report != NULL) { /* on failure too: the next word comes within seconds and says it better */
         struct mg_agent_report *next = report->next;
-        mg_work_settle(scheduler, report->work, MG_END_ACK);
+        mg_work_settle(&scheduler->works, report->work, MG_END_ACK);
         free(report);
         report = next;
     }
@@ -108,20 +110,20 @@ static struct mg_service_state row_of(const struct mg_service_report *report)
 
 void mg_reports_flush(struct mg_scheduler *scheduler)
 {
-    if (scheduler->reports == NULL || scheduler->reports_in_hand != NULL || !scheduler->is_store_up ||
+    if (scheduler->reports.first == NULL || scheduler->reports.in_hand != NULL || !scheduler->is_store_up ||
         mg_timer_is_active(scheduler->store_retry)) {
         return;
     }
     struct mg_service_state rows[MG_REPORTS_AT_ONCE];
     int count = 0;
-    struct mg_agent_report *last = scheduler->reports;
+    struct mg_agent_report *last = scheduler->reports.first;
     rows[count++] = row_of(&last->report);
     while (last->next != NULL && count < MG_REPORTS_AT_ONCE) {
         last = last->next;
         rows[count++] = row_of(&last->report);
     }
-    scheduler->reports_in_hand = scheduler->reports;
-    scheduler->reports = last->next;
+    scheduler->reports.in_hand = scheduler->reports.first;
+    scheduler->reports.first = last->next;
     last->next = NULL;
     mg_store_put_service_states(scheduler->store, rows, count, on_reported, scheduler);
 }
@@ -137,7 +139,7 @@ static void reports_free(struct mg_agent_report *report)
 
 void mg_reports_finish(struct mg_scheduler *scheduler)
 {
-    reports_free(scheduler->reports);
-    reports_free(scheduler->reports_in_hand);
-    scheduler->reports = scheduler->reports_in_hand = NULL;
+    reports_free(scheduler->reports.first);
+    reports_free(scheduler->reports.in_hand);
+    scheduler->reports.first = scheduler->reports.in_hand = NULL;
 }

@@ -7,8 +7,8 @@
  * A store that stays away, perhaps from this instance alone: consume no more and give back what waits, until
  * it is there again. Another instance may reach it.
  *
- * Stopping (law 15): consume no more, give back what has not been begun, finish what is in hand. What does
- * not finish in time comes again to another instance, as after a crash.
+ * Stopping (law 15, restart recovers): consume no more, give back what has not been begun, finish what is in
+ * hand. What does not finish in time comes again to another instance, as after a crash.
  */
 #include "scheduler.h"
 
@@ -20,18 +20,12 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "route.h"
 
 /* A request at its largest (see the batch's scratch) with its envelope. */
 #define MG_MESSAGE_MAX (1024 * 1024)
-/* Behind all others: who may lead has the time of its start, negative. */
-#define MG_RANK_LAST INT64_MIN
-/* Who has left something to others stands behind all that have not, in the order that they would have else.
- */
-#define MG_RANK_BEHIND (INT64_MIN / 2)
 /* Among those that started in one millisecond the lot decides: of equal rank they would take turns. */
 #define MG_RANK_LOTS 1000
-/* So many rounds in a row that the store did not take are more than a hitch: it may be up for others. */
-#define MG_LEAD_FAILURES_MAX 3
 /* So long a store may be away before what waits is given back: longer than a server's restart, for each
  * giving back counts as a delivery; and with the 15 s after which a silent session is given up, within 25 s.
  */
@@ -46,14 +40,15 @@ static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
 
 static bool is_idle(const struct mg_scheduler *scheduler)
 {
-    return scheduler->batch == NULL && scheduler->work_count == 0 && scheduler->unsent.first == NULL &&
-           scheduler->sent_count == 0 && scheduler->marks == NULL && scheduler->marks_in_hand == NULL;
+    return scheduler->batcher.batch == NULL && scheduler->works.count == 0 &&
+           scheduler->outbox.unsent.first == NULL && scheduler->outbox.sent_count == 0 &&
+           scheduler->owing.marks == NULL && scheduler->owing.marks_in_hand == NULL;
 }
 
 static void on_pump(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
-    if (scheduler->has_ended) {
+    if (scheduler->pump.has_ended) {
         return;
     }
     mg_definitions_store(scheduler);
@@ -61,8 +56,9 @@ static void on_pump(void *arg)
     mg_reports_flush(scheduler);
     mg_outbox_pump(scheduler);
     bool may_start = scheduler->is_loaded && scheduler->is_store_up && scheduler->is_broker_up &&
-                     scheduler->batch == NULL && scheduler->unsent.first == NULL &&
-                     !mg_timer_is_active(scheduler->backoff) && !mg_timer_is_active(scheduler->pace);
+                     scheduler->batcher.batch == NULL && scheduler->outbox.unsent.first == NULL &&
+                     !mg_timer_is_active(scheduler->batcher.backoff) &&
+                     !mg_timer_is_active(scheduler->batcher.pace);
     if (may_start && !mg_inbox_is_empty(scheduler)) {
         mg_batch_start(scheduler);
     }
@@ -71,18 +67,11 @@ static void on_pump(void *arg)
         mg_inbox_give_back(scheduler);
     }
     if (scheduler->is_draining) {
-        mg_inbox_left_due(scheduler, true);
+        mg_ack_left_due(scheduler, true);
     }
     if (scheduler->is_draining && is_idle(scheduler) && !scheduler->is_lingering) {
         scheduler->is_lingering = true;
         mg_timer_start(scheduler->drain_timer, MG_LINGER_MS, 0);
-    }
-}
-
-void mg_scheduler_wake(struct mg_scheduler *scheduler)
-{
-    if (scheduler->pump != NULL) {
-        mg_idle_arm(scheduler->pump);
     }
 }
 
@@ -95,13 +84,13 @@ static void on_tick(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     mg_gates_look(scheduler);
-    mg_rest_look(&scheduler->rest, scheduler->causes_done, mg_clock_boot_ms());
+    mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(scheduler);
 }
 
 static void on_leave(void *arg)
 {
-    mg_inbox_left_due(arg, false);
+    mg_ack_left_due(arg, false);
 }
 
 static void on_away(void *arg)
@@ -109,17 +98,9 @@ static void on_away(void *arg)
     struct mg_scheduler *scheduler = arg;
     scheduler->is_away = true;
     mg_log(MG_LOG_WARN, "the store stays away; what waits is left to other schedulers",
-           MG_LOG_NUMBER("in_hand", scheduler->work_count));
-    mg_inbox_consume(scheduler);
+           MG_LOG_NUMBER("in_hand", scheduler->works.count));
+    mg_consumed_update(scheduler);
     mg_scheduler_wake(scheduler);
-}
-
-void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code)
-{
-    if (!scheduler->has_ended) {
-        scheduler->has_ended = true;
-        scheduler->options->on_end(scheduler->options->arg, exit_code);
-    }
 }
 
 static void on_drained(void *arg)
@@ -127,7 +108,7 @@ static void on_drained(void *arg)
     struct mg_scheduler *scheduler = arg;
     mg_log(MG_LOG_INFO,
            scheduler->is_lingering ? "drained" : "the drain timeout passed; what is left comes again",
-           MG_LOG_NUMBER("left", scheduler->work_count));
+           MG_LOG_NUMBER("left", scheduler->works.count));
     mg_scheduler_end(scheduler, 0);
 }
 
@@ -137,10 +118,10 @@ void mg_scheduler_drain(struct mg_scheduler *scheduler)
         return;
     }
     scheduler->is_draining = true;
-    mg_inbox_consume(scheduler);
+    mg_consumed_update(scheduler);
     mg_inbox_give_back(scheduler);
-    mg_inbox_left_due(scheduler, true);
-    mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->work_count));
+    mg_ack_left_due(scheduler, true);
+    mg_log(MG_LOG_INFO, "draining", MG_LOG_NUMBER("in_hand", scheduler->works.count));
     mg_timer_start(scheduler->drain_timer, scheduler->options->drain_timeout_ms, 0);
     mg_scheduler_wake(scheduler);
 }
@@ -158,30 +139,15 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
         snprintf(ret_reason, size, "the workflows are not loaded yet");
     } else {
         ret_reason[0] = '\0';
-        if (scheduler->newer_left + scheduler->newer_set_aside > 0) {
+        if (scheduler->ack.newer_left + scheduler->ack.newer_set_aside > 0) {
             snprintf(ret_reason, size,
                      "messages of a newer version: %" PRId64 " left to other schedulers, %" PRId64
                      " set aside; upgrade this one",
-                     scheduler->newer_left, scheduler->newer_set_aside);
+                     scheduler->ack.newer_left, scheduler->ack.newer_set_aside);
         }
         return true;
     }
     return false;
-}
-
-int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
-{
-    return mg_far_clock_now_ms(&scheduler->db_clock, mg_clock_boot_ms());
-}
-
-/* Who has been up longest leads: the queues' messages come to it as long as it has room, and only what is
- * above goes to the next. So however many there are, batches stay large and replies find their order in the
- * cache; and one that does not come up, or comes up again and again, gets nothing. */
-void mg_scheduler_rank(struct mg_scheduler *scheduler)
-{
-    bool may_lead = scheduler->is_store_up && scheduler->failures < MG_LEAD_FAILURES_MAX;
-    int64_t rank = scheduler->has_left ? MG_RANK_BEHIND + scheduler->rank : scheduler->rank;
-    mg_broker_set_rank(scheduler->broker, may_lead ? rank : MG_RANK_LAST);
 }
 
 /* ---- what store and broker say ---- */
@@ -191,7 +157,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
     struct mg_scheduler *scheduler = arg;
     scheduler->is_store_up = is_up;
     mg_cache_clear(&scheduler->cache);
-    scheduler->seen_at_boot_ms = 0; /* it may be another server, with another clock */
+    scheduler->loader.seen_at_boot_ms = 0; /* it may be another server, with another clock */
     mg_scheduler_rank(scheduler);
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
@@ -199,7 +165,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
         mg_timer_stop(scheduler->away_timer);
         if (scheduler->is_away) {
             scheduler->is_away = false;
-            mg_inbox_consume(scheduler);
+            mg_consumed_update(scheduler);
         }
     } else if (!scheduler->is_draining && !scheduler->is_away) {
         mg_timer_start(scheduler->away_timer, MG_AWAY_MS, 0);
@@ -221,7 +187,7 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     if (!is_up) { /* of what several processes say of a queue the least counts: an old word would hide theirs
                    */
-        mg_inbox_unseen(scheduler);
+        mg_consumed_unseen(scheduler);
         mg_gates_unseen(scheduler);
     }
     mg_outbox_pump(scheduler);
@@ -230,7 +196,7 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
 
 static void on_delivery(void *arg, struct mg_delivery *delivery)
 {
-    mg_inbox_add(arg, delivery);
+    mg_route_delivery(arg, delivery);
 }
 
 /* ---- making and ending ---- */
@@ -252,7 +218,7 @@ static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *e
 
 static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *err)
 {
-    scheduler->rank = -(mg_clock_wall_ms() * MG_RANK_LOTS + (int64_t)(mg_random_u64() % MG_RANK_LOTS));
+    scheduler->pump.rank = -(mg_clock_wall_ms() * MG_RANK_LOTS + (int64_t)(mg_random_u64() % MG_RANK_LOTS));
     struct mg_broker_options options = {
         .address = scheduler->options->broker,
         .name = scheduler->options->instance,
@@ -261,7 +227,7 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
                       [MG_LANE_HIGH] = {.queue = MG_QUEUE_INTAKE_HIGH},
                       [MG_LANE_NORMAL] = {.queue = MG_QUEUE_INTAKE}},
         .consumer_count = MG_LANE_CONSUMERS,
-        .rank = scheduler->rank,
+        .rank = scheduler->pump.rank,
         .check_queues = {MG_QUEUE_ALERTS, MG_QUEUE_REJECTED, MG_QUEUE_DEAD, NULL},
         .metrics = scheduler->metrics,
         .on_delivery = on_delivery,
@@ -270,8 +236,8 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
     };
     for (int i = 0; i < options.consumer_count; i++) {
         bool is_intake = i == MG_LANE_HIGH || i == MG_LANE_NORMAL;
-        options.consumers[i].prefetch =
-            mg_suspects_prefetch(&scheduler->suspects, i, mg_inbox_prefetch(scheduler, (enum mg_lane)i));
+        options.consumers[i].prefetch = mg_suspects_prefetch(
+            &scheduler->consumed.suspects, i, mg_consumed_prefetch(scheduler, (enum mg_lane)i));
         options.consumers[i].bytes_max =
             scheduler->options->memory_bytes / MG_MEMORY_HELD * HELD_EIGHTHS[i] / 8;
         options.consumers[i].body_max_bytes =
@@ -283,20 +249,21 @@ static enum mg_class broker_open(struct mg_scheduler *scheduler, struct mg_err *
 static bool timers_create(struct mg_scheduler *scheduler)
 {
     struct mg_loop *loop = scheduler->loop;
-    scheduler->pump = mg_idle_create(loop, on_pump, scheduler);
-    scheduler->backoff = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->pace = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->outbox_timer = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->pump.idle = mg_idle_create(loop, on_pump, scheduler);
+    scheduler->batcher.backoff = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->batcher.pace = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->outbox.retry = mg_timer_create(loop, on_wake, scheduler);
     scheduler->store_retry = mg_timer_create(loop, on_wake, scheduler);
-    scheduler->leave_timer = mg_timer_create(loop, on_leave, scheduler);
-    scheduler->suspect_timer = mg_timer_create(loop, on_wake, scheduler);
+    scheduler->ack.leave_timer = mg_timer_create(loop, on_leave, scheduler);
+    scheduler->isolated.timer = mg_timer_create(loop, on_wake, scheduler);
     scheduler->drain_timer = mg_timer_create(loop, on_drained, scheduler);
     scheduler->away_timer = mg_timer_create(loop, on_away, scheduler);
     scheduler->tick = mg_timer_create(loop, on_tick, scheduler);
-    return scheduler->pump != NULL && scheduler->backoff != NULL && scheduler->pace != NULL &&
-           scheduler->outbox_timer != NULL && scheduler->store_retry != NULL &&
-           scheduler->leave_timer != NULL && scheduler->suspect_timer != NULL &&
-           scheduler->drain_timer != NULL && scheduler->away_timer != NULL && scheduler->tick != NULL;
+    return scheduler->pump.idle != NULL && scheduler->batcher.backoff != NULL &&
+           scheduler->batcher.pace != NULL && scheduler->outbox.retry != NULL &&
+           scheduler->store_retry != NULL && scheduler->ack.leave_timer != NULL &&
+           scheduler->isolated.timer != NULL && scheduler->drain_timer != NULL &&
+           scheduler->away_timer != NULL && scheduler->tick != NULL;
 }
 
 static int most(int a, int b)
@@ -317,6 +284,24 @@ static struct mg_json_limits message_limits(const struct mg_json_limits *of_subm
     return limits;
 }
 
+static void on_gate_alert(void *arg, enum mg_alert alert, const char *subject, const char *text,
+                          bool is_closed)
+{
+    mg_alert_raise(arg, alert, subject, text, is_closed);
+}
+
+/* The stages that stand below others report to them by callbacks. */
+static void stages_connect(struct mg_scheduler *scheduler)
+{
+    scheduler->works.on_settled = mg_ack_end;
+    scheduler->works.arg = scheduler;
+    scheduler->gates.raise = on_gate_alert;
+    scheduler->gates.arg = scheduler;
+    scheduler->outbox.on_arrived = mg_confirm_arrived;
+    scheduler->outbox.on_failed = mg_confirm_failed;
+    scheduler->outbox.arg = scheduler;
+}
+
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
                                   struct mg_metrics *metrics, struct mg_definition *definitions,
                                   struct mg_scheduler **ret_scheduler, struct mg_err *err)
@@ -330,11 +315,13 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     scheduler->options = options;
     scheduler->message_limits = message_limits(&options->limits);
     scheduler->metrics = metrics;
-    scheduler->definitions = definitions;
-    mg_far_clock_init(&scheduler->db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
+    scheduler->workflows.definitions = definitions;
+    mg_far_clock_init(&scheduler->pump.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
     mg_counters_init(&scheduler->counters, metrics);
-    mg_buf_init(&scheduler->scratch, MG_MESSAGE_MAX);
-    scheduler->cause_bytes = MG_FIRST_CAUSE_BYTES;
+    mg_buf_init(&scheduler->outbox.scratch, MG_MESSAGE_MAX);
+    mg_buf_init(&scheduler->alerts.scratch, MG_MESSAGE_MAX);
+    scheduler->batcher.cause_bytes = MG_FIRST_CAUSE_BYTES;
+    stages_connect(scheduler);
     size_t cache_bytes = options->memory_bytes / MG_MEMORY_CACHE;
     scheduler->cache.bytes_max = cache_bytes < MG_CACHE_MAX_BYTES ? cache_bytes : MG_CACHE_MAX_BYTES;
     enum mg_class class = MG_OK;
@@ -351,7 +338,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
         mg_scheduler_destroy(scheduler);
         return class;
     }
-    mg_inbox_watch(scheduler);
+    mg_consumed_watch(scheduler);
     mg_timer_start(scheduler->tick, MG_TICK_MS, MG_TICK_MS);
     mg_scheduler_wake(scheduler);
     *ret_scheduler = scheduler;
@@ -364,7 +351,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
         return;
     }
     mg_store_destroy(scheduler->store);
-    mg_batch_destroy(scheduler->batch);
+    mg_batch_destroy(scheduler->batcher.batch);
     mg_outbox_finish(scheduler);
     mg_owed_finish(scheduler);
     mg_reports_finish(scheduler);
@@ -375,18 +362,19 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_cache_clear(&scheduler->cache);
     mg_workflows_finish(scheduler);
     mg_gates_finish(scheduler);
-    mg_buf_finish(&scheduler->scratch);
-    mg_timer_destroy(scheduler->backoff);
-    mg_timer_destroy(scheduler->pace);
-    mg_timer_destroy(scheduler->outbox_timer);
+    mg_buf_finish(&scheduler->outbox.scratch);
+    mg_buf_finish(&scheduler->alerts.scratch);
+    mg_timer_destroy(scheduler->batcher.backoff);
+    mg_timer_destroy(scheduler->batcher.pace);
+    mg_timer_destroy(scheduler->outbox.retry);
     mg_timer_destroy(scheduler->store_retry);
-    mg_timer_destroy(scheduler->leave_timer);
-    mg_timer_destroy(scheduler->suspect_timer);
+    mg_timer_destroy(scheduler->ack.leave_timer);
+    mg_timer_destroy(scheduler->isolated.timer);
     mg_timer_destroy(scheduler->drain_timer);
     mg_timer_destroy(scheduler->away_timer);
     mg_timer_destroy(scheduler->tick);
-    if (scheduler->pump != NULL) {
-        mg_idle_destroy(scheduler->pump);
+    if (scheduler->pump.idle != NULL) {
+        mg_idle_destroy(scheduler->pump.idle);
     }
     free(scheduler);
 }

@@ -1,14 +1,15 @@
 /*
- * Replies. The core's fence decides whether one counts (law 5); here it is read, its result or error is put
- * into the step's record, and what cannot be a reply to anything of ours goes to the dead letters. Also
- * settled here: requests that the broker did not take, which reach their step as causes like any other (law
- * 2).
+ * Replies. The core's fence decides whether one counts (law 5, attempt fence); here it is read, its result or
+ * error is put into the step's record, and what cannot be a reply to anything of ours goes to the dead
+ * letters. Also settled here: requests that the broker did not take, which reach their step as causes like
+ * any other (law 2, ack after effects).
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 
 bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
 {
@@ -28,7 +29,7 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
         if (class == MG_BAD_INPUT) {
             mg_log(MG_LOG_WARN, "a reply cannot be read", MG_LOG_TEXT("why", err.text));
         }
-        mg_work_settle(batch->scheduler, work, mg_end_of_unread(class));
+        mg_work_settle(&batch->scheduler->works, work, mg_end_of_unread(class));
         return false;
     }
     char correlation[MG_KEY_SIZE];

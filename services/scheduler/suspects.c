@@ -3,6 +3,8 @@
  * all else in hand has ended; of several the one with the fewest deliveries goes first, so that the guilty
  * one, which has the most, is the last.
  */
+#include "suspects.h"
+
 #include <stddef.h>
 
 #include "scheduler.h"
@@ -45,29 +47,15 @@ static enum mg_suspicion judge(struct mg_scheduler *scheduler, const struct mg_w
     return is_read && is_newer(scheduler, work) ? MG_SUSPECT_NOT : suspicion;
 }
 
-void mg_inbox_consume(struct mg_scheduler *scheduler)
-{
-    bool is_closed = scheduler->is_draining || scheduler->is_away;
-    for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        uint16_t prefetch =
-            mg_suspects_prefetch(&scheduler->suspects, i, mg_inbox_prefetch(scheduler, (enum mg_lane)i));
-        if (is_closed || prefetch == 0) {
-            mg_broker_pause(scheduler->broker, i);
-        } else {
-            mg_broker_resume(scheduler->broker, i, prefetch);
-        }
-    }
-}
-
 static void isolated_add(struct mg_scheduler *scheduler, struct mg_work *work)
 {
-    struct mg_work **at = &scheduler->isolated;
+    struct mg_work **at = &scheduler->isolated.first;
     while (*at != NULL && (*at)->delivery->delivery_count <= work->delivery->delivery_count) {
         at = &(*at)->next;
     }
     work->next = *at;
     *at = work;
-    scheduler->isolated_count++;
+    scheduler->isolated.count++;
     mg_scheduler_wake(scheduler);
 }
 
@@ -75,8 +63,8 @@ bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     work->suspicion = judge(scheduler, work);
     work->is_alone = work->suspicion != MG_SUSPECT_NOT;
-    if (mg_suspects_came(&scheduler->suspects, (int)work->lane, work->suspicion)) {
-        mg_inbox_consume(scheduler);
+    if (mg_suspects_came(&scheduler->consumed.suspects, (int)work->lane, work->suspicion)) {
+        mg_consumed_update(scheduler);
     }
     if (work->suspicion == MG_SUSPECT_ISOLATED) {
         isolated_add(scheduler, work);
@@ -84,21 +72,12 @@ bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work)
     return work->suspicion == MG_SUSPECT_ISOLATED;
 }
 
-void mg_work_clear(struct mg_scheduler *scheduler, struct mg_work *work)
-{
-    bool is_change = mg_suspects_ended(&scheduler->suspects, work->suspicion);
-    work->suspicion = MG_SUSPECT_NOT;
-    if (is_change) {
-        mg_inbox_consume(scheduler);
-    }
-}
-
 static struct mg_work *isolated_pop(struct mg_scheduler *scheduler)
 {
-    struct mg_work *work = scheduler->isolated;
+    struct mg_work *work = scheduler->isolated.first;
     if (work != NULL) {
-        scheduler->isolated = work->next;
-        scheduler->isolated_count--;
+        scheduler->isolated.first = work->next;
+        scheduler->isolated.count--;
         work->next = NULL;
     }
     return work;
@@ -117,16 +96,13 @@ static bool is_quiet(const struct mg_scheduler *scheduler)
 
 struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler)
 {
-    if (scheduler->isolated == NULL) {
+    if (scheduler->isolated.first == NULL) {
         return NULL;
     }
-    /* New orders that wait for room at their services might be waited for without an end. */
-    mg_inbox_give_back_lane(scheduler, MG_LANE_HIGH);
-    mg_inbox_give_back_lane(scheduler, MG_LANE_NORMAL);
-    bool is_alone = scheduler->work_count == scheduler->isolated_count + scheduler->left.count;
+    bool is_alone = scheduler->works.count == scheduler->isolated.count + scheduler->works.left.count;
     if (!is_alone || !is_quiet(scheduler)) {
-        if (!mg_timer_is_active(scheduler->suspect_timer)) {
-            mg_timer_start(scheduler->suspect_timer, MG_SUSPECT_LOOK_MS, 0);
+        if (!mg_timer_is_active(scheduler->isolated.timer)) {
+            mg_timer_start(scheduler->isolated.timer, MG_SUSPECT_LOOK_MS, 0);
         }
         return NULL;
     }
@@ -137,6 +113,6 @@ void mg_isolated_give_back(struct mg_scheduler *scheduler)
 {
     struct mg_work *work;
     while ((work = isolated_pop(scheduler)) != NULL) {
-        mg_inbox_drop(scheduler, work);
+        mg_consumed_drop(scheduler, work);
     }
 }

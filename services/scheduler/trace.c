@@ -8,7 +8,8 @@
  */
 #include <stdio.h>
 
-#include "batch.h"
+#include "item.h"
+#include "scheduler.h"
 
 /* False: this trace is not told. */
 static bool trace_of(const struct mg_scheduler *scheduler, const struct mg_order_record *record,

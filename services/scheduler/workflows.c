@@ -3,6 +3,8 @@
  * version is the newest is asked again after a second. At the start the files of --workflows are read,
  * checked whole, and stored before anything is consumed.
  */
+#include "workflows.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -30,8 +32,8 @@ static void entry_destroy(struct mg_workflow_entry *entry)
 static void cache_shrink(struct mg_scheduler *scheduler)
 {
     struct mg_workflow_entry **oldest = NULL;
-    for (struct mg_workflow_entry **at = &scheduler->workflows; *at != NULL; at = &(*at)->next) {
-        if ((*at)->used_in != scheduler->batch_number &&
+    for (struct mg_workflow_entry **at = &scheduler->workflows.first; *at != NULL; at = &(*at)->next) {
+        if ((*at)->used_in != scheduler->batcher.number &&
             (oldest == NULL || (*at)->used_in < (*oldest)->used_in)) {
             oldest = at;
         }
@@ -39,7 +41,7 @@ static void cache_shrink(struct mg_scheduler *scheduler)
     if (oldest != NULL) {
         struct mg_workflow_entry *entry = *oldest;
         *oldest = entry->next;
-        scheduler->workflow_count--;
+        scheduler->workflows.count--;
         entry_destroy(entry);
     }
 }
@@ -52,35 +54,35 @@ static void cache_add(struct mg_scheduler *scheduler, struct mg_workflow *workfl
         mg_workflow_destroy(workflow);
         return;
     }
-    if (scheduler->workflow_count >= MG_WORKFLOWS_MAX) {
+    if (scheduler->workflows.count >= MG_WORKFLOWS_MAX) {
         cache_shrink(scheduler);
     }
     entry->workflow = workflow;
-    entry->used_in = scheduler->batch_number;
+    entry->used_in = scheduler->batcher.number;
     for (int i = 0; i < workflow->plan.step_count; i++) {
         entry->gates[i] = mg_gates_of(scheduler, workflow->steps[i].service);
     }
-    mg_workflow_metrics_init(entry, scheduler->metrics);
-    entry->next = scheduler->workflows;
-    scheduler->workflows = entry;
-    scheduler->workflow_count++;
+    mg_workflow_metrics_init(entry->entered, scheduler->metrics, workflow->name);
+    entry->next = scheduler->workflows.first;
+    scheduler->workflows.first = entry;
+    scheduler->workflows.count++;
 }
 
 static void newest_note(struct mg_scheduler *scheduler, const char *name, int64_t version)
 {
-    struct mg_newest *newest = scheduler->newest;
+    struct mg_newest *newest = scheduler->workflows.newest;
     while (newest != NULL && strcmp(newest->name, name) != 0) {
         newest = newest->next;
     }
     if (newest == NULL) {
-        newest = scheduler->newest_count < MG_NEWEST_MAX ? calloc(1, sizeof(*newest)) : NULL;
+        newest = scheduler->workflows.newest_count < MG_NEWEST_MAX ? calloc(1, sizeof(*newest)) : NULL;
         if (newest == NULL) {
             return;
         }
         snprintf(newest->name, sizeof(newest->name), "%s", name);
-        newest->next = scheduler->newest;
-        scheduler->newest = newest;
-        scheduler->newest_count++;
+        newest->next = scheduler->workflows.newest;
+        scheduler->workflows.newest = newest;
+        scheduler->workflows.newest_count++;
     }
     newest->version = version;
     newest->read_at_boot_ms = mg_clock_boot_ms();
@@ -90,16 +92,17 @@ struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, cons
                                             int64_t max_age_ms)
 {
     if (version == 0) {
-        for (const struct mg_newest *newest = scheduler->newest; newest != NULL; newest = newest->next) {
+        for (const struct mg_newest *newest = scheduler->workflows.newest; newest != NULL;
+             newest = newest->next) {
             if (strcmp(newest->name, name) == 0 &&
                 mg_clock_boot_ms() - newest->read_at_boot_ms <= max_age_ms) {
                 version = newest->version;
             }
         }
     }
-    for (struct mg_workflow_entry *entry = scheduler->workflows; entry != NULL; entry = entry->next) {
+    for (struct mg_workflow_entry *entry = scheduler->workflows.first; entry != NULL; entry = entry->next) {
         if (entry->workflow->version == version && strcmp(entry->workflow->name, name) == 0) {
-            entry->used_in = scheduler->batch_number;
+            entry->used_in = scheduler->batcher.number;
             return entry;
         }
     }
@@ -141,18 +144,18 @@ void mg_workflows_fetch(struct mg_want *want)
 
 void mg_workflows_finish(struct mg_scheduler *scheduler)
 {
-    while (scheduler->workflows != NULL) {
-        struct mg_workflow_entry *entry = scheduler->workflows;
-        scheduler->workflows = entry->next;
+    while (scheduler->workflows.first != NULL) {
+        struct mg_workflow_entry *entry = scheduler->workflows.first;
+        scheduler->workflows.first = entry->next;
         entry_destroy(entry);
     }
-    while (scheduler->newest != NULL) {
-        struct mg_newest *newest = scheduler->newest;
-        scheduler->newest = newest->next;
+    while (scheduler->workflows.newest != NULL) {
+        struct mg_newest *newest = scheduler->workflows.newest;
+        scheduler->workflows.newest = newest->next;
         free(newest);
     }
-    mg_definitions_destroy(scheduler->definitions);
-    scheduler->definitions = NULL;
+    mg_definitions_destroy(scheduler->workflows.definitions);
+    scheduler->workflows.definitions = NULL;
 }
 
 /* ---- files ---- */
@@ -280,8 +283,8 @@ void mg_definitions_destroy(struct mg_definition *definitions)
 static void on_stored(void *arg, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = arg;
-    struct mg_definition *definition = scheduler->definitions;
-    scheduler->is_definition_in_hand = false;
+    struct mg_definition *definition = scheduler->workflows.definitions;
+    scheduler->workflows.is_definition_in_hand = false;
     if (err != NULL && (err->class == MG_PERMANENT || err->class == MG_BAD_INPUT)) {
         mg_log(MG_LOG_ERROR, "cannot load a workflow", MG_LOG_TEXT("file", definition->file),
                MG_LOG_TEXT("why", err->text));
@@ -294,7 +297,7 @@ static void on_stored(void *arg, const struct mg_err *err)
         mg_timer_start(scheduler->store_retry, MG_DEFINITION_RETRY_MS, 0);
         return;
     }
-    scheduler->definitions = definition->next;
+    scheduler->workflows.definitions = definition->next;
     definition->next = NULL;
     if (mg_workflows_find(scheduler, definition->workflow->name, definition->workflow->version, 0) == NULL) {
         cache_add(scheduler, definition->workflow);
@@ -306,15 +309,15 @@ static void on_stored(void *arg, const struct mg_err *err)
 
 void mg_definitions_store(struct mg_scheduler *scheduler)
 {
-    const struct mg_definition *definition = scheduler->definitions;
+    const struct mg_definition *definition = scheduler->workflows.definitions;
     if (definition == NULL) {
         if (!scheduler->is_loaded) {
             scheduler->is_loaded = true;
             mg_scheduler_wake(scheduler);
         }
-    } else if (scheduler->is_store_up && !scheduler->is_definition_in_hand &&
+    } else if (scheduler->is_store_up && !scheduler->workflows.is_definition_in_hand &&
                !mg_timer_is_active(scheduler->store_retry)) {
-        scheduler->is_definition_in_hand = true;
+        scheduler->workflows.is_definition_in_hand = true;
         mg_store_put_workflow(scheduler->store, definition->workflow->name, definition->workflow->version,
                               definition->workflow->text, on_stored, scheduler);
     }

@@ -20,7 +20,7 @@ import stage
 from local import cluster, processes
 
 PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "parked", "scale", "kill", "slow")
-ONLY_NAMED = ("hour", "memory")  # longer than all the others; and no figure but a bound
+ONLY_NAMED = ("hour", "memory", "owed")  # longer than all the others; no figures but bounds
 
 
 def machine():
@@ -66,6 +66,9 @@ class Bench:
         if self.wants("memory"):
             say("memory: bursts of the largest messages, with 256 MiB for each process")
             self.found["memory"] = memory.memory(self.stage, self.plan)
+        if self.wants("owed"):
+            say(f"owed: {self.plan.owed} events whose statuses are owed to queues that are gone")
+            self.found["owed"] = parts.owed(self.stage, self.plan)
         if self.wants("hour"):
             say("hour: an hour of load, by the clock")
             self.found["hour"] = parts.hour(self.stage)
@@ -113,8 +116,9 @@ def parse(words):
     parser.add_argument("--quick", action="store_true", help="short runs, small tables: 4 minutes instead of 25")
     parser.add_argument("--only", action="append", choices=PARTS + ONLY_NAMED, metavar="PART",
                         help=f"only this part; may be given several times: {', '.join(PARTS)}; "
-                             "and two which the whole leaves out: hour (whether tables stay as large an order) and memory "
-                             "(whether bursts of the largest messages fit into 256 MiB a process)")
+                             "and three which the whole leaves out: hour (whether tables stay as large an order), memory "
+                             "(whether bursts of the largest messages fit into 256 MiB a process) and owed (what a sweep costs "
+                             "while a million statuses are owed to queues that are gone)")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write all that was measured to this file")
     parser.add_argument("--pictures", metavar="FOLDER", type=pathlib.Path, help="draw latency, scale and CPU into this folder")
     return parser.parse_args(words)

@@ -14,12 +14,12 @@ IN_FLIGHT = 512        # orders a closed client keeps under way: enough that no 
 WARM_ORDERS = 3000     # caches, plans, pools and the JIT of the broker
 SAMPLE_PERIOD_S = 0.25
 
-Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open parked curve"
+Plan = collections.namedtuple("Plan", "limit_s saturation_s runs latency_s idle_s starts finished open parked owed curve"
                           " large_orders refused large_requests")
 FULL = Plan(limit_s=20, saturation_s=20, runs=3, latency_s=60, idle_s=30, starts=10, finished=1_000_000, open=100_000,
-            parked=1_000_000, curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95), large_orders=10_000, refused=1_000, large_requests=200)
+            parked=1_000_000, owed=1_000_000, curve=(0.1, 0.25, 0.5, 0.7, 0.85, 0.95), large_orders=10_000, refused=1_000, large_requests=200)
 QUICK = Plan(limit_s=6, saturation_s=8, runs=1, latency_s=10, idle_s=5, starts=2, finished=50_000, open=5_000, parked=50_000,
-             curve=(0.5,), large_orders=1_000, refused=300, large_requests=60)
+             owed=100_000, curve=(0.5,), large_orders=1_000, refused=300, large_requests=60)
 
 # How the limit may batch; the best of these is the limit.
 LIMIT_SETTINGS = (
@@ -552,4 +552,36 @@ def slow(on, plan, saturated):
                                                                  "cores", "others", "memory_mb")}})
         on.leave(made)
     on.start_remote()
+    return found
+
+
+# ---- owed statuses ----
+
+OWED = (stage.HERE / "owed.sql").read_text(encoding="utf-8")
+CLIENTS, QUEUES = 200, 5000
+
+
+def sweep_cost(on, made, seconds):
+    """What PostgreSQL and the supervisor take for one sweep with all that it asks, in ms of a core."""
+    before = counters.metrics(made.supervisors[0])["makegood_sweeps_total"]
+    percent = sweeping(on, made, seconds)
+    sweeps = counters.metrics(made.supervisors[0])["makegood_sweeps_total"] - before
+    return {name: round(share / 100 * seconds * 1000 / sweeps, 2) for name, share in percent.items()}
+
+
+def owed(on, plan):
+    """A sweep's cost with nothing owed, with many statuses owed to queues that are gone, and with all those queues due."""
+    made = on.cluster_at("owed").start()
+    warm(on, made)
+    found = {"owed": plan.owed, "without": sweep_cost(on, made, plan.idle_s)}
+    sql = OWED
+    for name, value in (("owed", plan.owed), ("queues", QUEUES), ("clients", CLIENTS)):
+        sql = sql.replace(f":{name}", str(value))
+    on.postgres.psql(sql, made.place)
+    on.postgres.psql("VACUUM ANALYZE", made.place)
+    on.postgres.psql("CHECKPOINT", "postgres")
+    found["with"] = sweep_cost(on, made, plan.idle_s)
+    on.postgres.psql("UPDATE reply_queue SET ask_at = now()", made.place)
+    found["all_due"] = sweep_cost(on, made, plan.idle_s)
+    on.leave(made)
     return found

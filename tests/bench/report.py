@@ -75,6 +75,11 @@ def rows(found):
         how = "limit enforced" if bursts["is_enforced"] else "limit not enforced here"
         add(f"largest memory (MiB) of a process: {bursts['orders']} orders of 250 KB, {bursts['refused']} submissions of 1 MiB, "
             f"{bursts['requests']} requests of 4 MB", "200 of 256", f"{peaks}; {how}", max(bursts["peak_mb"].values()) <= 200)
+    debts = found.get("owed")
+    if debts:
+        cost = {name: debts[name]["sessions"] for name in ("without", "with", "all_due")}
+        add(f"PostgreSQL for a sweep, with {debts['owed']} events owed to queues that are gone", "under 5 ms",
+            f"{cost['with']:.1f} ms (without: {cost['without']:.1f}; all queues due at once: {cost['all_due']:.1f})", cost["with"] < 5)
     hour = found.get("hour")
     if hour:
         sizes = ", ".join(f"{name} {last:.0f}" for name, (_, last) in hour["bytes_per_order"].items() if last >= 1)

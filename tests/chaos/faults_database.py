@@ -107,9 +107,10 @@ def too_many_clients(stage, _dice):
     stage.is_blind = False
 
 
-@fault("database: slow store", rows=(20,), measure=OTHER, touches=("database", "supervisor", "agent"))
+@fault("database: slow store", rows=(20,), measure=OTHER, touches=("database", "broker", "supervisor", "agent"))
 def store_slow(stage, dice):
-    """Each sweep takes longer than a gap, while the agents of a service stand still, so that attempts expire."""
+    """Each sweep takes longer than a gap, while the agents of a service stand still, so that attempts expire. Without a broker
+    no supervisor can ask for their ends."""
     service = dice.choice(stage.cluster.services)
     slow_sweeps.begin(stage.postgres, servers.DATABASE, LAG_S)
     agents = stage.cluster.agents_of(service)

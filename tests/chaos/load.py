@@ -25,6 +25,9 @@ SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again; o
 POSTERS = 24        # each waits for its confirms one by one, and that of a busy disk takes some 100 ms
 END_S = 60.0        # for all threads together
 CALM_S = 1.5        # an order of a remote that does not dawdle is never silent for so long
+# An undo waits until its do was answered by the service, or until complete_within (30 s in all workflows here) and 3 s are over:
+# so long where a fault had the request sent twice, or lost its answer.
+QUIET_S = 33.0
 IDLE_S = 1.0        # of a poster without orders: then its connection wants to be looked after
 
 # What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
@@ -53,15 +56,18 @@ class Order:
         self.posted_at = None
         self.statuses = {}   # seq → (status, the whole message but its time, as text)
         self.heard = []      # when something new of it was heard
+        self.turned_at = None  # when it was heard that it turns back
         self.contradictions = []
         self.ended = None    # the last word that it was told
         self.ended_at = None
 
     def longest_silence(self, since):
-        """Between two news of it, from `since` or its first posting until its end."""
+        """Between two news of it, from `since` or its first posting until its end. Of what comes after it turned back only what is
+        beyond the time that an undo may have to wait."""
         begin = max(since, self.tried_at or self.wanted_at)
         heard = [begin] + [at for at in self.heard if at > begin]
-        return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=0.0)
+        allowed = [QUIET_S if self.turned_at is not None and at >= self.turned_at else 0.0 for at in heard]
+        return max((later - earlier - quiet for earlier, later, quiet in zip(heard, heard[1:], allowed)), default=0.0)
 
 
 class Load:
@@ -246,6 +252,8 @@ class Load:
             if seen is word:
                 self.history.note("told", order=order.order_id, seq=message["seq"], status=message["status"])
                 order.heard.append(now)
+                if message["status"] == "compensating":
+                    order.turned_at = now
             if message["status"] in ENDS:
                 self.note_end(order, message["status"], now)
         channel.basic_ack(method.delivery_tag)

@@ -26,7 +26,7 @@ def load(s):
         steps = [step("reserve", "inventory", on_unknown="retry"), step("charge", "payment", after=["reserve"]),
                  step("ship", "carrier", after=["charge"])]
         for each in steps:  # an attempt that its agent took down with it comes again at once, and not by a deadline;
-            each["complete_within"] = within  # its undo waits for that of a request that came again (law 11)
+            each["complete_within"] = within  # its undo waits for that of a request that came again (law 11, quiesce)
             each["undo"]["complete_within"] = "10m"
         s.load_workflow(name, steps, complete_within="30m")
 

@@ -11,7 +11,7 @@ from local import processes
 
 ORDERS = 60
 LONG = "10m"   # a step's complete-by in these scenarios: whoever waits for it fails by the deadline
-BACK = "10s"   # of orders that turn back: an undo waits for that of a request that came again (law 11), and for no more
+BACK = "10s"   # of orders that turn back: an undo waits for that of a request that came again (law 11, quiesce), and for no more
 AFTER_KILL_S = 60.0
 
 

@@ -112,7 +112,7 @@ static void judge(const struct call *call, const struct mg_http_answer *answer)
     struct mg_verdict_of_try verdict;
     mg_classify_answer(call->service, call->kind, call->is_pollable, answer, TIMEOUT_MS, &verdict);
     FUZZ_REQUIRE(verdict.outcome < MG_OUTCOME_COUNT && verdict.executed < MG_EXECUTED_COUNT);
-    /* law 10: once bytes have left, only a whole answer can say that nothing happened */
+    /* law 10, sticky maybe: once bytes have left, only a whole answer can say that nothing happened */
     FUZZ_REQUIRE(answer->sent == MG_SENT_YES || verdict.executed == MG_EXECUTED_MAYBE);
     bool is_truncated = false;
     struct mg_slice result = {NULL, 0};

@@ -45,7 +45,8 @@ static void every_status_counts(const struct mg_service *service)
             mg_service_classify(service, (enum mg_kind)(kind / 2), status, kind % 2 == 1, &outcome,
                                 &executed);
             FUZZ_REQUIRE(outcome < MG_OUTCOME_COUNT && executed < MG_EXECUTED_COUNT);
-            bool is_maybe = service->rule_count == 0 && (status >= 500 || status == 408); /* law 10 */
+            /* law 10, sticky maybe */
+            bool is_maybe = service->rule_count == 0 && (status >= 500 || status == 408);
             FUZZ_REQUIRE(!is_maybe || executed == MG_EXECUTED_MAYBE);
         }
     }

@@ -89,7 +89,7 @@ static void render(const struct mg_workflow *workflow, int step, enum mg_kind ki
     enum mg_class class = mg_workflow_render(&input, step, kind, "o-1.s.undo", "o-1.s.do", &first, &err);
     if (class == MG_OK) {
         agent_takes(mg_buf_slice(&first), kind, arena);
-        /* law 8: the same key carries the same bytes */
+        /* law 8, derived identities: the same key carries the same bytes */
         FUZZ_REQUIRE(mg_workflow_render(&input, step, kind, "o-1.s.undo", "o-1.s.do", &second, &err) ==
                      MG_OK);
         fuzz_require_same(&first, &second);

@@ -53,8 +53,8 @@ static void make_older(const char *interval)
     rig_admin(&rig, sql);
 }
 
-/* Law 14. Catches an agent's user that fills the table with names, and one that keeps the other agents of its
- * service out by them. */
+/* Law 14, everything bounded. Catches an agent's user that fills the table with names, and one that keeps the
+ * other agents of its service out by them. */
 START_TEST(a_service_has_so_many_agents_and_those_that_are_known_stay)
 {
     report_many("carrier", "honest", 2);
@@ -90,8 +90,8 @@ START_TEST(names_of_the_future_keep_no_agent_out)
 }
 END_TEST
 
-/* Law 14. Catches a report that is cut off behind a service with very many agents, and with it the leader's
- * word to all services behind it in the alphabet. */
+/* Law 14, everything bounded. Catches a report that is cut off behind a service with very many agents, and
+ * with it the leader's word to all services behind it in the alphabet. */
 START_TEST(a_service_with_very_many_agents_hides_no_other_from_the_leader)
 {
     report_many("payment", "own", 1);

@@ -208,7 +208,7 @@ START_TEST(an_update_replaces_what_it_names_and_only_that)
 }
 END_TEST
 
-/* Law 4. Catches two deciders that both win, and rows that follow a guard that did not hold. */
+/* Law 4, version guard. Catches two deciders that both win, and rows behind a guard that did not hold. */
 START_TEST(a_stale_version_writes_nothing_at_all)
 {
     static struct mg_order_record record;
@@ -356,8 +356,8 @@ START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
 }
 END_TEST
 
-/* Law 3. Catches a redelivered cause that does not find what it did, and a client that is told in other words
- * what it was told before. */
+/* Law 3, re-creation. Catches a redelivered cause that does not find what it did, and a client that is told
+ * in other words what it was told before. */
 START_TEST(what_a_cause_did_is_found_again)
 {
     static struct mg_order_record record;
@@ -411,7 +411,7 @@ START_TEST(what_a_cause_did_is_found_again)
 }
 END_TEST
 
-/* Law 13. Catches one order of a newer version that keeps all others from being read. */
+/* Law 13, nothing lost. Catches one order of a newer version that keeps all others from being read. */
 START_TEST(an_order_in_words_of_a_newer_version_is_told_apart)
 {
     static struct mg_order_record first, second;

@@ -152,8 +152,8 @@ START_TEST(a_queue_that_takes_nothing_for_long_is_tried_more_seldom)
 }
 END_TEST
 
-/* Law 2. Catches a client with a queue of its own for each order, all of them gone, that keeps the retries of
- * all others waiting: the oldest were tried first, whose they are. */
+/* Law 2, ack after effects. Catches a client with a queue of its own for each order, all of them gone, that
+ * keeps the retries of all others waiting: the oldest were tried first, whose they are. */
 START_TEST(one_clients_gone_queues_hold_up_no_others)
 {
     enum { GONE = 250 };

@@ -233,7 +233,8 @@ START_TEST(what_was_woken_leaves_room_for_deadlines)
 }
 END_TEST
 
-/* Law 7. Catches a deadline that is asked about behind waits, and stays behind where there is no room. */
+/* Law 7, waiting is not failing. Catches a deadline that is asked about behind waits, and stays behind where
+ * there is no room. */
 START_TEST(deadlines_are_asked_about_before_waits)
 {
     struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms - 5000};

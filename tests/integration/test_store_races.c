@@ -63,8 +63,8 @@ static int writer_end(struct writer *writer)
     return done_count;
 }
 
-/* Law 4. Catches processes that wait for each other's rows, that undo each other's, or that are told what is
- * not so. */
+/* Law 4, version guard. Catches processes that wait for each other's rows, that undo each other's, or that
+ * are told what is not so. */
 START_TEST(what_two_write_at_once_is_what_they_are_told)
 {
     static struct writer writers[2];

@@ -47,8 +47,8 @@ static void report_state(const char *instance, const char *breaker, bool is_read
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-/* Law 7. Catches requests that are sent into an open breaker, and a service that stays shut by the word of
- * the dead. */
+/* Law 7, waiting is not failing. Catches requests that are sent into an open breaker, and a service that
+ * stays shut by the word of the dead. */
 START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
 {
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);

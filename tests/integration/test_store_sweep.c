@@ -168,6 +168,27 @@ START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
 }
 END_TEST
 
+/* Catches an order that stands still for as long as its end is left, since a clock that was set forward
+ * passed it: no scheduler goes on with it without a cause. */
+START_TEST(an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_verdict)
+{
+    struct mg_step pending = {.state = MG_STEP_PENDING},
+                   running = {.state = MG_STEP_RUNNING, .complete_by_ms = now_ms + 50000};
+    store_order("o-left", MG_ORDER_PROCESSING, &pending, now_ms - MG_EXPIRY_WORD_MS - 5);
+    store_order("o-soon", MG_ORDER_PROCESSING, &pending, now_ms - MG_EXPIRY_WORD_MS + 10000);
+    store_order("o-moving", MG_ORDER_PROCESSING, &running, now_ms - MG_EXPIRY_WORD_MS - 5);
+    store_order("o-judged", MG_ORDER_PROCESSING, &pending, now_ms - 10 * MG_EXPIRY_WORD_MS);
+    options.grace_after_ms = now_ms - 2 * MG_EXPIRY_WORD_MS;
+    options.grace_before_ms = now_ms;
+    rig_sweep(&rig, &options);
+    ck_assert_int_eq(rig.sweep.due_count, 2);
+    ck_assert_int_eq(find_due("o-left")->ask, MG_CAUSE_NUDGE);
+    ck_assert(!find_due("o-left")->is_stuck);
+    ck_assert_int_eq(find_due("o-judged")->ask, MG_CAUSE_EXPIRED);
+    assert_near(wake_at_ms("o-left"), rig.sweep.now_ms + ASK_AGAIN_MS);
+}
+END_TEST
+
 static bool is_waiting_for_a_lock(const struct rig *at)
 {
     (void)at;
@@ -289,7 +310,7 @@ START_TEST(the_woken_stay_so_when_there_are_more_asks_than_the_limit)
 }
 END_TEST
 
-/* Law 7. Catches a storm of expiries after an outage. */
+/* Law 7, waiting is not failing. Catches a storm of expiries after an outage. */
 START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
 {
     struct mg_step in_gap = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 5000};
@@ -368,7 +389,7 @@ START_TEST(how_far_the_clock_was_ahead_is_kept_until_all_are_woken)
 }
 END_TEST
 
-/* Law 9. Catches a leader that wakes from a pause and goes on as if nothing had been. */
+/* Law 9, one leader. Catches a leader that wakes from a pause and goes on as if nothing had been. */
 START_TEST(a_leader_of_an_earlier_epoch_changes_nothing)
 {
     store_order("o-1", MG_ORDER_PENDING, NULL, 0);
@@ -439,6 +460,7 @@ int main(void)
     tcase_add_test(test, what_is_not_yet_due_is_looked_at_when_it_will_be);
     tcase_add_test(test, an_order_past_its_complete_by_has_expired_while_it_goes_forward);
     tcase_add_test(test, an_open_order_in_which_nothing_moves_is_nudged);
+    tcase_add_test(test, an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_verdict);
     tcase_add_test(test, the_woken_are_asked_about_all_their_waits);
     tcase_add_test(test, an_order_that_is_being_written_is_woken_too);
     tcase_add_test(test, how_far_the_clock_was_ahead_is_kept_until_all_are_woken);

@@ -57,8 +57,8 @@ static void story_make(int count)
     rig_admin(&rig, sql);
 }
 
-/* Law 2. Catches a client that posts one order again and again, and has each message read the whole story of
- * it, while all others wait. */
+/* Law 2, ack after effects. Catches a client that posts one order again and again, and has each message read
+ * the whole story of it, while all others wait. */
 START_TEST(an_order_that_is_asked_about_often_is_read_once)
 {
     static struct mg_load loads[REPETITIONS];

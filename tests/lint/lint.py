@@ -51,6 +51,8 @@ LIBRARIES = {
 CONTRACTS = ("common/io/broker.h", "common/io/store.h", "common/io/http_client.h", "common/io/http_server.h",
              "common/io/topology.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h",
              "common/base/id.h")
+# Folders whose files stand in a line, and where their objects are built: no file is called back by one that it calls.
+LINES = {"services/scheduler": "services/CMakeFiles/makegood-scheduler.dir/scheduler"}
 BANNED = {
     "strcpy": "snprintf or mg_buf", "strcat": "mg_buf", "sprintf": "snprintf", "vsprintf": "vsnprintf", "gets": "fgets",
     "strtok": "a slice", "atoi": "strtoll with its checks", "atol": "strtoll with its checks", "system": "posix_spawn",
@@ -112,6 +114,54 @@ def check_layers(_build):
             angled = re.match(r"\s*#\s*include\s+<([^>]+)>", line)
             if angled and not allowed_by_library(name, angled.group(1)):
                 findings.append(f"{name}:{number}: <{angled.group(1)}> must stay behind the one file that wraps it")
+    return findings
+
+
+def circle_of(graph):
+    """The names of one circle in {name: names}, in order; empty if there is none."""
+    done = set()
+
+    def visit(name, path):
+        if name in path:
+            return path[path.index(name):] + [name]
+        if name not in done:
+            for other in sorted(graph[name]):
+                circle = visit(other, path + [name])
+                if circle:
+                    return circle
+            done.add(name)
+        return []
+    return next(filter(None, (visit(name, []) for name in sorted(graph))), [])
+
+
+def calls_of(names, objects):
+    """Which of the C files name a function of which others, by their objects."""
+    home, wanted = {}, {}
+    for name in names:
+        wanted[name] = set()
+        _, text = run(["nm", "--format=posix", str(objects / f"{pathlib.Path(name).name}.o")])
+        for symbol, kind, *_ in (line.split() for line in text.splitlines() if len(line.split()) > 1):
+            if kind == "U":
+                wanted[name].add(symbol)
+            elif kind in "TDBR":
+                home[symbol] = name
+    return {name: {home[symbol] for symbol in wanted[name] if home.get(symbol, name) != name} for name in names}
+
+
+def check_circles(build):
+    findings = []
+    for folder, objects in LINES.items():
+        names = [name for name in sources("*.c", "*.h") if name.startswith(folder + "/")]
+        quoted = re.compile(r'^\s*#\s*include\s+"([^"/]+)"', re.M)
+        includes = {name: {f"{folder}/{found}" for found in quoted.findall((ROOT / name).read_text(encoding="utf-8"))
+                           if f"{folder}/{found}" in names} for name in names}
+        calls = calls_of([name for name in names if name.endswith(".c")], pathlib.Path(build) / objects)
+        if not any(calls.values()):
+            findings.append(f"{folder}:0: no file calls another; are the objects in {objects}?")
+        for kind, graph in (("includes", includes), ("calls", calls)):
+            circle = circle_of(graph)
+            if circle:
+                findings.append(f"{circle[0]}:1: a circle of {kind}: " + ", ".join(circle))
     return findings
 
 

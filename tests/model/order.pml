@@ -87,7 +87,7 @@ inline must_hold() { c_code { check(); }; assert(broken == 0) }
 #define DIE c_code { hand_lost(Pscheduler->me); }; index = 0; next = 0; goto end_idle
 
 /*
- * services/scheduler: batch.c, fold.c, publish.c, inbox.c. If IN_TURNS, another may write between its reading
+ * services/scheduler: batch.c, fold.c, outbox.c, ack.c. If IN_TURNS, another may write between its reading
  * and its writing; otherwise that the version guard makes both one action is taken from the configuration where
  * it is so. A message that is published late cannot be told from one that is taken late, so publishing joins the
  * action before, unless the broker fails; so does a death, whose message is there again at once and is taken at

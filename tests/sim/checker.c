@@ -1,6 +1,7 @@
 /*
- * What must be so while it happens: at each commit, publish, ack and death of a message. What must be so at
- * the end stands in verdict.c. The names of the invariants are those of README.md.
+ * What must be so while it happens: at each commit, publish and death of a message. What must be so at an ack
+ * stands in check_ack.c, and what at the end in verdict.c. The names of the invariants are those of
+ * README.md.
  *
  * A failover that loses the tail takes promises back; what such an order may then do is said where it is let
  * off.
@@ -20,8 +21,6 @@
 #include "wire/command.h"
 #include "wire/reply.h"
 #include "wire/request.h"
-
-#define SKEW_MS 2000
 
 static struct {
     struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
@@ -48,7 +47,7 @@ void sim_check_start(void)
     assert(check.definitions != NULL);
 }
 
-static bool is_published(const char *type, const char *message_id)
+bool sim_check_is_published(const char *type, const char *message_id)
 {
     char key[MG_KEY_SIZE + 64];
     (void)snprintf(key, sizeof(key), "%s %s", type, message_id);
@@ -57,7 +56,7 @@ static bool is_published(const char *type, const char *message_id)
 
 bool sim_check_is_rejected(const struct sim_submitted *order)
 {
-    return is_published("submission", order->message_id);
+    return sim_check_is_published("submission", order->message_id);
 }
 
 /* ---- commits ---- */
@@ -127,7 +126,7 @@ static void ends_check(const struct mg_order_record *before, const struct mg_ord
     }
 }
 
-static bool is_running(const struct mg_step *step)
+bool sim_check_is_running(const struct mg_step *step)
 {
     return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
 }
@@ -141,7 +140,7 @@ static void followers_check(const struct mg_order_record *record, const struct m
         bool is_follower = (workflow->plan.steps[i].after >> step & 1) != 0;
         bool must_go_first =
             workflow->plan.steps[i].has_undo && (follower->state == MG_STEP_DONE || follower->is_maybe);
-        if (is_follower && (is_running(follower) || must_go_first) &&
+        if (is_follower && (sim_check_is_running(follower) || must_go_first) &&
             follower->state != MG_STEP_UNDO_FAILED) {
             sim_violated("undo_in_reverse", "order %s: %s is being undone while %s, which follows it, is %s",
                          record->order_id, workflow->steps[step].name, workflow->steps[i].name,
@@ -197,7 +196,8 @@ static void step_left(const struct mg_order_record *before, const struct mg_orde
     char id[MG_KEY_SIZE];
     mg_correlation_write(before->order_id, sim_check_workflow(before->workflow)->steps[step].name,
                          was->attempt, was->kind, id);
-    bool is_out = has_cause(write, is_unpublishable) && !order->is_tail_lost && is_published("request", id);
+    bool is_out =
+        has_cause(write, is_unpublishable) && !order->is_tail_lost && sim_check_is_published("request", id);
     if (has_cause(write, is_overdue) || is_out) {
         order->open_until_ms[step] = was->complete_by_ms + SIM_QUIESCE_MS;
     }
@@ -219,7 +219,7 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
         if (before != NULL) {
             step_left(before, write, i);
         }
-        if (is->attempt > was->attempt && is_running(is)) {
+        if (is->attempt > was->attempt && sim_check_is_running(is)) {
             dispatch_check(before, write, i, workflow);
         }
     }
@@ -233,7 +233,8 @@ static void accepted_check(const struct mg_order_record *before, const struct mg
     int step = write->event_count == 1 && event->step.data != NULL
                    ? mg_workflow_step_index(workflow, event->step)
                    : -1;
-    if (step < 0 || !before->order.steps[step].is_accepted || !is_running(&before->order.steps[step])) {
+    if (step < 0 || !before->order.steps[step].is_accepted ||
+        !sim_check_is_running(&before->order.steps[step])) {
         return;
     }
     const char *failed = mg_reason_name(MG_REASON_ATTEMPTS_EXHAUSTED);
@@ -246,17 +247,16 @@ static void accepted_check(const struct mg_order_record *before, const struct mg
     }
 }
 
-/* The event says so itself: the order may have gone on in the same write, and lost this reason again. */
-static bool tells_of_lost_state(const struct mg_event_record *event)
+bool sim_check_tells_of_lost_state(const struct mg_event_record *event)
 {
     const char *word = mg_reason_name(MG_REASON_STATE_LOST);
     return event->transitions.len > 0 &&
            memmem(event->transitions.data, event->transitions.len, word, strlen(word)) != NULL;
 }
 
-/* Law 5, and once only: each reply that counted was to the attempt and kind that the row waited for, or that
- * an event before it in the same write had dispatched. What is beyond that shows that state was lost, and
- * nobody here knows what it was. */
+/* Law 5, attempt fence, and once only: each reply that counted was to the attempt and kind that the row
+ * waited for, or that an event before it in the same write had dispatched. What is beyond that shows that
+ * state was lost, and nobody here knows what it was. */
 static void replies_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     for (int i = 0; i < write->event_count; i++) {
@@ -272,9 +272,10 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8];
         mg_correlation_write(before->order_id, event->step.data, event->attempt, kind, correlation);
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
-        bool is_awaited = is_of_this_write || (is_running(was) && was->attempt == event->attempt);
-        bool is_lost = is_of_this_write && (event->attempt < is->attempt || tells_of_lost_state(event) ||
-                                            write->record->order.reason == MG_REASON_STATE_LOST);
+        bool is_awaited = is_of_this_write || (sim_check_is_running(was) && was->attempt == event->attempt);
+        bool is_lost =
+            is_of_this_write && (event->attempt < is->attempt || sim_check_tells_of_lost_state(event) ||
+                                 write->record->order.reason == MG_REASON_STATE_LOST);
         if (!is_lost && (!is_awaited || !mg_slice_is(event->cause, cause))) {
             sim_violated("reply_fence", "order %s: reply %.*s counts while %.*s is %s in attempt %u (%s)",
                          before->order_id, (int)event->cause.len, event->cause.data, (int)event->step.len,
@@ -284,8 +285,9 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
     }
 }
 
-/* Law 7: neither a request that the broker did not take nor a service that cannot be reached uses up
- * attempts; but what may be sent once and perhaps was is a matter for a person, which counts. */
+/* Law 7, waiting is not failing: neither a request that the broker did not take nor a service that cannot be
+ * reached uses up attempts; but what may be sent once and perhaps was is a matter for a person, which counts.
+ */
 static void waiting_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -386,7 +388,7 @@ void sim_check_published(const struct sim_message *message)
     if (message->type.data == NULL || message->message_id.data == NULL || is_clients) {
         return;
     }
-    sim_copies_published(message, is_published(message->type.data, message->message_id.data));
+    sim_copies_published(message, sim_check_is_published(message->type.data, message->message_id.data));
     (void)snprintf(key, sizeof(key), "%s %s", message->type.data, message->message_id.data);
     (void)sim_table_put(&check.published, mg_slice_of(key));
 }
@@ -416,8 +418,9 @@ static struct sim_submitted *order_of(const struct sim_message *message)
     return order;
 }
 
-/* Law 3 has a cause that comes again make its effects again. One whose last delivery the broker has lost does
- * not come: its requests are the sweep's when their time is over, and its statuses nobody's, unless owed. */
+/* Law 3, re-creation, has a cause that comes again make its effects again. One whose last delivery the broker
+ * has lost does not come: its requests are the sweep's when their time is over, and its statuses nobody's,
+ * unless owed. */
 void sim_check_lost(const struct sim_message *message)
 {
     struct sim_submitted *order = order_of(message);
@@ -434,149 +437,6 @@ static void cause_dead(const struct sim_message *message)
     struct sim_submitted *order = order_of(message);
     if (order != NULL && order->is_tail_lost) {
         order->is_cause_lost = true;
-    }
-}
-
-/* A reply that was ahead of the row has raised the fence past its own attempt: the step runs in an attempt
- * that the row's cause never sent. */
-static bool is_fence_raised(const struct sim_stored *stored, const char *step)
-{
-    for (int i = 0; i < stored->event_count; i++) {
-        if (mg_slice_is(stored->events[i].step, step) && tells_of_lost_state(&stored->events[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What a committed cause brought about is in a queue, or written down as owed. */
-static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
-{
-    const struct mg_order_record *record = stored->record;
-    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
-    if (order->is_cause_lost) {
-        return; /* they may have been those of another copy of it */
-    }
-    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
-    char id[MG_KEY_SIZE];
-    for (int i = 0; i < record->order.step_count; i++) {
-        const struct mg_step *step = &record->order.steps[i];
-        bool is_once =
-            workflow->plan.steps[i].is_at_most_once; /* in doubt it is not sent again, but overdue */
-        if (is_running(step) && !is_once && mg_slice_equal(record->steps[i].cause, event->cause)) {
-            mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
-            if (!is_published("request", id) && !is_fence_raised(stored, workflow->steps[i].name)) {
-                sim_violated("ack_after_effects", "%.*s is acked, and its request %s is in no queue",
-                             (int)event->cause.len, event->cause.data, id);
-            }
-        }
-    }
-    struct mg_status_text status;
-    bool is_mark_lost = (order->lost_marks >> ((event - stored->events) & 63) & 1) != 0;
-    bool is_due = record->reply_to.data != NULL && !event->is_owed && !is_mark_lost;
-    for (int i = 0; is_due && mg_status_kept(event, i, &status); i++) {
-        (void)snprintf(id, sizeof(id), "%s.%llu", record->order_id, (unsigned long long)status.seq);
-        if (!is_published("status", id)) {
-            sim_violated("ack_after_effects",
-                         "%.*s is acked, and its status %s is neither in a queue nor owed",
-                         (int)event->cause.len, event->cause.data, id);
-        }
-    }
-}
-
-static const struct mg_event_record *event_of(const struct sim_stored *stored, struct mg_slice cause)
-{
-    for (int i = stored->event_count - 1; i >= 0; i--) {
-        if (mg_slice_equal(stored->events[i].cause, cause)) {
-            return &stored->events[i];
-        }
-    }
-    return NULL;
-}
-
-static void submission_acked(const struct sim_message *message)
-{
-    struct sim_stored stored;
-    struct sim_submitted *order = sim_submitted_find(message->correlation_id);
-    if (order != NULL && sim_store_find(order->order_id, &stored)) {
-        effects_check(&stored, &stored.events[0]);
-    } else if (!is_published("submission", message->message_id.data) && (order == NULL || !order->is_lost)) {
-        sim_violated("accepted_is_stored", "submission %s is acked, and neither stored nor rejected",
-                     message->message_id.data);
-    }
-}
-
-static void reply_acked(const struct sim_message *message)
-{
-    struct mg_reply reply;
-    struct mg_err err;
-    struct sim_stored stored;
-    if (mg_slice_is(message->type, "service_report") ||
-        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK ||
-        !sim_store_find(reply.order_id, &stored)) {
-        return;
-    }
-    char cause[MG_KEY_SIZE + 8];
-    (void)snprintf(cause, sizeof(cause), "%s:reply", message->correlation_id.data);
-    const struct mg_event_record *event = event_of(&stored, mg_slice_of(cause));
-    if (event != NULL) {
-        effects_check(&stored, event);
-        return;
-    }
-    const struct mg_workflow *workflow = sim_check_workflow(stored.record->workflow);
-    const struct mg_step *step =
-        &stored.record->order.steps[mg_workflow_step_index(workflow, mg_slice_of(reply.step))];
-    if (is_running(step) && step->attempt == reply.attempt && step->kind == reply.kind &&
-        !sim_submitted_find(mg_slice_of(reply.order_id))->is_tail_lost) {
-        sim_violated("ack_after_effects", "reply %s is acked, and its step still waits for it", cause);
-    }
-}
-
-/* Not the supervisor's: it asks until nothing is due, so what one of several copies brought about may be
- * acked by another, and asked for again. */
-static void command_acked(const struct sim_message *message)
-{
-    if (mg_slice_is(message->exchange, MG_EXCHANGE_SUPERVISOR)) {
-        return;
-    }
-    for (int i = 0; i < sim_store_order_count(); i++) {
-        struct sim_stored stored;
-        sim_store_order_at(i, &stored);
-        const struct mg_event_record *event = event_of(&stored, message->message_id);
-        if (event != NULL) {
-            effects_check(&stored, event);
-        }
-    }
-}
-
-/* The agent's part of the same: it has said what became of it, or it is too late to. */
-static void request_acked(const struct sim_message *message)
-{
-    struct mg_request request;
-    if (sim_check_read_request(message, &request) && sim_is_time_true() &&
-        !is_published("reply", message->correlation_id.data) &&
-        sim_store_now_ms() < request.complete_by_ms - SKEW_MS) {
-        sim_violated("ack_after_reply", "request %s is acked in time, and no reply is in a queue",
-                     message->correlation_id.data);
-    }
-}
-
-void sim_check_acked(const struct sim_message *message, const struct sim_queue *queue)
-{
-    if (sim_is_forged(message->message_id)) {
-        sim_violated("speakers", "%s of a stranger's is acked", message->message_id.data);
-    }
-    if (sim_broker_has_copy(queue, message)) { /* its effects may yet be another's to make */
-        return;
-    }
-    if (mg_slice_is(message->type, "submission")) {
-        submission_acked(message);
-    } else if (mg_slice_is(message->type, "command")) {
-        command_acked(message);
-    } else if (mg_slice_is(message->type, "request")) {
-        request_acked(message);
-    } else {
-        reply_acked(message);
     }
 }
 

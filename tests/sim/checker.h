@@ -1,11 +1,12 @@
-/* What both parts of the checker know (checker.c: while it happens; verdict.c: at the end). */
+/* What the parts of the checker share (checker.c and check_*.c: while it happens; verdict.c: at the end). */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
 #include "orders.h"
 #include "wire/workflow.h"
 
-/* Whether there was another copy of a do of this step: given out again by the broker, or sent again (law 3).
+/* Whether there was another copy of a do of this step: given out again by the broker, or sent again (law 3,
+ * re-creation).
  */
 bool sim_check_has_copies(const char *order_id, const char *step);
 /* An answer to this do that leaves nothing open is on its way, and Makegood has sent its request once:
@@ -20,5 +21,11 @@ void sim_check_parked_written(struct sim_submitted *order); /* check_deadline.c:
 /* clock_run.c: nothing but its clock was wrong when it was committed. */
 void sim_check_clock_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
+
+/* A queue has had a message of this type. */
+bool sim_check_is_published(const char *type, const char *message_id);
+bool sim_check_is_running(const struct mg_step *step);
+/* The event says so itself: the order may have gone on in the same write, and lost this reason again. */
+bool sim_check_tells_of_lost_state(const struct mg_event_record *event);
 
 #endif

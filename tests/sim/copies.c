@@ -1,6 +1,6 @@
 /*
  * What the checker knows of the copies of each request, and of the answers to them: who may know that another
- * one is out, and whether an answer leaves anything open (design law 11).
+ * one is out, and whether an answer leaves anything open (law 11, quiesce).
  */
 #include <stdio.h>
 
@@ -44,7 +44,8 @@ bool sim_check_is_do_settled(const char *correlation_id)
     return sim_table_find(&copies.settled, id) != NULL && sim_table_find(&copies.sent_twice, id) == NULL;
 }
 
-/* Law 10: every service here answers what it has done with a number, so a do without one was cut off. */
+/* Law 10, sticky maybe: every service here answers what it has done with a number, so a do without one was
+ * cut off. */
 static void reply_published(const struct sim_message *message)
 {
     struct mg_reply reply;

@@ -72,9 +72,9 @@ const struct sim_table *sim_ledger(void)
 
 /* ---- what it does ---- */
 
-/* Law 11 has an undo wait until the attempt has been answered, and a copy of its request that comes later,
- * since the broker has lost an ack, is nobody's to know of. Against that a service remembers what it has
- * undone, as deploy/sample does. */
+/* Law 11, quiesce, has an undo wait until the attempt has been answered, and a copy of its request that comes
+ * later, since the broker has lost an ack, is nobody's to know of. Against that a service remembers what it
+ * has undone, as deploy/sample does. */
 static bool is_forbidden(const struct mg_http_call *call)
 {
     const struct sim_work *work = call->work;
@@ -265,7 +265,7 @@ static void on_act(void *arg)
         answer_send(call, sim_draw(2) == 0 ? MG_SENT_MAYBE : MG_SENT_YES, NULL);
     } else {
         /* Work that was accepted goes on after its answer; to say 500 then would be a lie, which no client
-         * can guard against (law 11 takes the service's own answer). */
+         * can guard against (law 11, quiesce, takes the service's own answer). */
         if (call->status != 202 && sim_happens(SIM_REMOTE_FAILED_AFTER)) {
             call->status = 500;
         }
@@ -414,7 +414,8 @@ static struct sim_work *work_of(struct mg_http_call *call, const struct mg_http_
     struct sim_work *work = entry->value;
     if (call->verb == VERB_DO) {
         uint64_t hash = hash_of(request->body);
-        /* The hash that Makegood compares with stands in the row (law 8), and may be lost with its tail. */
+        /* The hash that Makegood compares with stands in the row (law 8, derived identities), and may be lost
+         * with its tail. */
         bool is_lost = sim_submitted_find(mg_slice_of(work->order_id))->is_tail_lost;
         if (work->has_body && work->body_hash != hash && !is_lost) {
             sim_violated("same_key_same_bytes", "%s goes out with other bytes than before", call->key);
@@ -434,7 +435,7 @@ static int64_t time_read_ms(const char *text)
     return (int64_t)timegm(&tm) * 1000 + strtol(end, NULL, 10);
 }
 
-/* Law 6 and the pattern's rule: past its complete-by an agent sends nothing. */
+/* Law 6, database clock, and the pattern's rule: past its complete-by an agent sends nothing. */
 static void check_in_time(const struct mg_http_call *call, const struct mg_http_request *request)
 {
     char now[MG_TIME_TEXT_SIZE];

@@ -22,7 +22,7 @@ struct found {
     int64_t deadline_ms; /* 0: none */
     int turn;            /* among those of its service that the brake counts */
     int64_t beyond;      /* of the brake's limit: so many places */
-    bool is_left, is_braked, is_graced, is_held_back;
+    bool is_stuck, is_left, is_braked, is_graced, is_held_back;
 };
 
 struct sweep {
@@ -194,12 +194,16 @@ static void orders_bound(struct sweep *sweep)
 
 /* ---- found, graced ---- */
 
+static bool is_in_grace(const struct sweep *sweep, int64_t moment_ms)
+{
+    return sweep->grace_before_ms > 0 && moment_ms > sweep->grace_after_ms &&
+           moment_ms <= sweep->grace_before_ms;
+}
+
 static void found_add(struct sweep *sweep, struct found found)
 {
     found.is_braked = found.ask == MG_CAUSE_OVERDUE || found.ask == MG_CAUSE_EXPIRED;
-    found.is_graced = found.is_braked && sweep->grace_before_ms > 0 &&
-                      found.deadline_ms > sweep->grace_after_ms &&
-                      found.deadline_ms <= sweep->grace_before_ms;
+    found.is_graced = found.is_braked && is_in_grace(sweep, found.deadline_ms);
     sweep->founds = sim_grow(sweep->founds, sweep->found_count, sizeof(*sweep->founds));
     sweep->founds[sweep->found_count++] = found;
 }
@@ -234,6 +238,10 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
         found_add(sweep,
                   (struct found){.order = order, .ask = MG_CAUSE_EXPIRED, .deadline_ms = complete_by_ms});
     } else if (is_open(&record->order) && !is_moving) {
+        found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE, .is_stuck = true});
+    }
+    if (complete_by_ms != 0 && !is_moving && complete_by_ms <= sweep->now_ms - MG_EXPIRY_WORD_MS &&
+        is_in_grace(sweep, complete_by_ms)) {
         found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE});
     }
 }
@@ -413,8 +421,7 @@ static void found_ask(const struct found *found, struct sim_output *output)
     sim_output_int(output, VERSION, (int64_t)record->order.version);
     sim_output_int(output, SEQ, (int64_t)record->order.seq);
     sim_output_time(output, DEADLINE, found->deadline_ms);
-    sim_output_bool(output, IS_STUCK,
-                    found->ask == MG_CAUSE_NUDGE && record->order.state != MG_ORDER_PENDING);
+    sim_output_bool(output, IS_STUCK, found->is_stuck && record->order.state != MG_ORDER_PENDING);
 }
 
 /* Deadlines first, then waits; nudges have no moment and come last, as NULL does. */

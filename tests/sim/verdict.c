@@ -20,8 +20,8 @@ static bool is_to_come(int64_t moment_ms)
 }
 
 /* What a clock that was ahead has said stands in three cases. As long as a request says, its attempt may act
- * (law 11). If no sweep saw the clock ahead, nothing tells that a wait is too long. And an order may wait for
- * a person until its own complete-by, which in time is over long before. */
+ * (law 11, quiesce). If no sweep saw the clock ahead, nothing tells that a wait is too long. And an order may
+ * wait for a person until its own complete-by, which in time is over long before. */
 static bool is_held_by_a_clock(const struct mg_order *order)
 {
     int64_t now_ms = sim_store_now_ms();
@@ -148,8 +148,8 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
             sim_violated("processed_is_done", "order %s is processed, and %s stands %d times",
                          record->order_id, workflow->steps[i].name, sums.effective);
         }
-        /* Law 10 believes an agent that no byte was sent. Where the broker gives that request out once more,
-         * its ack being lost, it may act after all. */
+        /* Law 10, sticky maybe, believes an agent that no byte was sent. Where the broker gives that request
+         * out once more, its ack being lost, it may act after all. */
         bool is_said_not_sent = step->state != MG_STEP_UNDONE && !step->is_maybe &&
                                 sim_check_has_copies(record->order_id, workflow->steps[i].name);
         if (is_undone && workflow->plan.steps[i].has_undo && sums.effective != 0 && !is_said_not_sent) {

@@ -56,7 +56,7 @@ static inline bool has_request(const struct mg_decision *decision, int step)
     return false;
 }
 
-/* The witness's own account of maybe (law 10), from the cause alone. */
+/* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */
 static inline void witness_maybe(struct witness *witness, const struct mg_cause *cause)
 {
     int i = cause->step;
@@ -107,8 +107,8 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
     }
 }
 
-/* Law 11: no do of this step may still act, unless the service has answered it. What it has accepted it can
- * be asked about. And by what the world knows: no service is at work on one that was given up. */
+/* Law 11, quiesce: no do of this step may still act, unless the service has answered it. What it has accepted
+ * it can be asked about. And by what the world knows: no service is at work on one that was given up. */
 static inline void witness_quiet(struct witness *witness, int i)
 {
     bool is_undo = witness->order.steps[i].kind == MG_KIND_UNDO;
@@ -247,7 +247,7 @@ static inline void witness_transitions(struct witness *witness)
     }
 }
 
-/* Law 7: what waits for its service counts nothing. */
+/* Law 7, waiting is not failing: what waits for its service counts nothing. */
 static inline void witness_counts(struct witness *witness, const struct mg_cause *cause)
 {
     const struct mg_order *before = &witness->before, *after = &witness->order;
@@ -379,7 +379,8 @@ static inline void witness_order(struct witness *witness)
     }
 }
 
-/* Words that came too early, or were decided on something else, change nothing (laws 5 and 6). */
+/* Words that came too early, or were decided on something else, change nothing (law 5, attempt fence, and law
+ * 6, database clock). */
 static inline void witness_cause(struct witness *witness, const struct mg_cause *cause)
 {
     const struct mg_order *before = &witness->before;

@@ -343,7 +343,7 @@ static inline int world_standing(const struct world *world, int step)
 }
 
 /* True if something that the core was told about may still act: then no honest person says "absent". What it
- * was not told about, it must wait for by itself (law 11). */
+ * was not told about, it must wait for by itself (law 11, quiesce). */
 static inline bool world_is_unsettled(const struct world *world, int step)
 {
     for (int i = 0; i < WORLD_MESSAGES; i++) {

@@ -237,6 +237,28 @@ START_TEST(quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either)
 }
 END_TEST
 
+/* Catches: a verify that is never sent, since each look at it moves its moment of quiet on. */
+START_TEST(quiet_that_is_cut_stays_cut_for_a_step_that_was_due_before)
+{
+    plan.complete_within_ms = 2 * HOUR_MS;
+    plan.steps[0].has_verify = true;
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    plan.steps[0].retry.attempts = 5;
+    submit();
+    answer_open(0);
+    struct mg_step *step = &order.steps[0];
+    ck_assert_int_eq(step->state, MG_STEP_UNKNOWN);
+    step->due_at_ms = step->quiet_at_ms - 1;
+    clock_forward();
+    context.spared_after_ms -= HOUR_MS;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert_int_eq(step->quiet_at_ms, context.spared_after_ms + 10000 + context.quiesce_ms);
+    context.spared_after_ms += 10000 + context.quiesce_ms;
+    ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
+    ck_assert(has_request(0, MG_KIND_VERIFY));
+}
+END_TEST
+
 /* Catches: the same, where the order turns back after the step of the clock. */
 START_TEST(an_undo_that_is_planned_after_a_step_forward_waits_for_quiet)
 {
@@ -289,6 +311,7 @@ int main(void)
     tcase_add_test(tcase, no_attempt_is_judged_that_the_clock_was_set_past);
     tcase_add_loop_test(tcase, a_clock_that_is_set_forward_makes_no_step_quiet, 0, 2);
     tcase_add_test(tcase, quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either);
+    tcase_add_test(tcase, quiet_that_is_cut_stays_cut_for_a_step_that_was_due_before);
     tcase_add_test(tcase, an_undo_that_is_planned_after_a_step_forward_waits_for_quiet);
     tcase_add_test(tcase, accepted_work_goes_on_when_the_clock_is_set_past_its_end);
     suite_add_tcase(suite, tcase);

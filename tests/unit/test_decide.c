@@ -324,7 +324,8 @@ START_TEST(service_that_is_away_costs_no_attempt)
 }
 END_TEST
 
-/* Law 7. Catches: waits that are over and, their gate being closed, are asked about for ever. */
+/* Law 7, waiting is not failing. Catches: waits that are over and, their gate being closed, are asked about
+ * for ever. */
 START_TEST(a_wait_that_is_over_before_a_closed_gate_is_parked_once)
 {
     static const enum mg_kind KINDS[] = {MG_KIND_DO, MG_KIND_VERIFY, MG_KIND_UNDO, MG_KIND_VERIFY};

@@ -122,8 +122,8 @@ START_TEST(accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_re
 }
 END_TEST
 
-/* Guard: a 202 leaves its attempt all of its time (law 11). Catches: an order that ends while its work may
- * yet begin, because a look that came too early found nothing. */
+/* Guard: a 202 leaves its attempt all of its time (law 11, quiesce). Catches: an order that ends while its
+ * work may yet begin, because a look that came too early found nothing. */
 START_TEST(accepted_work_is_not_absent_before_its_attempt_is_over)
 {
     plan.steps[0].finish_within_ms = 600000;

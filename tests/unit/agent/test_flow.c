@@ -393,6 +393,27 @@ START_TEST(a_redelivery_joins_the_call_that_is_under_way)
 }
 END_TEST
 
+/* Catches: a database that lost its tail has an attempt sent twice, and the call goes out past the
+ * complete-by that it names. */
+START_TEST(of_two_copies_with_two_complete_bys_the_later_one_holds)
+{
+    char half_an_hour[MG_TIME_TEXT_SIZE];
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    flow_deliver(&(struct flow_request){.order_id = "running"});
+    flow_wait_calls(1);
+    flow_deliver(&(struct flow_request){.order_id = "twice", .left_ms = _i == 0 ? 3600000 : 4000});
+    flow_deliver(&(struct flow_request){
+        .order_id = "twice", .left_ms = _i == 0 ? 4000 : 3600000, .is_redelivered = true});
+    flow_answer_status(0, 200, "{}");
+    flow_wait_calls(2);
+    mg_time_format(mg_clock_wall_ms() + 1800000, half_an_hour);
+    const char *complete_by = strstr(fakes.calls[1].headers, "X-Makegood-Complete-By: ");
+    ck_assert_ptr_nonnull(complete_by);
+    ck_assert_int_gt(strncmp(complete_by + strlen("X-Makegood-Complete-By: "), half_an_hour, 16), 0);
+}
+END_TEST
+
 START_TEST(what_waits_when_the_broker_goes_away_is_given_up)
 {
     flow_finish();
@@ -554,6 +575,7 @@ int main(void)
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         tcase_add_test(tcase, tests[i]);
     }
+    tcase_add_loop_test(tcase, of_two_copies_with_two_complete_bys_the_later_one_holds, 0, 2);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

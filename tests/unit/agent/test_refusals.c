@@ -112,11 +112,11 @@ END_TEST
 START_TEST(who_ends_gives_back_at_once_what_is_for_a_newer_version)
 {
     fakes_deliver_typed(0, "request_batch", "{}", 0);
-    ck_assert_str_eq(fakes.story, "");
+    ck_assert_str_eq(fakes.story, "u"); /* a place beside it */
     mg_agent_drain(&flow_agent);
-    ck_assert_str_eq(fakes.story, "ppq");
+    ck_assert_str_eq(fakes.story, "uppq");
     fakes_deliver_typed(0, "request_batch", "{}", 0);
-    ck_assert_str_eq(fakes.story, "ppqq");
+    ck_assert_str_eq(fakes.story, "uppqq");
 }
 END_TEST
 
@@ -143,6 +143,22 @@ START_TEST(many_of_a_newer_version_leave_most_of_the_prefetch_to_others)
     flow_wait_story(story);
     fakes_deliver_typed(line->consumer, "request_batch", "{}", 1);
     ck_assert_str_eq(fakes.story, story); /* there is room again */
+}
+END_TEST
+
+/* Would catch: a service of one call at a time, or one that is probed, to which a flood of them lets nothing
+ * through for hours. */
+START_TEST(a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":1");
+    const struct mg_line *line = &flow_agent.lanes[0].lines[0];
+    ck_assert_int_eq(line->prefetch, 1);
+    fakes_deliver_typed(line->consumer, "request_batch", "{}", 0);
+    ck_assert_int_eq(line->prefetch, 2);
+    ck_assert_str_eq(fakes.story, "u");
+    fakes_deliver_typed(line->consumer, "request_batch", "{}", 1);
+    ck_assert_str_eq(fakes.story, "uq"); /* the second goes back at once, for a place is for others */
 }
 END_TEST
 
@@ -202,6 +218,7 @@ int main(void)
     tcase_add_test(test, who_ends_makes_no_new_try);
     tcase_add_test(test, who_ends_gives_back_at_once_what_is_for_a_newer_version);
     tcase_add_test(test, many_of_a_newer_version_leave_most_of_the_prefetch_to_others);
+    tcase_add_test(test, a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one);
     tcase_add_test(test, an_end_waits_no_longer_than_it_is_given);
     tcase_add_test(test, what_is_above_the_rate_waits_for_its_time);
     tcase_add_test(test, what_the_service_file_says_of_the_content_is_not_said_otherwise);

@@ -161,8 +161,8 @@ START_TEST(commands_that_nobody_takes_do_not_pile_up)
 }
 END_TEST
 
-/* Law 3. Would catch: an order that is lost with the runner that had marked it, and one that is another cause
- * when it is asked for by the next. */
+/* Law 3, re-creation. Would catch: an order that is lost with the runner that had marked it, and one that is
+ * another cause when it is asked for by the next. */
 START_TEST(what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_cause)
 {
     begin(60, 100);

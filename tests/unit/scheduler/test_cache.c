@@ -92,7 +92,7 @@ START_TEST(an_order_that_is_not_new_is_found_out)
     stage_submit_from("o1", "[15.00]", "client", false);
     stage_settle();
     ck_assert_int_eq(fake_broker_count("submission"), 1); /* refused, once */
-    const struct mg_metric *begun = stage_scheduler->workflows->entered[MG_ORDER_PROCESSING];
+    const struct mg_metric *begun = stage_scheduler->workflows.first->entered[MG_ORDER_PROCESSING];
     ck_assert_double_eq(mg_metric_value(begun), 1); /* one order, however often it was taken for new */
     ck_assert_int_eq(fake_broker.acked, 3);
 }

@@ -33,7 +33,7 @@ START_TEST(an_order_goes_from_submission_to_processed)
 }
 END_TEST
 
-/* Would catch: an ack before the commit, or before the confirms (law 2). */
+/* Would catch: an ack before the commit, or before the confirms (law 2, ack after effects). */
 START_TEST(a_cause_is_acked_only_when_its_effects_are_durable)
 {
     fake_store.is_held = true;
@@ -55,7 +55,8 @@ START_TEST(a_cause_is_acked_only_when_its_effects_are_durable)
 }
 END_TEST
 
-/* Would catch: an order that waits for a time-out because a process died between commit and publish (law 3).
+/* Would catch: an order that waits for a time-out because a process died between commit and publish (law 3,
+ * re-creation).
  */
 START_TEST(a_cause_that_comes_again_makes_its_effects_again)
 {
@@ -105,7 +106,7 @@ START_TEST(any_other_duplicate_publishes_nothing)
 END_TEST
 
 /* Would catch: a decision on what is no longer so, or a cause dropped because another instance was quicker
- * (law 4). */
+ * (law 4, version guard). */
 START_TEST(a_lost_race_is_decided_again)
 {
     stage_submit("o1", false);
@@ -140,7 +141,8 @@ START_TEST(an_unknown_commit_is_run_again)
 }
 END_TEST
 
-/* Would catch: a service's full queue that loses a step, or an ack before the step knows of it (law 2). */
+/* Would catch: a service's full queue that loses a step, or an ack before the step knows of it (law 2, ack
+ * after effects). */
 START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 {
     fake_broker.fails_type = "request";
@@ -165,7 +167,7 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 END_TEST
 
 /* Would catch: a cause that is acked though its request is neither with the broker nor known to be missing
- * (law 2). */
+ * (law 2, ack after effects). */
 START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
 {
     fake_broker.fails_type = "request";
@@ -180,7 +182,7 @@ START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 0);
-    ck_assert_int_eq(stage_scheduler->left.count, 1); /* comes again, and makes its request again */
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* comes again, and makes its request again */
 }
 END_TEST
 
@@ -279,7 +281,7 @@ START_TEST(what_went_down_with_the_connection_waits_for_the_next_one)
 END_TEST
 
 /* Would catch: a step that one copy of its request says did not happen, forgotten while the other copy acts
- * (law 10): a second copy leaves only after the step is maybe in the store. */
+ * (law 10, sticky maybe): a second copy leaves only after the step is maybe in the store. */
 START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
 {
     fake_broker.fails_type = "request";
@@ -309,7 +311,7 @@ START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
 END_TEST
 
 /* Would catch: an undo that overtakes its do, because the broker refused one copy of a request, of which it
- * has another (law 11). */
+ * has another (law 11, quiesce). */
 START_TEST(a_refused_copy_of_a_request_does_not_end_the_other)
 {
     fake_broker.is_held = true;
@@ -386,8 +388,8 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
-    ck_assert_int_eq(stage_scheduler->left.count, 1); /* goes back to the queue after a while */
-    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->rank); /* and comes to others first */
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* goes back to the queue after a while */
+    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->pump.rank); /* and comes to others first */
     stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
     stage_settle(); /* will be asked again: kept, asks would pile up and end as dead letters */
     ck_assert_int_eq(fake_broker.acked, 4);
@@ -419,7 +421,8 @@ START_TEST(who_cannot_store_lets_others_lead)
 }
 END_TEST
 
-/* Would catch: a message that kills its handler and takes others with it, again and again (law 13). */
+/* Would catch: a message that kills its handler and takes others with it, again and again (law 13, nothing
+ * lost). */
 START_TEST(a_message_seen_twice_before_is_handled_alone)
 {
     stage_submit("o1", false);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../suite.h"
-#include "batch.h"
+#include "item.h"
 #include "stage.h"
 
 #define PAYLOAD_BYTES (250 * 1024)
@@ -40,10 +40,10 @@ START_TEST(a_batch_is_cut_by_the_bytes_of_its_messages)
         submit_large(i);
     }
     int batches = 0;
-    while (!mg_inbox_is_empty(stage_scheduler) || stage_scheduler->batch != NULL) {
+    while (!mg_inbox_is_empty(stage_scheduler) || stage_scheduler->batcher.batch != NULL) {
         ck_assert_int_lt(batches++, 10 * ORDERS);
         (void)fake_loop_turn();
-        const struct mg_batch *batch = stage_scheduler->batch;
+        const struct mg_batch *batch = stage_scheduler->batcher.batch;
         size_t bytes = 0;
         for (int i = 0; batch != NULL && i < batch->work_count; i++) {
             bytes += batch->works[i]->delivery != NULL ? batch->works[i]->delivery->body.len : 0;
@@ -62,17 +62,17 @@ END_TEST
 /* The most bytes of messages that one batch made, until nothing is left to do. */
 static size_t most_made(void)
 {
-    size_t most = 0, before = stage_scheduler->made_bytes;
-    uint64_t batch = stage_scheduler->batch_number;
-    for (int turns = 0; stage_scheduler->work_count > 0; turns++) {
+    size_t most = 0, before = stage_scheduler->outbox.made_bytes;
+    uint64_t batch = stage_scheduler->batcher.number;
+    for (int turns = 0; stage_scheduler->works.count > 0; turns++) {
         ck_assert_int_lt(turns, 100 * ORDERS);
         (void)fake_loop_turn();
-        if (stage_scheduler->batch_number != batch) {
-            batch = stage_scheduler->batch_number;
-            before = stage_scheduler->made_bytes;
+        if (stage_scheduler->batcher.number != batch) {
+            batch = stage_scheduler->batcher.number;
+            before = stage_scheduler->outbox.made_bytes;
         }
         (void)fake_store_answer();
-        size_t made = stage_scheduler->made_bytes - before;
+        size_t made = stage_scheduler->outbox.made_bytes - before;
         most = made > most ? made : most;
         (void)fake_broker_confirm();
         fake_loop_advance(10);
@@ -94,7 +94,7 @@ START_TEST(a_batch_is_cut_by_what_is_made_of_its_messages)
     }
     (void)most_made();
     fake_store.ahead_ms = 10000; /* all are due */
-    stage_scheduler->cause_bytes = 1;
+    stage_scheduler->batcher.cause_bytes = 1;
     int requests = fake_broker_count("request");
     for (int i = 0; i < ORDERS; i++) {
         char id[32];
@@ -114,16 +114,16 @@ START_TEST(a_batch_is_cut_by_what_its_like_made_lately)
     start_with((size_t)16 << 20);
     submit_large(0);
     (void)most_made();
-    ck_assert_uint_ge(stage_scheduler->cause_bytes, PAYLOAD_BYTES);
-    int fit = (int)(room / stage_scheduler->cause_bytes);
+    ck_assert_uint_ge(stage_scheduler->batcher.cause_bytes, PAYLOAD_BYTES);
+    int fit = (int)(room / stage_scheduler->batcher.cause_bytes);
     for (int i = 0; i < 16; i++) {
         char id[32];
         (void)snprintf(id, sizeof(id), "c%d", i);
         stage_command(id, ids[0], "\"command\":\"cancel\",\"by\":\"ann\"", NULL);
     }
     (void)fake_loop_turn();
-    ck_assert_ptr_nonnull(stage_scheduler->batch);
-    ck_assert_int_eq(stage_scheduler->batch->work_count, fit);
+    ck_assert_ptr_nonnull(stage_scheduler->batcher.batch);
+    ck_assert_int_eq(stage_scheduler->batcher.batch->work_count, fit);
     stage_settle();
 }
 END_TEST
@@ -140,7 +140,7 @@ START_TEST(small_messages_come_to_full_batches)
             stage_command(id, "nobody", "\"command\":\"cancel\",\"by\":\"ann\"", NULL);
         }
         (void)fake_loop_turn();
-        int count = stage_scheduler->batch != NULL ? stage_scheduler->batch->work_count : 0;
+        int count = stage_scheduler->batcher.batch != NULL ? stage_scheduler->batcher.batch->work_count : 0;
         largest = count > largest ? count : largest;
         stage_settle();
         fake_loop_advance(10);

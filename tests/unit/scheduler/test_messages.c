@@ -336,7 +336,7 @@ START_TEST(a_reply_may_be_larger_than_a_submission)
 }
 END_TEST
 
-/* Would catch: attempts burnt on a service that nobody serves (law 7). */
+/* Would catch: attempts burnt on a service that nobody serves (law 7, waiting is not failing). */
 START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
 {
     stage_submit("o1", false); /* its workflow makes the queues watched */
@@ -472,7 +472,8 @@ static int lanes_take(enum mg_lane *ret_lanes, int max)
     return count;
 }
 
-/* Would catch: `high` that starves `normal`, and intake that starves what is going on (law 7). */
+/* Would catch: `high` that starves `normal`, and intake that starves what is going on (law 7, waiting is not
+ * failing). */
 START_TEST(what_is_going_on_comes_first_and_high_leaves_a_place_to_normal)
 {
     fake_store.options.on_state(fake_store.options.arg, false, "away"); /* nothing is taken meanwhile */
@@ -518,7 +519,7 @@ START_TEST(what_waits_for_a_store_that_stays_away_is_given_back)
         bool is_known = i == MG_LANE_NORMAL;
         ck_assert(!fake_broker.is_off[i]);
         ck_assert_int_eq(fake_broker.prefetch[i],
-                         is_known ? mg_inbox_prefetch(stage_scheduler, MG_LANE_NORMAL) : 1);
+                         is_known ? mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL) : 1);
     }
     stage_submit("o1", true);
     stage_settle();
@@ -526,7 +527,8 @@ START_TEST(what_waits_for_a_store_that_stays_away_is_given_back)
 }
 END_TEST
 
-/* Would catch: a stop that leaves messages unacked for nobody, or does not wait for what is in hand (law 15).
+/* Would catch: a stop that leaves messages unacked for nobody, or does not wait for what is in hand (law 15,
+ * restart recovers).
  */
 START_TEST(a_drain_gives_back_what_waits_and_finishes_what_is_in_hand)
 {

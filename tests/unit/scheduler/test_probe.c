@@ -141,7 +141,7 @@ START_TEST(a_probe_of_which_nothing_is_heard_is_followed_by_another)
 {
     say(MG_REASON_NONE, true);
     ask_all();
-    for (struct mg_gate *gate = stage_scheduler->gates; gate != NULL; gate = gate->next) {
+    for (struct mg_gate *gate = stage_scheduler->gates.first; gate != NULL; gate = gate->next) {
         gate->probed_boot_ms -= gate->probed_boot_ms != 0 ? 1000 : 0;
     }
     ask_all();

@@ -48,7 +48,7 @@ static void refuse_for_now(void)
 }
 
 /* Would catch: a key that carries other bytes the second time, which a remote answers with what the first
- * ones did (law 8). */
+ * ones did (law 8, derived identities). */
 START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
 {
     fake_store.definition = HASTY;
@@ -91,15 +91,15 @@ START_TEST(a_submission_whose_workflow_cannot_be_read_is_left_to_others)
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
     stage_submit("o1", false);
     stage_settle();
-    ck_assert_int_eq(stage_scheduler->left.count, 1);
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
     ck_assert_int_eq(fake_broker.acked + fake_broker.rejected + fake_broker.requeued, 0);
     ck_assert_int_eq(fake_broker_count("submission"), 0); /* nothing goes to orders.rejected */
     fake_loop_advance(5000);
     ck_assert_int_eq(fake_broker.requeued, 0); /* it is early: the real clock stands */
-    stage_scheduler->left.first->leave_at_boot_ms = mg_clock_boot_ms();
+    stage_scheduler->works.left.first->leave_at_boot_ms = mg_clock_boot_ms();
     fake_loop_advance(5000);
     ck_assert_int_eq(fake_broker.requeued, 1);
-    ck_assert_int_eq(stage_scheduler->left.count, 0);
+    ck_assert_int_eq(stage_scheduler->works.left.count, 0);
 }
 END_TEST
 
@@ -116,19 +116,20 @@ START_TEST(who_ends_gives_back_at_once_what_it_left_to_others)
 }
 END_TEST
 
-/* Would catch: memory that fills with deliveries of connections that are gone (law 14). */
+/* Would catch: memory that fills with deliveries of lost connections (law 14, everything bounded). */
 START_TEST(what_a_lost_connection_has_left_behind_makes_room)
 {
-    int prefetch = mg_inbox_prefetch(stage_scheduler, MG_LANE_NORMAL);
+    int prefetch = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL);
     for (int i = 0; i < 2 * prefetch + 3; i++) { /* of the consumer before, and of the present one */
         stage_submit("o1", i > 0);
     }
-    ck_assert_int_eq(stage_scheduler->lanes[MG_LANE_NORMAL].count, 2 * prefetch);
+    ck_assert_int_eq(stage_scheduler->inbox.lanes[MG_LANE_NORMAL].count, 2 * prefetch);
     ck_assert_int_eq(fake_broker.requeued, 3);
 }
 END_TEST
 
-/* Would catch: one order that is decided for ever, and its neighbours that wait for it (law 14). */
+/* Would catch: one order that is decided for ever, and its neighbours that wait for it (law 14, everything
+ * bounded). */
 START_TEST(an_order_that_is_lost_each_time_is_set_aside_in_the_end)
 {
     stage_submit("o1", false);
@@ -173,7 +174,7 @@ START_TEST(a_command_that_cannot_be_read_is_answered_and_kept)
     deliver_command(
         "{\"v\":1,\"command_id\":\"c\",\"order_id\":\"o1\",\"command\":\"rejoice\",\"by\":\"ann\"}", false);
     ck_assert_int_eq(fake_broker.rejected, 2);
-    ck_assert_int_eq(stage_scheduler->left.count, 1); /* a newer version's word */
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* a newer version's word */
     ck_assert_int_eq(fake_broker_count("command_result"), 2);
     ck_assert_int_eq(fake_broker.acked, 0);
 }
@@ -330,7 +331,7 @@ START_TEST(a_type_that_a_newer_version_sends_to_replies_is_left_to_others)
 {
     fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "echo", .body = "{}"});
     stage_settle();
-    ck_assert_int_eq(stage_scheduler->left.count, 1);
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
     ck_assert_int_eq(fake_broker.acked + fake_broker.rejected, 0);
 }
 END_TEST

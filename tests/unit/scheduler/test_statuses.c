@@ -279,7 +279,7 @@ START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
 END_TEST
 
 /* Would catch: each of many repetitions that reads what the order owes. Each keeps its event: by that its
- * cause is known when it comes again (law 3). */
+ * cause is known when it comes again (law 3, re-creation). */
 START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
 {
     enum { REPETITIONS = 16 };

@@ -1,0 +1,149 @@
+/*
+ * What becomes of a delivery when its work has ended. What this instance cannot take is left: it waits for a
+ * while, so that it does not come back at once, and another instance is preferred from then on.
+ */
+#include "ack.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "core/newer.h"
+#include "scheduler.h"
+
+/* How long what is left waits before it is given back. With the bound of deliveries a message of a newer
+ * version has 75 s until it is set aside: a rolling restart's step, and a little. */
+#define MG_LEAVE_MS 5000
+/* Those that find no room to wait are given back at once: the first schedulers of a roll-out have a higher
+ * rank by then. After so many times none of them is there. */
+#define MG_NEWER_AT_ONCE_MAX 5
+/* A log line, and the alert of a queue, at most so often: they come in floods. */
+#define MG_NEWER_TELL_MS 60000
+
+static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    mg_consumed_clear(scheduler, work);
+    work->leave_at_boot_ms = mg_clock_boot_ms() + MG_LEAVE_MS;
+    scheduler->pump.has_left = true;
+    mg_scheduler_rank(scheduler);
+    mg_work_list_append(&scheduler->works.left, work);
+    if (!mg_timer_is_active(scheduler->ack.leave_timer)) {
+        mg_timer_start(scheduler->ack.leave_timer, MG_LEAVE_MS, MG_LEAVE_MS);
+    }
+}
+
+/* Whether so long has passed since `at`, which then begins anew. */
+static bool is_time_to_tell(int64_t *at_boot_ms)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (*at_boot_ms != 0 && now_ms - *at_boot_ms < MG_NEWER_TELL_MS) {
+        return false;
+    }
+    *at_boot_ms = now_ms;
+    return true;
+}
+
+static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
+{
+    mg_metric_add(scheduler->counters.left, 1);
+    scheduler->ack.newer_left++;
+    scheduler->pump.has_left = true;
+    mg_scheduler_rank(scheduler);
+    if (is_time_to_tell(&newer->told_at_boot_ms)) {
+        mg_log(MG_LOG_WARN, "messages of a newer version are left to other schedulers; upgrade this one",
+               MG_LOG_TEXT("queue", name), MG_LOG_NUMBER("left", scheduler->ack.newer_left));
+    }
+}
+
+static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
+{
+    mg_metric_add(scheduler->counters.dead_lettered, 1);
+    scheduler->ack.newer_set_aside++;
+    if (is_time_to_tell(&newer->raised_at_boot_ms)) {
+        char text[256];
+        (void)snprintf(text, sizeof(text),
+                       "messages of %s have a version that no running scheduler can read, and lie in %s: "
+                       "upgrade the schedulers, then makegood dead requeue",
+                       name, MG_QUEUE_DEAD);
+        mg_log(MG_LOG_ERROR, "messages of a newer version are set aside", MG_LOG_TEXT("queue", name),
+               MG_LOG_NUMBER("set_aside", scheduler->ack.newer_set_aside));
+        mg_alert_raise(scheduler, MG_ALERT_NEWER_VERSION, name, text, false);
+    }
+}
+
+/* False: it waits here, and is given back later. */
+static bool newer_end(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    struct mg_newer_queue *newer = &scheduler->ack.newer[work->lane];
+    const char *name = mg_consumed_queues[work->lane];
+    switch (mg_newer_judge(work->delivery->given_count, newer->held_count,
+                           mg_consumed_prefetch(scheduler, work->lane), MG_NEWER_AT_ONCE_MAX)) {
+    case MG_NEWER_HOLD:
+        newer_left(scheduler, newer, name);
+        newer->held_count++;
+        work->is_held_as_newer = true;
+        work_leave(scheduler, work);
+        return false;
+    case MG_NEWER_GIVE_BACK:
+        newer_left(scheduler, newer, name);
+        mg_broker_requeue(scheduler->broker, work->delivery);
+        return true;
+    case MG_NEWER_SET_ASIDE:
+        newer_set_aside(scheduler, newer, name);
+        mg_broker_reject(scheduler->broker, work->delivery);
+        return true;
+    }
+    return true;
+}
+
+void mg_ack_end(void *arg, struct mg_work *work)
+{
+    struct mg_scheduler *scheduler = arg;
+    struct mg_work *origin = work->origin;
+    if (work->delivery == NULL && work->end != MG_END_ACK) {
+        mg_work_give_up(work); /* the broker has nothing of it but what it follows from */
+    }
+    if (work->delivery != NULL) {
+        switch (work->end) {
+        case MG_END_ACK:
+            mg_broker_ack(scheduler->broker, work->delivery);
+            MG_FAILPOINT(SCHEDULER_ACKED);
+            break;
+        case MG_END_REJECT:
+            mg_metric_add(scheduler->counters.dead_lettered, 1);
+            mg_broker_reject(scheduler->broker, work->delivery);
+            break;
+        case MG_END_LEAVE:
+            work_leave(scheduler, work);
+            return;
+        case MG_END_NEWER:
+            if (!newer_end(scheduler, work)) {
+                return;
+            }
+            break;
+        }
+    }
+    mg_consumed_clear(scheduler, work);
+    mg_work_free(&scheduler->works, work);
+    if (origin != NULL) {
+        mg_work_release(&scheduler->works, origin);
+    }
+    if (scheduler->is_draining) {
+        mg_scheduler_wake(scheduler);
+    }
+}
+
+void mg_ack_left_due(struct mg_scheduler *scheduler, bool is_all)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    while (scheduler->works.left.first != NULL &&
+           (is_all || scheduler->works.left.first->leave_at_boot_ms <= now_ms)) {
+        struct mg_work *work = mg_work_list_pop(&scheduler->works.left);
+        scheduler->ack.newer[work->lane].held_count -= work->is_held_as_newer ? 1 : 0;
+        mg_consumed_drop(scheduler, work);
+    }
+    if (scheduler->works.left.first == NULL) {
+        mg_timer_stop(scheduler->ack.leave_timer);
+    }
+}

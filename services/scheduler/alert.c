@@ -1,0 +1,72 @@
+/*
+ * An alert that belongs to no order's transition has no batch that stores it: it is stored by a call of its
+ * own. An alert that cannot be stored is not published either.
+ */
+#include "alert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "scheduler.h"
+#include "wire/alert.h"
+
+struct mg_alert_call {
+    struct mg_scheduler *scheduler;
+    struct mg_alert_message message;
+    struct mg_alert_write write;
+};
+
+static void alert_publish(struct mg_scheduler *scheduler, const struct mg_alert_message *message)
+{
+    mg_buf_clear(&scheduler->alerts.scratch);
+    mg_alert_write(message, &scheduler->alerts.scratch);
+    struct mg_send_spec spec = {.kind = MG_SEND_ALERT,
+                                .exchange = MG_EXCHANGE_ALERTS,
+                                .routing_key = MG_QUEUE_ALERTS,
+                                .type = "alert",
+                                .body = mg_buf_slice(&scheduler->alerts.scratch)};
+    struct mg_send *send = scheduler->alerts.scratch.failed ? NULL : mg_send_create(scheduler, &spec);
+    if (send != NULL) {
+        struct mg_send_list list = {send, send};
+        mg_outbox_add(scheduler, &list);
+        mg_outbox_pump(scheduler);
+    }
+}
+
+static void on_alert_written(void *arg, const bool *is_changed, int count, const struct mg_err *err)
+{
+    struct mg_alert_call *call = arg;
+    struct mg_scheduler *scheduler = call->scheduler;
+    if (err != NULL) {
+        mg_log(scheduler->alerts.is_unwritten ? MG_LOG_DEBUG : MG_LOG_WARN, /* one line for many in a row */
+               "could not store an alert", MG_LOG_TEXT("subject", call->message.subject),
+               MG_LOG_TEXT("why", err->text));
+    } else if (count == 1 && is_changed[0]) {
+        alert_publish(scheduler, &call->message);
+    }
+    scheduler->alerts.is_unwritten = err != NULL;
+    free(call);
+}
+
+void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
+                    const char *text, bool is_closed)
+{
+    struct mg_alert_call *call = calloc(1, sizeof(*call));
+    if (call == NULL) {
+        mg_log(MG_LOG_ERROR, "could not raise an alert: no memory", MG_LOG_TEXT("subject", subject));
+        return;
+    }
+    call->scheduler = scheduler;
+    call->message.alert = alert;
+    call->message.is_closed = is_closed;
+    call->message.at_ms = mg_scheduler_db_now_ms(scheduler);
+    snprintf(call->message.subject, sizeof(call->message.subject), "%s", subject);
+    snprintf(call->message.text, sizeof(call->message.text), "%s", text);
+    call->write = (struct mg_alert_write){.alert = alert,
+                                          .is_closed = is_closed,
+                                          .subject = call->message.subject,
+                                          .order_id = "",
+                                          .text = mg_slice_of(call->message.text)};
+    mg_store_write_alerts(scheduler->store, &call->write, 1, on_alert_written, call);
+}

@@ -1,0 +1,19 @@
+/* Alerts that belong to no order's transition. */
+#ifndef MG_SCHEDULER_ALERT_H
+#define MG_SCHEDULER_ALERT_H
+
+#include "base/buf.h"
+#include "core/model.h"
+
+struct mg_scheduler;
+
+struct mg_alerts {
+    struct mg_buf scratch;
+    bool is_unwritten; /* the store did not take the last one */
+};
+
+/* The alert is stored, and published if that is news. */
+void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
+                    const char *text, bool is_closed);
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * The outbox. An unknown outcome is no verdict yet: the message goes out once more, marked `again`, except
+ * where that might make a service act twice. A request does so by way of a cause of its own, since its step
+ * must be maybe before a second copy of it can be anywhere (law 10, sticky maybe).
+ */
+#include "outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "scheduler.h"
+
+/* How often an unanswered message is published before it counts as not taken; each waits the confirm
+ * time-out. */
+#define MG_SEND_TRIES 2
+/* The broker had no room although nothing of ours was outstanding: look again soon. */
+#define MG_OUTBOX_RETRY_MS 20
+#define MG_SEND_TEXTS      10 /* texts behind a send, a NUL each */
+
+static void list_remove(struct mg_send_list *list, struct mg_send *send)
+{
+    if (send->prev != NULL) {
+        send->prev->next = send->next;
+    } else {
+        list->first = send->next;
+    }
+    if (send->next != NULL) {
+        send->next->prev = send->prev;
+    } else {
+        list->last = send->prev;
+    }
+    send->prev = send->next = NULL;
+}
+
+void mg_send_list_add(struct mg_send_list *list, struct mg_send *send)
+{
+    send->next = NULL;
+    send->prev = list->last;
+    if (list->last != NULL) {
+        list->last->next = send;
+    } else {
+        list->first = send;
+    }
+    list->last = send;
+}
+
+void mg_send_list_drop(struct mg_send_list *list)
+{
+    while (list->first != NULL) {
+        struct mg_send *send = list->first;
+        list_remove(list, send);
+        free(send);
+    }
+}
+
+static struct mg_slice text_put(char **at, struct mg_slice text)
+{
+    if (text.data == NULL) {
+        return text;
+    }
+    struct mg_slice copy = {*at, text.len};
+    memcpy(*at, text.data, text.len);
+    (*at)[text.len] = '\0';
+    *at += text.len + 1;
+    return copy;
+}
+
+struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_send_spec *spec)
+{
+    struct mg_slice key = mg_slice_of(spec->routing_key);
+    struct mg_slice rendered = spec->request != NULL ? spec->request->request : (struct mg_slice){NULL, 0};
+    size_t request_size = spec->request != NULL ? sizeof(*spec->request) : 0;
+    size_t size = sizeof(struct mg_send) + request_size + key.len + spec->message_id.len +
+                  spec->correlation_id.len + spec->reply_to.len + spec->traceparent.len + spec->app_id.len +
+                  spec->reason.len + spec->origin.len + spec->body.len + rendered.len + MG_SEND_TEXTS;
+    struct mg_send *send = calloc(1, size);
+    if (send == NULL) {
+        return NULL;
+    }
+    scheduler->outbox.made_bytes += size;
+    char *at = (char *)(send + 1);
+    send->scheduler = scheduler;
+    send->work = spec->work;
+    send->kind = spec->kind;
+    send->exchange = spec->exchange;
+    send->type = spec->type;
+    if (spec->request != NULL) { /* first, where the memory is aligned */
+        send->request = (struct mg_request *)(void *)at;
+        *send->request = *spec->request;
+        at += request_size;
+        send->request->request = text_put(&at, rendered);
+    }
+    send->routing_key = text_put(&at, key).data;
+    send->message_id = text_put(&at, spec->message_id).data;
+    send->correlation_id = text_put(&at, spec->correlation_id).data;
+    send->reply_to = text_put(&at, spec->reply_to).data;
+    send->traceparent = text_put(&at, spec->traceparent).data;
+    send->app_id = text_put(&at, spec->app_id).data;
+    send->reason = text_put(&at, spec->reason).data;
+    send->origin = text_put(&at, spec->origin).data;
+    send->body = text_put(&at, spec->body);
+    return send;
+}
+
+void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list)
+{
+    while (list->first != NULL) {
+        struct mg_send *send = list->first;
+        list_remove(list, send);
+        if (send->work != NULL) {
+            mg_work_hold(send->work);
+        }
+        mg_send_list_add(&scheduler->outbox.unsent, send);
+    }
+}
+
+static void send_end(struct mg_send *send)
+{
+    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_work *work = send->work;
+    free(send);
+    if (work != NULL) {
+        mg_work_release(&scheduler->works, work);
+    }
+}
+
+/* Sending it twice can only harm where the definition says that one send is all there may be. A message that
+ * went down with its connection has not used up a try: it waits for the next one, however long the broker is
+ * away. */
+static bool may_send_again(struct mg_send *send)
+{
+    bool is_once = send->request != NULL && send->request->is_at_most_once;
+    if (!is_once && !mg_broker_is_up(send->scheduler->broker, NULL, 0)) {
+        send->tries = 0;
+        return true;
+    }
+    return !is_once && send->tries < MG_SEND_TRIES;
+}
+
+static void on_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct mg_send *send = arg;
+    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_outbox *outbox = &scheduler->outbox;
+    list_remove(&outbox->sent, send);
+    outbox->sent_count--;
+    bool is_repeated = outcome == MG_PUBLISH_UNKNOWN && may_send_again(send);
+    if (outcome == MG_PUBLISH_CONFIRMED) {
+        MG_FAILPOINT(SCHEDULER_CONFIRMED);
+        outbox->on_arrived(outbox->arg, send);
+        send_end(send);
+    } else if (is_repeated && send->kind != MG_SEND_REQUEST) {
+        mg_send_list_add(&outbox->unsent, send);
+    } else {
+        outbox->on_failed(outbox->arg, send, outcome, mg_publish_outcome_name(outcome), is_repeated);
+        send_end(send);
+    }
+    mg_outbox_pump(scheduler);
+    mg_scheduler_wake(scheduler);
+}
+
+/* MG_TRANSIENT: no room or no memory, it stays. Anything else but MG_OK: it can never be sent. */
+static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
+{
+    struct mg_scheduler *scheduler = send->scheduler;
+    struct mg_message message = {.exchange = send->exchange,
+                                 .routing_key = send->routing_key,
+                                 .type = send->type,
+                                 .message_id = send->message_id,
+                                 .correlation_id = send->correlation_id,
+                                 .reply_to = send->reply_to,
+                                 .traceparent = send->traceparent,
+                                 .app_id = send->app_id,
+                                 .reason = send->reason,
+                                 .origin = send->origin,
+                                 .is_again = send->is_again,
+                                 .body = send->body};
+    if (send->request != NULL) {
+        send->request->sent_at_ms = mg_scheduler_db_now_ms(scheduler);
+        mg_buf_clear(&scheduler->outbox.scratch);
+        mg_request_write(send->request, &scheduler->outbox.scratch);
+        if (scheduler->outbox.scratch.failed) {
+            return mg_err_set(err, mg_buf_class(&scheduler->outbox.scratch),
+                              "could not write a request: larger than %zu bytes or no memory",
+                              scheduler->outbox.scratch.max);
+        }
+        message.body = mg_buf_slice(&scheduler->outbox.scratch);
+    }
+    return mg_broker_publish(scheduler->broker, &message, on_published, send, err);
+}
+
+void mg_outbox_pump(struct mg_scheduler *scheduler)
+{
+    while (scheduler->outbox.unsent.first != NULL && mg_broker_is_up(scheduler->broker, NULL, 0)) {
+        struct mg_send *send = scheduler->outbox.unsent.first;
+        struct mg_err err;
+        enum mg_class class = send_publish(send, &err);
+        if (class == MG_TRANSIENT) {
+            if (scheduler->outbox.sent_count == 0 && !mg_timer_is_active(scheduler->outbox.retry)) {
+                mg_timer_start(scheduler->outbox.retry, MG_OUTBOX_RETRY_MS, 0);
+            }
+            return;
+        }
+        list_remove(&scheduler->outbox.unsent, send);
+        if (class == MG_OK) {
+            MG_FAILPOINT(SCHEDULER_PUBLISHED);
+            send->tries++;
+            scheduler->outbox.sent_count++;
+            mg_send_list_add(&scheduler->outbox.sent, send);
+        } else {
+            mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
+                   MG_LOG_TEXT("queue", send->routing_key));
+            scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_RETURNED, err.text, false);
+            send_end(send);
+        }
+    }
+}
+
+void mg_outbox_finish(struct mg_scheduler *scheduler)
+{
+    mg_send_list_drop(&scheduler->outbox.unsent);
+    mg_send_list_drop(&scheduler->outbox.sent);
+    scheduler->outbox.sent_count = 0;
+}

@@ -1,0 +1,90 @@
+/*
+ * Messages that follow from committed decisions, from the decision to their confirms. The ack of a cause
+ * waits for each of them (law 2, ack after effects).
+ */
+#ifndef MG_SCHEDULER_OUTBOX_H
+#define MG_SCHEDULER_OUTBOX_H
+
+#include "work.h"
+
+#include "base/buf.h"
+#include "base/loop.h"
+#include "core/model.h"
+#include "io/broker.h"
+#include "wire/request.h"
+
+struct mg_debt;
+struct mg_gate;
+struct mg_scheduler;
+
+enum mg_send_kind {
+    MG_SEND_REQUEST,
+    MG_SEND_STATUS,
+    MG_SEND_ALERT,    /* also stands in operator_alert */
+    MG_SEND_REJECTED, /* a refused submission for orders.rejected, or a forged message for dead.letters */
+    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: a convenience, never owed */
+    MG_SEND_KIND_COUNT
+};
+
+/* A message from the decision to its confirm. One block of memory: texts follow the struct. */
+struct mg_send {
+    struct mg_send *prev, *next;
+    struct mg_scheduler *scheduler;
+    struct mg_work *work; /* whose ack waits for it; NULL: nobody's */
+    enum mg_send_kind kind;
+    int tries;
+    /* request */
+    struct mg_gate *gate;
+    int step;
+    bool is_again; /* it may have gone out before: the agent must not swear that nothing happened */
+    struct mg_request *request;
+    /* status */
+    bool is_status; /* also one about no order */
+    enum mg_status status;
+    char order_id[MG_ORDER_ID_MAX + 1];
+    uint64_t version; /* of the event that keeps it; 0: it is kept nowhere */
+    struct mg_debt *debt;
+    /* the message */
+    const char *exchange, *type; /* constants */
+    const char *routing_key, *message_id, *correlation_id, *reply_to, *traceparent, *app_id, *reason, *origin;
+    struct mg_slice body;
+};
+
+struct mg_send_list {
+    struct mg_send *first, *last;
+};
+
+/* What a send is made from; everything is copied. */
+struct mg_send_spec {
+    struct mg_work *work;
+    enum mg_send_kind kind;
+    const char *exchange, *type, *routing_key;
+    struct mg_slice message_id, correlation_id, reply_to, traceparent, app_id, reason, origin, body;
+    const struct mg_request *request;
+};
+
+struct mg_outbox {
+    struct mg_send_list unsent, sent;
+    int sent_count;
+    size_t made_bytes; /* of messages, since the start */
+    struct mg_buf scratch;
+    struct mg_timer *retry;
+    /* The broker has a message. */
+    void (*on_arrived)(void *arg, struct mg_send *send);
+    /* It has not, or perhaps not. `is_repeated`: a request that may be sent once more, by a cause of its own.
+     */
+    void (*on_failed)(void *arg, struct mg_send *send, enum mg_publish_outcome outcome, const char *why,
+                      bool is_repeated);
+    void *arg;
+};
+
+struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
+                               const struct mg_send_spec *spec); /* NULL: no memory */
+void mg_send_list_add(struct mg_send_list *list, struct mg_send *send);
+void mg_send_list_drop(struct mg_send_list *list);
+/* Moves a list into the outbox; the ack of each send's work now waits for it. */
+void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list);
+void mg_outbox_pump(struct mg_scheduler *scheduler);
+void mg_outbox_finish(struct mg_scheduler *scheduler);
+
+#endif

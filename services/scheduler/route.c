@@ -1,0 +1,52 @@
+/*
+ * Not every delivery waits for a batch: reports of agents concern no order, and a forged message must
+ * change nothing.
+ */
+#include "route.h"
+
+#include "base/log.h"
+#include "scheduler.h"
+
+/* By x-death `dead requeue` finds out which exchange a letter proves its sender by. RabbitMQ (3.10 to 4.2)
+ * updates an entry that is there, whoever wrote it, and leaves its exchange. So a message that comes with one
+ * from a sender of its own exchange is kept as a copy without it, which cannot be requeued. */
+static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    const struct mg_delivery *delivery = work->delivery;
+    struct mg_send_spec spec = {
+        .work = work,
+        .kind = MG_SEND_REJECTED,
+        .exchange = "",
+        .routing_key = MG_QUEUE_DEAD,
+        .type = work->lane == MG_LANE_REPLIES ? "reply" : "submission",
+        .message_id = delivery->message_id,
+        .correlation_id = delivery->correlation_id,
+        .origin = delivery->exchange,
+        .reason = mg_slice_of("it came with the header x-death, which is the broker's to write"),
+        .body = delivery->body};
+    struct mg_send *send = mg_send_create(scheduler, &spec);
+    if (send != NULL) {
+        struct mg_send_list list = {send, send};
+        mg_log(MG_LOG_ERROR, "a message came with a header x-death of its sender's; it changes nothing",
+               MG_LOG_TEXT("exchange", delivery->exchange.data));
+        mg_metric_add(scheduler->counters.dead_lettered, 1);
+        mg_outbox_add(scheduler, &list);
+    }
+    mg_work_settle(&scheduler->works, work, send != NULL ? MG_END_ACK : MG_END_LEAVE);
+    mg_outbox_pump(scheduler);
+}
+
+void mg_route_delivery(struct mg_scheduler *scheduler, struct mg_delivery *delivery)
+{
+    struct mg_work *work = mg_inbox_receive(scheduler, delivery);
+    if (work == NULL) {
+        return;
+    }
+    if (delivery->has_died && mg_topology_is_of_one(delivery->exchange)) {
+        forged_set_aside(scheduler, work);
+    } else if (work->lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
+        mg_reports_add(scheduler, work);
+    } else {
+        mg_inbox_add(scheduler, work);
+    }
+}

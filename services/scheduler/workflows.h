@@ -1,0 +1,63 @@
+/* Definitions by name and version: those in use, and those on their way into the store. */
+#ifndef MG_SCHEDULER_WORKFLOWS_H
+#define MG_SCHEDULER_WORKFLOWS_H
+
+#include "gates.h"
+
+#include "wire/workflow.h"
+
+struct mg_workflow_entry {
+    struct mg_workflow_entry *next;
+    struct mg_workflow *workflow;
+    struct mg_gate *gates[MG_STEPS_MAX];
+    struct mg_metric *entered[MG_ORDER_STATE_COUNT]; /* orders of this workflow, whatever its version */
+    uint64_t used_in;                                /* number of the last batch that needed it */
+};
+
+struct mg_newest {
+    struct mg_newest *next;
+    char name[MG_NAME_MAX + 1];
+    int64_t version, read_at_boot_ms;
+};
+
+enum mg_fetch_outcome { MG_FETCH_FOUND, MG_FETCH_UNKNOWN, MG_FETCH_UNREADABLE };
+
+/* A workflow that a batch needs and the cache lacks. */
+struct mg_want {
+    struct mg_scheduler *scheduler;
+    char name[MG_NAME_MAX + 1];
+    int64_t asked;   /* 0: the newest */
+    int64_t version; /* what that is, once it has been found */
+    enum mg_fetch_outcome outcome;
+    void (*done)(void *arg, struct mg_want *want, const struct mg_err *err);
+    void *arg;
+};
+
+/* A definition of --workflows, on its way into the store. */
+struct mg_definition {
+    struct mg_definition *next;
+    struct mg_workflow *workflow;
+    char *file;
+};
+
+struct mg_workflows {
+    struct mg_workflow_entry *first;
+    int count;
+    struct mg_newest *newest;
+    int newest_count;
+    struct mg_definition *definitions;
+    bool is_definition_in_hand;
+};
+
+/* Reads and checks every *.json of a directory; each mistake goes to stderr with file and pointer. */
+enum mg_class mg_definitions_read(const char *directory, struct mg_definition **ret_definitions,
+                                  struct mg_err *err) MG_MUSTCHECK;
+void mg_definitions_destroy(struct mg_definition *definitions);
+void mg_definitions_store(struct mg_scheduler *scheduler); /* wakes the scheduler when all are in */
+/* From the cache; version 0: the newest, if that was read within the last `max_age_ms`. */
+struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, const char *name, int64_t version,
+                                            int64_t max_age_ms);
+void mg_workflows_fetch(struct mg_want *want);
+void mg_workflows_finish(struct mg_scheduler *scheduler);
+
+#endif

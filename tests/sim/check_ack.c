@@ -1,0 +1,174 @@
+/*
+ * A cause is acked only when its effects are out: each request and status is in a queue, or is written down.
+ */
+#include "checker.h"
+
+#include <stdio.h>
+
+#include "broker.h"
+#include "core/key.h"
+#include "io/topology.h"
+#include "nodes.h"
+#include "scheduler.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+#define SKEW_MS 2000
+
+/* A reply that was ahead of the row has raised the fence past its own attempt: the step runs in an attempt
+ * that the row's cause never sent. */
+static bool is_fence_raised(const struct sim_stored *stored, const char *step)
+{
+    for (int i = 0; i < stored->event_count; i++) {
+        if (mg_slice_is(stored->events[i].step, step) && sim_check_tells_of_lost_state(&stored->events[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A client that asks again is told the same status by another event, which may be the one that is owed. */
+static bool is_status_owed(const struct sim_stored *stored, uint64_t seq)
+{
+    struct mg_status_text status;
+    for (int i = 0; i < stored->event_count; i++) {
+        for (int k = 0; stored->events[i].is_owed && mg_status_kept(&stored->events[i], k, &status); k++) {
+            if (status.seq == seq) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What a committed cause brought about is in a queue, or written down as owed. */
+static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
+{
+    const struct mg_order_record *record = stored->record;
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
+    if (order->is_cause_lost) {
+        return; /* they may have been those of another copy of it */
+    }
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    char id[MG_KEY_SIZE];
+    for (int i = 0; i < record->order.step_count; i++) {
+        const struct mg_step *step = &record->order.steps[i];
+        bool is_once =
+            workflow->plan.steps[i].is_at_most_once; /* in doubt it is not sent again, but overdue */
+        if (sim_check_is_running(step) && !is_once && mg_slice_equal(record->steps[i].cause, event->cause)) {
+            mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
+            if (!sim_check_is_published("request", id) && !is_fence_raised(stored, workflow->steps[i].name)) {
+                sim_violated("ack_after_effects", "%.*s is acked, and its request %s is in no queue",
+                             (int)event->cause.len, event->cause.data, id);
+            }
+        }
+    }
+    struct mg_status_text status;
+    bool is_mark_lost = (order->lost_marks >> ((event - stored->events) & 63) & 1) != 0;
+    bool is_due = record->reply_to.data != NULL && !event->is_owed && !is_mark_lost;
+    for (int i = 0; is_due && mg_status_kept(event, i, &status); i++) {
+        (void)snprintf(id, sizeof(id), "%s.%llu", record->order_id, (unsigned long long)status.seq);
+        if (!sim_check_is_published("status", id) && !is_status_owed(stored, status.seq)) {
+            sim_violated("ack_after_effects",
+                         "%.*s is acked, and its status %s is neither in a queue nor owed",
+                         (int)event->cause.len, event->cause.data, id);
+        }
+    }
+}
+
+static const struct mg_event_record *event_of(const struct sim_stored *stored, struct mg_slice cause)
+{
+    for (int i = stored->event_count - 1; i >= 0; i--) {
+        if (mg_slice_equal(stored->events[i].cause, cause)) {
+            return &stored->events[i];
+        }
+    }
+    return NULL;
+}
+
+static void submission_acked(const struct sim_message *message)
+{
+    struct sim_stored stored;
+    struct sim_submitted *order = sim_submitted_find(message->correlation_id);
+    if (order != NULL && sim_store_find(order->order_id, &stored)) {
+        effects_check(&stored, &stored.events[0]);
+    } else if (!sim_check_is_published("submission", message->message_id.data) &&
+               (order == NULL || !order->is_lost)) {
+        sim_violated("accepted_is_stored", "submission %s is acked, and neither stored nor rejected",
+                     message->message_id.data);
+    }
+}
+
+static void reply_acked(const struct sim_message *message)
+{
+    struct mg_reply reply;
+    struct mg_err err;
+    struct sim_stored stored;
+    if (mg_slice_is(message->type, "service_report") ||
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK ||
+        !sim_store_find(reply.order_id, &stored)) {
+        return;
+    }
+    char cause[MG_KEY_SIZE + 8];
+    (void)snprintf(cause, sizeof(cause), "%s:reply", message->correlation_id.data);
+    const struct mg_event_record *event = event_of(&stored, mg_slice_of(cause));
+    if (event != NULL) {
+        effects_check(&stored, event);
+        return;
+    }
+    const struct mg_workflow *workflow = sim_check_workflow(stored.record->workflow);
+    const struct mg_step *step =
+        &stored.record->order.steps[mg_workflow_step_index(workflow, mg_slice_of(reply.step))];
+    if (sim_check_is_running(step) && step->attempt == reply.attempt && step->kind == reply.kind &&
+        !sim_submitted_find(mg_slice_of(reply.order_id))->is_tail_lost) {
+        sim_violated("ack_after_effects", "reply %s is acked, and its step still waits for it", cause);
+    }
+}
+
+/* Not the supervisor's: it asks until nothing is due, so what one of several copies brought about may be
+ * acked by another, and asked for again. */
+static void command_acked(const struct sim_message *message)
+{
+    if (mg_slice_is(message->exchange, MG_EXCHANGE_SUPERVISOR)) {
+        return;
+    }
+    for (int i = 0; i < sim_store_order_count(); i++) {
+        struct sim_stored stored;
+        sim_store_order_at(i, &stored);
+        const struct mg_event_record *event = event_of(&stored, message->message_id);
+        if (event != NULL) {
+            effects_check(&stored, event);
+        }
+    }
+}
+
+/* The agent's part of the same: it has said what became of it, or it is too late to. */
+static void request_acked(const struct sim_message *message)
+{
+    struct mg_request request;
+    if (sim_check_read_request(message, &request) && sim_is_time_true() &&
+        !sim_check_is_published("reply", message->correlation_id.data) &&
+        sim_store_now_ms() < request.complete_by_ms - SKEW_MS) {
+        sim_violated("ack_after_reply", "request %s is acked in time, and no reply is in a queue",
+                     message->correlation_id.data);
+    }
+}
+
+void sim_check_acked(const struct sim_message *message, const struct sim_queue *queue)
+{
+    if (sim_is_forged(message->message_id)) {
+        sim_violated("speakers", "%s of a stranger's is acked", message->message_id.data);
+    }
+    if (sim_broker_has_copy(queue, message)) { /* its effects may yet be another's to make */
+        return;
+    }
+    if (mg_slice_is(message->type, "submission")) {
+        submission_acked(message);
+    } else if (mg_slice_is(message->type, "command")) {
+        command_acked(message);
+    } else if (mg_slice_is(message->type, "request")) {
+        request_acked(message);
+    } else {
+        reply_acked(message);
+    }
+}
