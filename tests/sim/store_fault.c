@@ -233,6 +233,23 @@ static void on_failover(void *arg)
     plan(SIM_STORE_FAILOVER, on_failover);
 }
 
+/* Where the clock would be now if it had not been set forward. */
+static int64_t unset_ms(void)
+{
+    return sim_server.set_from_ms + (sim_now_us() - sim_server.set_us) / 1000;
+}
+
+/* One more step forward, while what the last one passed keeps its time, makes that time longer: a leader adds
+ * them up (far_clock.c). */
+static void set_forward_note(int64_t from_ms, int64_t to_ms)
+{
+    if (unset_ms() >= sim_server.set_to_ms) {
+        sim_server.set_us = sim_now_us();
+        sim_server.set_from_ms = from_ms;
+    }
+    sim_server.set_to_ms = to_ms > sim_server.set_to_ms ? to_ms : sim_server.set_to_ms;
+}
+
 /* A leader learns that the clock went back from two sweeps, of which one, perhaps of a leader before it, saw
  * it ahead. */
 void sim_store_set_clock(int64_t ahead_ms)
@@ -241,9 +258,7 @@ void sim_store_set_clock(int64_t ahead_ms)
         sim_server.went_back_unseen = true;
     }
     if (ahead_ms > sim_server.ahead_ms) {
-        sim_server.set_us = sim_now_us();
-        sim_server.set_from_ms = sim_true_ms() + sim_server.ahead_ms;
-        sim_server.set_to_ms = sim_true_ms() + ahead_ms;
+        set_forward_note(sim_true_ms() + sim_server.ahead_ms, sim_true_ms() + ahead_ms);
     }
     sim_server.ahead_ms = ahead_ms;
     sim_trace("db clock is %lld ms ahead", (long long)ahead_ms);
@@ -310,9 +325,7 @@ int64_t sim_store_now_ms(void)
 
 bool sim_store_passed_too_early(int64_t moment_ms)
 {
-    int64_t passed_ms = (sim_now_us() - sim_server.set_us) / 1000;
-    return moment_ms > sim_server.set_from_ms + passed_ms &&
-           moment_ms <= sim_server.set_to_ms + SPARED_BEHIND_MS;
+    return moment_ms > unset_ms() && moment_ms <= sim_server.set_to_ms + SPARED_BEHIND_MS;
 }
 
 bool sim_store_went_back_unseen(void)
