@@ -77,7 +77,8 @@ static bool reserve(struct mg_buf *buf, size_t more)
 
 void mg_buf_append(struct mg_buf *buf, const void *data, size_t len)
 {
-    if (!reserve(buf, len)) return;
+    bool has_room = !buf->failed && len < buf->capacity - buf->len; /* no capacity is above max + 1 */
+    if (!has_room && !reserve(buf, len)) return;
     if (len > 0) memcpy(buf->data + buf->len, data, len);
     buf->len += len;
     buf->data[buf->len] = '\0';

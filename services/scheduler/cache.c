@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/decide.h"
+#include "core/order.h"
 
 /* `bytes`: a record as far as its `order`, its order and its steps' records as far as it has steps, and the
  * texts of all its slices, a NUL each. */
@@ -31,22 +31,27 @@ struct mg_cached {
 #define HEAD_SIZE offsetof(struct mg_order_record, order)
 static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the head as it is");
 
-/* The slices of a record, one after the other; NULL: there are no more. */
-static struct mg_slice *text_at(struct mg_order_record *record, int index)
+#define TEXTS_OF_ORDER 5
+#define TEXTS_OF_STEP  4
+#define TEXTS_MAX      (TEXTS_OF_ORDER + TEXTS_OF_STEP * MG_STEPS_MAX)
+
+/* The slices of a record, in an order that depends on its count of steps alone. Returns how many. */
+static int texts_find(struct mg_order_record *record, struct mg_slice *ret_texts[TEXTS_MAX])
 {
-    struct mg_slice *const of_order[] = {&record->payload, &record->reply_to, &record->correlation_id,
-                                         &record->traceparent, &record->client};
-    const int of_order_count = sizeof(of_order) / sizeof(of_order[0]);
-    if (index < of_order_count) {
-        return of_order[index];
+    struct mg_slice **at = ret_texts;
+    *at++ = &record->payload;
+    *at++ = &record->reply_to;
+    *at++ = &record->correlation_id;
+    *at++ = &record->traceparent;
+    *at++ = &record->client;
+    for (int i = 0; i < record->order.step_count; i++) {
+        struct mg_step_record *step = &record->steps[i];
+        *at++ = &step->cause;
+        *at++ = &step->result;
+        *at++ = &step->error_code;
+        *at++ = &step->error_text;
     }
-    int step = (index - of_order_count) / 4;
-    if (step >= record->order.step_count) {
-        return NULL;
-    }
-    struct mg_step_record *more = &record->steps[step];
-    struct mg_slice *const of_step[] = {&more->cause, &more->result, &more->error_code, &more->error_text};
-    return of_step[(index - of_order_count) % 4];
+    return (int)(at - ret_texts);
 }
 
 uint32_t mg_order_hash(const char *order_id)
@@ -106,11 +111,12 @@ struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct 
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
     memcpy(record->steps, at, steps_size);
     at += steps_size;
-    struct mg_slice *text;
-    for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
-        if (text->data != NULL) {
-            text->data = at;
-            at += text->len + 1;
+    struct mg_slice *texts[TEXTS_MAX];
+    int text_count = texts_find(record, texts);
+    for (int i = 0; i < text_count; i++) {
+        if (texts[i]->data != NULL) {
+            texts[i]->data = at;
+            at += texts[i]->len + 1;
         }
     }
     return record;
@@ -131,9 +137,10 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_
 {
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
     size_t size = sizeof(struct mg_cached) + HEAD_SIZE + mg_order_size(&record->order) + steps_size;
-    const struct mg_slice *text;
-    for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
-        size += text->data != NULL ? text->len + 1 : 0;
+    struct mg_slice *texts[TEXTS_MAX];
+    int text_count = texts_find(record, texts);
+    for (int i = 0; i < text_count; i++) {
+        size += texts[i]->data != NULL ? texts[i]->len + 1 : 0;
     }
     struct mg_cached *cached = size <= cache->bytes_max ? malloc(size) : NULL;
     if (cached == NULL) { /* it will be read */
@@ -148,11 +155,11 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_
     at += mg_order_size(&record->order);
     memcpy(at, record->steps, steps_size);
     at += steps_size;
-    for (int i = 0; (text = text_at(record, i)) != NULL; i++) {
-        if (text->data != NULL) {
-            memcpy(at, text->data, text->len);
-            at[text->len] = '\0';
-            at += text->len + 1;
+    for (int i = 0; i < text_count; i++) {
+        if (texts[i]->data != NULL) {
+            memcpy(at, texts[i]->data, texts[i]->len);
+            at[texts[i]->len] = '\0';
+            at += texts[i]->len + 1;
         }
     }
     while (cache->bytes + size > cache->bytes_max) {
