@@ -3,8 +3,11 @@
  * the flag maybe (law 10, sticky maybe), and the policy that decides between another attempt, a cool-down,
  * doubt and failure.
  */
+#include "core/judge.h"
+
 #include "core/backoff.h"
-#include "core/decider.h"
+#include "core/plan.h"
+#include "core/quiet.h"
 
 static const struct mg_retry_plan *retry_of(const struct mg_decider *decider, int index)
 {
@@ -473,7 +476,7 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
 {
     int index = decider->cause->step;
     struct mg_step *step = &decider->order.steps[index];
-    if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
+    if (!mg_step_runs(step, decider->cause->attempt)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
     if (step->complete_by_ms > decider->context->now_ms || is_spared(decider, index)) {
@@ -514,7 +517,7 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
 {
     int index = decider->cause->step;
     struct mg_step *step = &decider->order.steps[index];
-    if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
+    if (!mg_step_runs(step, decider->cause->attempt)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
     bool may_be_out = decider->cause->executed != MG_EXECUTED_NO || may_have_copies(decider, index);
@@ -538,7 +541,7 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
 {
     int index = decider->cause->step;
     struct mg_step *step = &decider->order.steps[index];
-    if (!mg_step_is_running(step) || decider->cause->attempt != step->attempt) {
+    if (!mg_step_runs(step, decider->cause->attempt)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
     decider->order.failure_count++;
@@ -560,7 +563,7 @@ enum mg_verdict mg_judge_republished(struct mg_decider *decider)
     int index = decider->cause->step;
     struct mg_step *step = &decider->order.steps[index];
     int64_t quiet_at_ms = step->quiet_at_ms;
-    if (step->state != MG_STEP_RUNNING || decider->cause->attempt != step->attempt) {
+    if (!mg_step_runs(step, decider->cause->attempt)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
     if (step->kind != MG_KIND_DO) {

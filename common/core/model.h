@@ -170,4 +170,29 @@ struct mg_decision {
     struct mg_transition transitions[MG_TRANSITIONS_MAX];
 };
 
+/* ---- steps ---- */
+
+static inline bool mg_step_is_running(const struct mg_step *step)
+{
+    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+/* Law 5, attempt fence: only for the attempt that runs a reply or a deadline counts. */
+static inline bool mg_step_runs(const struct mg_step *step, uint32_t attempt)
+{
+    return mg_step_is_running(step) && step->attempt == attempt;
+}
+
+static inline bool mg_step_awaits(const struct mg_step *step, uint32_t attempt, enum mg_kind kind)
+{
+    return mg_step_runs(step, attempt) && step->kind == kind;
+}
+
+/* Its undo is under way or planned. */
+static inline bool mg_step_is_to_undo(const struct mg_step *step)
+{
+    return step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
+           step->state == MG_STEP_UNDO_RUNNING;
+}
+
 #endif

@@ -2,7 +2,10 @@
  * What an operator's command means: resume, restart, settle, skip, compensate, cancel. Each names the version
  * it was decided on, so two operators, or one who clicks twice, cause one change.
  */
-#include "core/decider.h"
+#include "core/operator.h"
+
+#include "core/plan.h"
+#include "core/quiet.h"
 
 static int64_t new_complete_by_ms(const struct mg_decider *decider)
 {

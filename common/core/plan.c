@@ -3,8 +3,10 @@
  * when it turns back, in which order it is undone. Planning only ever moves an order on; called twice, it
  * changes nothing more.
  */
-#include "core/decide.h"
-#include "core/decider.h"
+#include "core/plan.h"
+
+#include "core/order.h"
+#include "core/quiet.h"
 
 static uint64_t bit(int index)
 {

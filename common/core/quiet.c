@@ -2,7 +2,7 @@
  * Law 11, quiesce: before its moment of quiet an attempt of the step that is over for its order may still act
  * at the service. No verify and no undo is sent before. That moment is by the clock that its request went by.
  */
-#include "core/decider.h"
+#include "core/quiet.h"
 
 int64_t mg_quiet_at(struct mg_decider *decider, int index)
 {

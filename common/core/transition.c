@@ -16,15 +16,15 @@
     }
 #define DONE_SO(state, why)                                                                                  \
     {                                                                                                        \
-        MG_DUPLICATE, MG_STEP_##state, "", why                                                               \
+        MG_DUPLICATE, MG_STEP_##state, 0, why                                                                \
     }
 #define NOT_NOW(state, why)                                                                                  \
     {                                                                                                        \
-        MG_REFUSED, MG_STEP_##state, "", why                                                                 \
+        MG_REFUSED, MG_STEP_##state, 0, why                                                                  \
     }
 #define NEVER(state, why)                                                                                    \
     {                                                                                                        \
-        MG_IMPOSSIBLE, MG_STEP_##state, "", why                                                              \
+        MG_IMPOSSIBLE, MG_STEP_##state, 0, why                                                               \
     }
 #define ON(event) [MG_STEP_EVENT_##event]
 
@@ -32,18 +32,18 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
     {
         [MG_STEP_PENDING] =
             {
-                ON(DISPATCH) = GO(RUNNING, "request", "every step before it is done"),
-                ON(PARK) = GO(WAITING, "", "ready, but no request can go out now"),
-                ON(COMPLETE) = GO(DONE, "step_completed", "the operator found an earlier attempt done"),
+                ON(DISPATCH) = GO(RUNNING, MG_CELL_REQUEST, "every step before it is done"),
+                ON(PARK) = GO(WAITING, 0, "ready, but no request can go out now"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "the operator found an earlier attempt done"),
                 ON(ACCEPT) = NEVER(PENDING, "no request has gone out"),
                 ON(RETRY) = NEVER(PENDING, "no request has gone out"),
                 ON(COOL_DOWN) = NEVER(PENDING, "no request has gone out"),
                 ON(DOUBT) = NEVER(PENDING, "no request has gone out"),
                 ON(FAIL) = NEVER(PENDING, "no request has gone out"),
-                ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
-                ON(CLEAR) = GO(PENDING, "", "the operator found that it had not happened"),
+                ON(SKIP) = GO(SKIPPED, 0, "the operator goes on without it"),
+                ON(CLEAR) = GO(PENDING, 0, "the operator found that it had not happened"),
                 ON(REVIVE) = DONE_SO(PENDING, "it is at its beginning"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an earlier attempt may have happened"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, 0, "an earlier attempt may have happened"),
                 ON(ABANDON) = DONE_SO(PENDING, "it has done nothing"),
                 ON(UNDO_COMPLETE) = NEVER(PENDING, "no undo is running"),
                 ON(UNDO_RETRY) = NEVER(PENDING, "no undo is running"),
@@ -53,13 +53,13 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             {
                 ON(DISPATCH) = NEVER(RUNNING, "an attempt is running"),
                 ON(PARK) =
-                    GO(WAITING, "", "the attempt did not reach a service that works; it counts nothing"),
-                ON(COMPLETE) = GO(DONE, "step_completed", "the service did it"),
-                ON(ACCEPT) = GO(WAITING, "", "the service works on it; verify will ask"),
-                ON(RETRY) = GO(WAITING, "", "it failed, and attempts are left"),
-                ON(COOL_DOWN) = GO(WAITING, "", "attempts are used up, a cool-down is left"),
-                ON(DOUBT) = GO(UNKNOWN, "alert if a person must tell", "it may or may not have happened"),
-                ON(FAIL) = GO(FAILED, "", "it will not happen by itself any more"),
+                    GO(WAITING, 0, "the attempt did not reach a service that works; it counts nothing"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "the service did it"),
+                ON(ACCEPT) = GO(WAITING, 0, "the service works on it; verify will ask"),
+                ON(RETRY) = GO(WAITING, 0, "it failed, and attempts are left"),
+                ON(COOL_DOWN) = GO(WAITING, 0, "attempts are used up, a cool-down is left"),
+                ON(DOUBT) = GO(UNKNOWN, MG_CELL_ALERT, "it may or may not have happened"),
+                ON(FAIL) = GO(FAILED, 0, "it will not happen by itself any more"),
                 ON(SKIP) = NOT_NOW(RUNNING, "an attempt is running; wait until it has answered or expired"),
                 ON(CLEAR) = NOT_NOW(RUNNING, "an attempt is running; wait until it has answered or expired"),
                 ON(REVIVE) = NOT_NOW(RUNNING, "an attempt is running"),
@@ -71,37 +71,38 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             },
         [MG_STEP_WAITING] =
             {
-                ON(DISPATCH) = GO(RUNNING, "request", "its wait is over"),
-                ON(PARK) = GO(WAITING, "", "no request can go out yet"),
-                ON(COMPLETE) = GO(DONE, "step_completed", "the operator found it done"),
+                ON(DISPATCH) = GO(RUNNING, MG_CELL_REQUEST, "its wait is over"),
+                ON(PARK) = GO(WAITING, 0, "no request can go out yet"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "the operator found it done"),
                 ON(ACCEPT) = NEVER(WAITING, "no attempt is running"),
                 ON(RETRY) = NEVER(WAITING, "no attempt is running"),
                 ON(COOL_DOWN) = NEVER(WAITING, "no attempt is running"),
                 ON(DOUBT) = NEVER(WAITING, "no attempt is running"),
                 ON(FAIL) = NEVER(WAITING, "no attempt is running"),
-                ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
-                ON(CLEAR) = GO(PENDING, "", "the operator found that it had not happened"),
-                ON(REVIVE) = GO(PENDING, "", "the operator waits no longer"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened"),
-                ON(ABANDON) = GO(PENDING, "", "the order turns back and it has done nothing"),
+                ON(SKIP) = GO(SKIPPED, 0, "the operator goes on without it"),
+                ON(CLEAR) = GO(PENDING, 0, "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, 0, "the operator waits no longer"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, 0, "an attempt may have happened"),
+                ON(ABANDON) = GO(PENDING, 0, "the order turns back and it has done nothing"),
                 ON(UNDO_COMPLETE) = NEVER(WAITING, "no undo is running"),
                 ON(UNDO_RETRY) = NEVER(WAITING, "no undo is running"),
                 ON(UNDO_FAIL) = NEVER(WAITING, "no undo is running"),
             },
         [MG_STEP_UNKNOWN] =
             {
-                ON(DISPATCH) = GO(RUNNING, "request", "verify asks what became of it"),
-                ON(PARK) = GO(UNKNOWN, "", "verify cannot go out yet"),
-                ON(COMPLETE) = GO(DONE, "step_completed, close alert", "the operator found it done"),
+                ON(DISPATCH) = GO(RUNNING, MG_CELL_REQUEST, "verify asks what became of it"),
+                ON(PARK) = GO(UNKNOWN, 0, "verify cannot go out yet"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS | MG_CELL_CLOSE_ALERT, "the operator found it done"),
                 ON(ACCEPT) = NEVER(UNKNOWN, "no attempt is running"),
                 ON(RETRY) = NEVER(UNKNOWN, "no attempt is running"),
                 ON(COOL_DOWN) = NEVER(UNKNOWN, "no attempt is running"),
                 ON(DOUBT) = DONE_SO(UNKNOWN, "it is in doubt"),
                 ON(FAIL) = NEVER(UNKNOWN, "no attempt is running"),
-                ON(SKIP) = GO(SKIPPED, "close alert", "the operator goes on without it"),
-                ON(CLEAR) = GO(PENDING, "close alert", "the operator found that it had not happened"),
-                ON(REVIVE) = GO(PENDING, "close alert", "the operator has it tried again under the same key"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "close alert", "it may have happened"),
+                ON(SKIP) = GO(SKIPPED, MG_CELL_CLOSE_ALERT, "the operator goes on without it"),
+                ON(CLEAR) = GO(PENDING, MG_CELL_CLOSE_ALERT, "the operator found that it had not happened"),
+                ON(REVIVE) =
+                    GO(PENDING, MG_CELL_CLOSE_ALERT, "the operator has it tried again under the same key"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, MG_CELL_CLOSE_ALERT, "it may have happened"),
                 ON(ABANDON) = NEVER(UNKNOWN, "what is in doubt is undone, not abandoned"),
                 ON(UNDO_COMPLETE) = NEVER(UNKNOWN, "no undo is running"),
                 ON(UNDO_RETRY) = NEVER(UNKNOWN, "no undo is running"),
@@ -120,7 +121,7 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
                 ON(SKIP) = NOT_NOW(DONE, "it is done"),
                 ON(CLEAR) = NOT_NOW(DONE, "it is proven done; have it undone instead"),
                 ON(REVIVE) = NOT_NOW(DONE, "it is done; have it undone first"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "the order turns back"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, 0, "the order turns back"),
                 ON(ABANDON) = NEVER(DONE, "what is done is undone, not abandoned"),
                 ON(UNDO_COMPLETE) = NEVER(DONE, "no undo is running"),
                 ON(UNDO_RETRY) = NEVER(DONE, "no undo is running"),
@@ -130,16 +131,16 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             {
                 ON(DISPATCH) = NEVER(FAILED, "it has failed; an operator must resume it"),
                 ON(PARK) = NEVER(FAILED, "it has failed"),
-                ON(COMPLETE) = GO(DONE, "step_completed", "the operator found it done"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "the operator found it done"),
                 ON(ACCEPT) = NEVER(FAILED, "no attempt is running"),
                 ON(RETRY) = NEVER(FAILED, "no attempt is running"),
                 ON(COOL_DOWN) = NEVER(FAILED, "no attempt is running"),
                 ON(DOUBT) = NEVER(FAILED, "no attempt is running"),
                 ON(FAIL) = DONE_SO(FAILED, "it has failed"),
-                ON(SKIP) = GO(SKIPPED, "", "the operator goes on without it"),
-                ON(CLEAR) = GO(FAILED, "", "the operator found that it had not happened"),
-                ON(REVIVE) = GO(PENDING, "", "the operator resumes it"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened"),
+                ON(SKIP) = GO(SKIPPED, 0, "the operator goes on without it"),
+                ON(CLEAR) = GO(FAILED, 0, "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, 0, "the operator resumes it"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, 0, "an attempt may have happened"),
                 ON(ABANDON) = DONE_SO(FAILED, "it has done nothing"),
                 ON(UNDO_COMPLETE) = NEVER(FAILED, "no undo is running"),
                 ON(UNDO_RETRY) = NEVER(FAILED, "no undo is running"),
@@ -149,16 +150,16 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             {
                 ON(DISPATCH) = NEVER(SKIPPED, "it is skipped"),
                 ON(PARK) = NEVER(SKIPPED, "it is skipped"),
-                ON(COMPLETE) = GO(DONE, "step_completed", "the operator found an earlier attempt done"),
+                ON(COMPLETE) = GO(DONE, MG_CELL_STATUS, "the operator found an earlier attempt done"),
                 ON(ACCEPT) = NEVER(SKIPPED, "no attempt is running"),
                 ON(RETRY) = NEVER(SKIPPED, "no attempt is running"),
                 ON(COOL_DOWN) = NEVER(SKIPPED, "no attempt is running"),
                 ON(DOUBT) = NEVER(SKIPPED, "no attempt is running"),
                 ON(FAIL) = NEVER(SKIPPED, "no attempt is running"),
                 ON(SKIP) = DONE_SO(SKIPPED, "it is skipped"),
-                ON(CLEAR) = GO(SKIPPED, "", "the operator found that it had not happened"),
-                ON(REVIVE) = GO(PENDING, "", "the order starts again"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt may have happened before it was skipped"),
+                ON(CLEAR) = GO(SKIPPED, 0, "the operator found that it had not happened"),
+                ON(REVIVE) = GO(PENDING, 0, "the order starts again"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, 0, "an attempt may have happened before it was skipped"),
                 ON(ABANDON) = DONE_SO(SKIPPED, "it has done nothing"),
                 ON(UNDO_COMPLETE) = NEVER(SKIPPED, "no undo is running"),
                 ON(UNDO_RETRY) = NEVER(SKIPPED, "no undo is running"),
@@ -166,8 +167,8 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             },
         [MG_STEP_UNDO_PENDING] =
             {
-                ON(DISPATCH) = GO(UNDO_RUNNING, "request", "all that followed it is undone"),
-                ON(PARK) = GO(UNDO_WAITING, "", "no undo can go out now"),
+                ON(DISPATCH) = GO(UNDO_RUNNING, MG_CELL_REQUEST, "all that followed it is undone"),
+                ON(PARK) = GO(UNDO_WAITING, 0, "no undo can go out now"),
                 ON(COMPLETE) = NOT_NOW(UNDO_PENDING, "it is being undone"),
                 ON(ACCEPT) = NEVER(UNDO_PENDING, "no attempt is running"),
                 ON(RETRY) = NEVER(UNDO_PENDING, "no attempt is running"),
@@ -175,7 +176,7 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
                 ON(DOUBT) = NEVER(UNDO_PENDING, "no attempt is running"),
                 ON(FAIL) = NEVER(UNDO_PENDING, "no attempt is running"),
                 ON(SKIP) = NOT_NOW(UNDO_PENDING, "it is being undone"),
-                ON(CLEAR) = GO(UNDONE, "", "the operator found nothing left to undo"),
+                ON(CLEAR) = GO(UNDONE, 0, "the operator found nothing left to undo"),
                 ON(REVIVE) = DONE_SO(UNDO_PENDING, "its undo is at its beginning"),
                 ON(PLAN_UNDO) = DONE_SO(UNDO_PENDING, "its undo is planned"),
                 ON(ABANDON) = NEVER(UNDO_PENDING, "what is to be undone is not abandoned"),
@@ -187,7 +188,7 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
             {
                 ON(DISPATCH) = NEVER(UNDO_RUNNING, "an undo is running"),
                 ON(PARK) =
-                    GO(UNDO_WAITING, "", "the undo did not reach a service that works; it counts nothing"),
+                    GO(UNDO_WAITING, 0, "the undo did not reach a service that works; it counts nothing"),
                 ON(COMPLETE) = NOT_NOW(UNDO_RUNNING, "it is being undone"),
                 ON(ACCEPT) = NEVER(UNDO_RUNNING, "an undo is running"),
                 ON(RETRY) = NEVER(UNDO_RUNNING, "an undo is running"),
@@ -200,14 +201,14 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
                 ON(REVIVE) = NOT_NOW(UNDO_RUNNING, "an undo is running"),
                 ON(PLAN_UNDO) = DONE_SO(UNDO_RUNNING, "it is being undone"),
                 ON(ABANDON) = NEVER(UNDO_RUNNING, "what is being undone is not abandoned"),
-                ON(UNDO_COMPLETE) = GO(UNDONE, "", "the service undid it, or there was nothing to undo"),
-                ON(UNDO_RETRY) = GO(UNDO_WAITING, "", "the undo failed, and attempts or cool-downs are left"),
-                ON(UNDO_FAIL) = GO(UNDO_FAILED, "alert", "the undo will not happen by itself any more"),
+                ON(UNDO_COMPLETE) = GO(UNDONE, 0, "the service undid it, or there was nothing to undo"),
+                ON(UNDO_RETRY) = GO(UNDO_WAITING, 0, "the undo failed, and attempts or cool-downs are left"),
+                ON(UNDO_FAIL) = GO(UNDO_FAILED, MG_CELL_ALERT, "the undo will not happen by itself any more"),
             },
         [MG_STEP_UNDO_WAITING] =
             {
-                ON(DISPATCH) = GO(UNDO_RUNNING, "request", "its wait is over"),
-                ON(PARK) = GO(UNDO_WAITING, "", "no undo can go out yet"),
+                ON(DISPATCH) = GO(UNDO_RUNNING, MG_CELL_REQUEST, "its wait is over"),
+                ON(PARK) = GO(UNDO_WAITING, 0, "no undo can go out yet"),
                 ON(COMPLETE) = NOT_NOW(UNDO_WAITING, "it is being undone"),
                 ON(ACCEPT) = NEVER(UNDO_WAITING, "no attempt is running"),
                 ON(RETRY) = NEVER(UNDO_WAITING, "no attempt is running"),
@@ -215,8 +216,8 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
                 ON(DOUBT) = NEVER(UNDO_WAITING, "no attempt is running"),
                 ON(FAIL) = NEVER(UNDO_WAITING, "no attempt is running"),
                 ON(SKIP) = NOT_NOW(UNDO_WAITING, "it is being undone"),
-                ON(CLEAR) = GO(UNDONE, "", "the operator found nothing left to undo"),
-                ON(REVIVE) = GO(UNDO_PENDING, "", "the operator waits no longer"),
+                ON(CLEAR) = GO(UNDONE, 0, "the operator found nothing left to undo"),
+                ON(REVIVE) = GO(UNDO_PENDING, 0, "the operator waits no longer"),
                 ON(PLAN_UNDO) = DONE_SO(UNDO_WAITING, "it is being undone"),
                 ON(ABANDON) = NEVER(UNDO_WAITING, "what is to be undone is not abandoned"),
                 ON(UNDO_COMPLETE) = NEVER(UNDO_WAITING, "no undo is running"),
@@ -234,9 +235,9 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
                 ON(DOUBT) = NEVER(UNDONE, "no attempt is running"),
                 ON(FAIL) = NEVER(UNDONE, "no attempt is running"),
                 ON(SKIP) = NOT_NOW(UNDONE, "it is undone"),
-                ON(CLEAR) = GO(UNDONE, "", "the operator found that nothing of it stands"),
-                ON(REVIVE) = GO(PENDING, "", "the order starts again"),
-                ON(PLAN_UNDO) = GO(UNDO_PENDING, "", "an attempt turned up that the database had lost"),
+                ON(CLEAR) = GO(UNDONE, 0, "the operator found that nothing of it stands"),
+                ON(REVIVE) = GO(PENDING, 0, "the order starts again"),
+                ON(PLAN_UNDO) = GO(UNDO_PENDING, 0, "an attempt turned up that the database had lost"),
                 ON(ABANDON) = DONE_SO(UNDONE, "it is undone"),
                 ON(UNDO_COMPLETE) = DONE_SO(UNDONE, "it is undone"),
                 ON(UNDO_RETRY) = NEVER(UNDONE, "no undo is running"),
@@ -253,8 +254,8 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
                 ON(DOUBT) = NEVER(UNDO_FAILED, "no attempt is running"),
                 ON(FAIL) = NEVER(UNDO_FAILED, "no attempt is running"),
                 ON(SKIP) = NOT_NOW(UNDO_FAILED, "its undo has failed; settle it instead"),
-                ON(CLEAR) = GO(UNDONE, "close alert", "the operator found nothing left to undo"),
-                ON(REVIVE) = GO(UNDO_PENDING, "close alert", "the operator resumes the undo"),
+                ON(CLEAR) = GO(UNDONE, MG_CELL_CLOSE_ALERT, "the operator found nothing left to undo"),
+                ON(REVIVE) = GO(UNDO_PENDING, MG_CELL_CLOSE_ALERT, "the operator resumes the undo"),
                 ON(PLAN_UNDO) = DONE_SO(UNDO_FAILED, "its undo has failed; an operator must resume it"),
                 ON(ABANDON) = NEVER(UNDO_FAILED, "what is not undone is not abandoned"),
                 ON(UNDO_COMPLETE) = NEVER(UNDO_FAILED, "no undo is running"),
@@ -274,15 +275,15 @@ static const struct mg_cell step_table[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT]
     }
 #define DONE_SO(state, why)                                                                                  \
     {                                                                                                        \
-        MG_DUPLICATE, MG_ORDER_##state, "", why                                                              \
+        MG_DUPLICATE, MG_ORDER_##state, 0, why                                                               \
     }
 #define NOT_NOW(state, why)                                                                                  \
     {                                                                                                        \
-        MG_REFUSED, MG_ORDER_##state, "", why                                                                \
+        MG_REFUSED, MG_ORDER_##state, 0, why                                                                 \
     }
 #define NEVER(state, why)                                                                                    \
     {                                                                                                        \
-        MG_IMPOSSIBLE, MG_ORDER_##state, "", why                                                             \
+        MG_IMPOSSIBLE, MG_ORDER_##state, 0, why                                                              \
     }
 #define ON(event) [MG_ORDER_EVENT_##event]
 
@@ -290,35 +291,35 @@ static const struct mg_cell order_table[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COU
     {
         [MG_ORDER_PENDING] =
             {
-                ON(BEGIN) = GO(PROCESSING, "", "the first step goes out"),
-                ON(FINISH) = GO(PROCESSED, "status processed", "every step is skipped"),
-                ON(AMEND) = GO(COMPENSATING, "status compensating", "the order turns back"),
+                ON(BEGIN) = GO(PROCESSING, 0, "the first step goes out"),
+                ON(FINISH) = GO(PROCESSED, MG_CELL_STATUS, "every step is skipped"),
+                ON(AMEND) = GO(COMPENSATING, MG_CELL_STATUS, "the order turns back"),
                 ON(FORWARD) = DONE_SO(PENDING, "it goes forward"),
                 ON(AMENDED) = NEVER(PENDING, "it is not turned back"),
                 ON(CALLED_OFF) = NEVER(PENDING, "it is not turned back"),
-                ON(RAISE) = GO(ERROR, "status error, alert", "a person must look at it"),
+                ON(RAISE) = GO(ERROR, MG_CELL_STATUS | MG_CELL_ALERT, "a person must look at it"),
                 ON(RESTART) = NOT_NOW(PENDING, "it has not ended"),
             },
         [MG_ORDER_PROCESSING] =
             {
                 ON(BEGIN) = DONE_SO(PROCESSING, "it is on its way"),
-                ON(FINISH) = GO(PROCESSED, "status processed", "every step is done or skipped"),
-                ON(AMEND) = GO(COMPENSATING, "status compensating", "the order turns back"),
+                ON(FINISH) = GO(PROCESSED, MG_CELL_STATUS, "every step is done or skipped"),
+                ON(AMEND) = GO(COMPENSATING, MG_CELL_STATUS, "the order turns back"),
                 ON(FORWARD) = DONE_SO(PROCESSING, "it goes forward"),
                 ON(AMENDED) = NEVER(PROCESSING, "it is not turned back"),
                 ON(CALLED_OFF) = NEVER(PROCESSING, "it is not turned back"),
-                ON(RAISE) = GO(ERROR, "status error, alert", "a person must look at it"),
+                ON(RAISE) = GO(ERROR, MG_CELL_STATUS | MG_CELL_ALERT, "a person must look at it"),
                 ON(RESTART) = NOT_NOW(PROCESSING, "it has not ended; cancel it first"),
             },
         [MG_ORDER_PROCESSED] =
             {
                 ON(BEGIN) = NEVER(PROCESSED, "it has ended"),
                 ON(FINISH) = DONE_SO(PROCESSED, "it is processed"),
-                ON(AMEND) = GO(COMPENSATING, "status compensating", "an operator has it undone"),
+                ON(AMEND) = GO(COMPENSATING, MG_CELL_STATUS, "an operator has it undone"),
                 ON(FORWARD) = NOT_NOW(PROCESSED, "it is processed; there is nothing to resume"),
                 ON(AMENDED) = NEVER(PROCESSED, "it is not turned back"),
                 ON(CALLED_OFF) = NEVER(PROCESSED, "it is not turned back"),
-                ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
+                ON(RAISE) = GO(ERROR, MG_CELL_STATUS | MG_CELL_ALERT, "the database lost its newest part"),
                 ON(RESTART) = NOT_NOW(PROCESSED, "it is processed; submit a new order"),
             },
         [MG_ORDER_COMPENSATING] =
@@ -326,10 +327,10 @@ static const struct mg_cell order_table[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COU
                 ON(BEGIN) = NEVER(COMPENSATING, "it is turned back"),
                 ON(FINISH) = NEVER(COMPENSATING, "it is turned back"),
                 ON(AMEND) = DONE_SO(COMPENSATING, "it is being undone; the first reason stands"),
-                ON(FORWARD) = GO(PROCESSING, "", "its pivot is done: it can only go forward"),
-                ON(AMENDED) = GO(COMPENSATED, "status compensated", "all that may have happened is undone"),
-                ON(CALLED_OFF) = GO(CANCELLED, "status cancelled", "all that may have happened is undone"),
-                ON(RAISE) = GO(ERROR, "status error, alert", "not everything could be undone"),
+                ON(FORWARD) = GO(PROCESSING, 0, "its pivot is done: it can only go forward"),
+                ON(AMENDED) = GO(COMPENSATED, MG_CELL_STATUS, "all that may have happened is undone"),
+                ON(CALLED_OFF) = GO(CANCELLED, MG_CELL_STATUS, "all that may have happened is undone"),
+                ON(RAISE) = GO(ERROR, MG_CELL_STATUS | MG_CELL_ALERT, "not everything could be undone"),
                 ON(RESTART) = NOT_NOW(COMPENSATING, "it has not ended"),
             },
         [MG_ORDER_COMPENSATED] =
@@ -340,9 +341,8 @@ static const struct mg_cell order_table[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COU
                 ON(FORWARD) = NOT_NOW(COMPENSATED, "it is undone; restart it instead"),
                 ON(AMENDED) = DONE_SO(COMPENSATED, "it is undone"),
                 ON(CALLED_OFF) = NEVER(COMPENSATED, "it has ended"),
-                ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
-                ON(RESTART) =
-                    GO(PENDING, "status accepted", "an operator starts it again in a new generation"),
+                ON(RAISE) = GO(ERROR, MG_CELL_STATUS | MG_CELL_ALERT, "the database lost its newest part"),
+                ON(RESTART) = GO(PENDING, MG_CELL_STATUS, "an operator starts it again in a new generation"),
             },
         [MG_ORDER_CANCELLED] =
             {
@@ -352,20 +352,20 @@ static const struct mg_cell order_table[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COU
                 ON(FORWARD) = NOT_NOW(CANCELLED, "it is cancelled; restart it instead"),
                 ON(AMENDED) = NEVER(CANCELLED, "it has ended"),
                 ON(CALLED_OFF) = DONE_SO(CANCELLED, "it is cancelled"),
-                ON(RAISE) = GO(ERROR, "status error, alert", "the database lost its newest part"),
-                ON(RESTART) =
-                    GO(PENDING, "status accepted", "an operator starts it again in a new generation"),
+                ON(RAISE) = GO(ERROR, MG_CELL_STATUS | MG_CELL_ALERT, "the database lost its newest part"),
+                ON(RESTART) = GO(PENDING, MG_CELL_STATUS, "an operator starts it again in a new generation"),
             },
         [MG_ORDER_ERROR] =
             {
                 ON(BEGIN) = NEVER(ERROR, "a person must look at it first"),
                 ON(FINISH) = NEVER(ERROR, "a person must look at it first"),
-                ON(AMEND) = GO(COMPENSATING, "status compensating, close alert", "an operator has it undone"),
-                ON(FORWARD) = GO(PROCESSING, "close alert", "an operator resumes it"),
+                ON(AMEND) =
+                    GO(COMPENSATING, MG_CELL_STATUS | MG_CELL_CLOSE_ALERT, "an operator has it undone"),
+                ON(FORWARD) = GO(PROCESSING, MG_CELL_CLOSE_ALERT, "an operator resumes it"),
                 ON(AMENDED) = NEVER(ERROR, "a person must look at it first"),
                 ON(CALLED_OFF) = NEVER(ERROR, "a person must look at it first"),
                 ON(RAISE) = DONE_SO(ERROR, "it is in error"),
-                ON(RESTART) = GO(PENDING, "status accepted, close alert",
+                ON(RESTART) = GO(PENDING, MG_CELL_STATUS | MG_CELL_CLOSE_ALERT,
                                  "an operator starts it again in a new generation"),
             },
 };

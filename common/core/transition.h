@@ -6,11 +6,19 @@
 
 #include "core/model.h"
 
+/* The effects of a transition; decider.c makes them in this order. */
+enum mg_cell_effect {
+    MG_CELL_CLOSE_ALERT = 1, /* of the state that is left, where one is open */
+    MG_CELL_STATUS = 2, /* a step's: step_completed, where the client wants it; an order's: its new state */
+    MG_CELL_ALERT = 4,  /* of the new state; of a step in doubt only where no verify will ask */
+    MG_CELL_REQUEST = 8 /* of the step's next attempt */
+};
+
 struct mg_cell {
     enum mg_verdict verdict;
-    int next;            /* state after; the same for any verdict but MG_GO */
-    const char *effects; /* what the transition brings with it, in words, for the printed table */
-    const char *why;     /* printed by logs and `explain` */
+    int next;         /* state after; the same for any verdict but MG_GO */
+    unsigned effects; /* bits of mg_cell_effect; 0 for any verdict but MG_GO */
+    const char *why;  /* printed by logs and `explain` */
 };
 
 const struct mg_cell *mg_step_cell(enum mg_step_state state, enum mg_step_event event);

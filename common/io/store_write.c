@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/decide.h"
+#include "core/order.h"
 #include "io/store_private.h"
 
 /*

@@ -262,9 +262,7 @@ static void sends_prune(struct mg_fold *fold)
     while (send != NULL) {
         struct mg_send *next = send->next;
         const struct mg_step *step = send->request != NULL ? &fold->record->order.steps[send->step] : NULL;
-        bool is_awaited =
-            step == NULL || (step->attempt == send->request->attempt &&
-                             (step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING));
+        bool is_awaited = step == NULL || mg_step_runs(step, send->request->attempt);
         mg_send_list_add(is_awaited ? &kept : &gone, send);
         send = next;
     }

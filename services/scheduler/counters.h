@@ -6,7 +6,6 @@
 #include "work.h"
 
 #include "base/metrics.h"
-#include "core/decide.h"
 #include "core/model.h"
 
 /* What is told of one service. */

@@ -19,6 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signature.h"
+#include "core/decide.h"
+#include "core/order.h"
 #include "item.h"
 #include "scheduler.h"
 #include "wire/alert.h"
@@ -443,8 +445,8 @@ static void digests_renew(struct mg_fold *fold, const uint32_t *generations)
     }
 }
 
-static enum mg_verdict fold_decide(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
-                                   struct mg_story story, struct mg_follow *follow)
+static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item,
+                                    const struct mg_cause *cause, struct mg_story story)
 {
     struct mg_fold *fold = item->fold;
     struct mg_context context;
@@ -459,23 +461,39 @@ static enum mg_verdict fold_decide(struct mg_batch *batch, struct mg_item *item,
     if (verdict == MG_GO) {
         digests_renew(fold, generations);
         event_add(batch, item, cause, story);
-        effects_make(batch, item, follow);
     }
     return verdict;
+}
+
+enum mg_verdict mg_fold_decide(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
+                               struct mg_story story)
+{
+    enum mg_verdict verdict = cause_decide(batch, item, cause, story);
+    item->why = batch->decision.why;
+    return verdict;
+}
+
+void mg_fold_effects(struct mg_batch *batch, struct mg_item *item, struct mg_story story)
+{
+    struct mg_follow follow;
+    follow.count = 0;
+    effects_make(batch, item, &follow);
+    for (int i = 0; i < follow.count && !item->fold->has_failed; i++) {
+        struct mg_story what = {.by = story.by,
+                                .reason = item->fold->record->steps[follow.causes[i].step].error_text};
+        if (cause_decide(batch, item, &follow.causes[i], what) ==
+            MG_GO) { /* or the step was turned back before */
+            effects_make(batch, item, &follow);
+        }
+    }
 }
 
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
                               struct mg_story story)
 {
-    struct mg_follow follow;
-    follow.count = 0;
-    enum mg_verdict verdict = fold_decide(batch, item, cause, story, &follow);
-    item->why = batch->decision.why;
-    for (int i = 0; i < follow.count && !item->fold->has_failed; i++) {
-        struct mg_story what = {.by = story.by,
-                                .reason = item->fold->record->steps[follow.causes[i].step].error_text};
-        (void)fold_decide(batch, item, &follow.causes[i], what,
-                          &follow); /* stale: the step was turned back before */
+    enum mg_verdict verdict = mg_fold_decide(batch, item, cause, story);
+    if (verdict == MG_GO) {
+        mg_fold_effects(batch, item, story);
     }
     return verdict;
 }
@@ -523,9 +541,8 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
     const struct mg_order_record *record = fold->record;
     for (int i = 0; i < record->order.step_count; i++) {
         const struct mg_step *step = &record->order.steps[i];
-        bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
         bool is_once = fold->workflow->workflow->plan.steps[i].is_at_most_once && step->kind == MG_KIND_DO;
-        if (!is_running || is_once || !mg_slice_equal(record->steps[i].cause, item->cause)) {
+        if (!mg_step_is_running(step) || is_once || !mg_slice_equal(record->steps[i].cause, item->cause)) {
             continue;
         }
         step_republished(batch, item, i);

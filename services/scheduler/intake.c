@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "core/key.h"
+#include "core/order.h"
 #include "item.h"
 #include "scheduler.h"
 #include "wire/status.h"

@@ -12,8 +12,8 @@
 #include "status.h"
 #include "workflows.h"
 
-#include "core/decide.h"
 #include "core/key.h"
+#include "core/model.h"
 #include "wire/command.h"
 #include "wire/reply.h"
 #include "wire/status.h"
@@ -118,7 +118,14 @@ struct mg_story {
 
 /* ---- fold.c, render.c ---- */
 
-/* Decides one cause on the item's fold, with whatever follows from requests that cannot be built. */
+/* Decides one cause on the item's fold. MG_GO: the order is changed and its event noted, and mg_fold_effects
+ * comes next. In between the caller may change the step's record, of which the next request is made. */
+enum mg_verdict mg_fold_decide(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
+                               struct mg_story story);
+/* Makes the messages of what was decided last, and decides what follows from requests that cannot be built.
+ */
+void mg_fold_effects(struct mg_batch *batch, struct mg_item *item, struct mg_story story);
+/* Both in one. */
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
                               struct mg_story story);
 /* Law 3, re-creation: true if the item's cause has made its event before. If it came again, its effects are

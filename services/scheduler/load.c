@@ -80,8 +80,7 @@ static bool is_awaited(const struct mg_item *item)
     const struct mg_fold *fold = item->fold;
     int index = mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(item->reply->step));
     const struct mg_step *step = index >= 0 ? &fold->record->order.steps[index] : NULL;
-    return step != NULL && (step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING) &&
-           step->attempt == item->reply->attempt && step->kind == item->reply->kind;
+    return step != NULL && mg_step_awaits(step, item->reply->attempt, item->reply->kind);
 }
 
 static bool may_guess(const struct mg_item *item)

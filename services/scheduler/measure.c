@@ -11,7 +11,7 @@ int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, 
 {
     const struct mg_step *state = &fold->record->order.steps[step];
     const struct mg_step_plan *plan = &fold->workflow->workflow->plan.steps[step];
-    if (state->state != MG_STEP_RUNNING && state->state != MG_STEP_UNDO_RUNNING) {
+    if (!mg_step_is_running(state)) {
         return -1;
     }
     int64_t within_ms =

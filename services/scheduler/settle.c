@@ -52,7 +52,7 @@ static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *
            (reply->outcome != MG_OUTCOME_ABSENT && record->error_code.data == NULL);
 }
 
-/* What the reply leaves in the step's record; before the decision, since the next request may be made of it.
+/* What the reply leaves in the step's record; before the effects, since the next request may be made of it.
  */
 static void record_update(const struct mg_reply *reply, struct mg_step_record *record)
 {
@@ -73,7 +73,6 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     const struct mg_reply *reply = item->reply;
     struct mg_fold *fold = item->fold;
     const struct mg_step *state = &fold->record->order.steps[step];
-    struct mg_step_record *record = &fold->record->steps[step];
     bool is_paused = strcmp(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED) == 0;
     bool is_open = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0;
     struct mg_cause cause = {.kind = MG_CAUSE_REPLY,
@@ -90,22 +89,19 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
-    struct mg_slice result = record->result, error_code = record->error_code, error_text = record->error_text;
-    bool is_awaited = state->attempt == reply->attempt && state->kind == reply->kind;
+    bool is_awaited = mg_step_awaits(state, reply->attempt, reply->kind);
     int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
-    if (is_awaited) {
-        record_update(reply, record);
+    if (mg_fold_decide(batch, item, &cause, story) != MG_GO) {
+        return;
     }
-    if (mg_fold_cause(batch, item, &cause, story) == MG_GO) {
-        fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
-        mg_item_note_attempt(item, step, reply->kind, attempt_ms);
-        if (reply->outcome == MG_OUTCOME_DONE) {
-            mg_gate_served(fold->workflow->gates[step]);
-        }
-    } else {
-        record->result = result;
-        record->error_code = error_code;
-        record->error_text = error_text;
+    if (is_awaited) { /* one from the future of the row changes the order, and leaves its record */
+        record_update(reply, &fold->record->steps[step]);
+        fold->touched |= UINT64_C(1) << step;
+    }
+    mg_fold_effects(batch, item, story);
+    mg_item_note_attempt(item, step, reply->kind, attempt_ms);
+    if (reply->outcome == MG_OUTCOME_DONE) {
+        mg_gate_served(fold->workflow->gates[step]);
     }
 }
 
@@ -152,8 +148,7 @@ static void republish(struct mg_batch *batch, struct mg_item *item, int step)
     const struct mg_work *work = item->work;
     struct mg_fold *fold = item->fold;
     const struct mg_step *state = &fold->record->order.steps[step];
-    if (state->attempt != work->attempt || state->kind != work->kind ||
-        (state->state != MG_STEP_RUNNING && state->state != MG_STEP_UNDO_RUNNING)) {
+    if (!mg_step_awaits(state, work->attempt, work->kind)) {
         return; /* it has been answered or judged meanwhile */
     }
     struct mg_cause cause = {

@@ -52,7 +52,8 @@ CONTRACTS = ("common/io/broker.h", "common/io/store.h", "common/io/http_client.h
              "common/io/topology.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h",
              "common/base/id.h")
 # Folders whose files stand in a line, and where their objects are built: no file is called back by one that it calls.
-LINES = {"services/scheduler": "services/CMakeFiles/makegood-scheduler.dir/scheduler"}
+LINES = {"common/core": "common/CMakeFiles/mg_core.dir/core",
+         "services/scheduler": "services/CMakeFiles/makegood-scheduler.dir/scheduler"}
 BANNED = {
     "strcpy": "snprintf or mg_buf", "strcat": "mg_buf", "sprintf": "snprintf", "vsprintf": "vsnprintf", "gets": "fgets",
     "strtok": "a slice", "atoi": "strtoll with its checks", "atol": "strtoll with its checks", "system": "posix_spawn",
@@ -148,13 +149,18 @@ def calls_of(names, objects):
     return {name: {home[symbol] for symbol in wanted[name] if home.get(symbol, name) != name} for name in names}
 
 
+def includes_of(name, folder):
+    """What a file includes by quotes, as if all of it were in the folder: "core/order.h" and "order.h" are one."""
+    own = pathlib.Path(folder).name + "/"
+    found = re.findall(r'^\s*#\s*include\s+"([^"]+)"', (ROOT / name).read_text(encoding="utf-8"), re.M)
+    return {f"{folder}/{header.removeprefix(own)}" for header in found}
+
+
 def check_circles(build):
     findings = []
     for folder, objects in LINES.items():
         names = [name for name in sources("*.c", "*.h") if name.startswith(folder + "/")]
-        quoted = re.compile(r'^\s*#\s*include\s+"([^"/]+)"', re.M)
-        includes = {name: {f"{folder}/{found}" for found in quoted.findall((ROOT / name).read_text(encoding="utf-8"))
-                           if f"{folder}/{found}" in names} for name in names}
+        includes = {name: includes_of(name, folder) & set(names) for name in names}
         calls = calls_of([name for name in names if name.endswith(".c")], pathlib.Path(build) / objects)
         if not any(calls.values()):
             findings.append(f"{folder}:0: no file calls another; are the objects in {objects}?")

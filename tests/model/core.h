@@ -15,6 +15,7 @@
 
 #include "bounds.h"
 #include "core/decide.h"
+#include "core/order.h"
 #include "messages.h"
 
 enum { NOW_MS = 100000, SOON_MS = 100, LATER_MS = 2000, QUIESCE_MS = 3000, LONG_MS = 10000 };
@@ -116,8 +117,7 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
         step->is_accepted = row->flags[i] & IS_ACCEPTED;
         step->quiet_at_ms = quiet_at_ms(row, i);
         step->due_at_ms = due_at_ms(row, i, is_soon_over || i == passed_step);
-        bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
-        step->complete_by_ms = is_running ? complete_by_ms(i, row->attempt[i]) : 0;
+        step->complete_by_ms = mg_step_is_running(step) ? complete_by_ms(i, row->attempt[i]) : 0;
     }
 }
 
@@ -140,8 +140,8 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
             row->quiet_of[i] = (unsigned char)cause->attempt;
         }
         row->state[i] = (unsigned char)step->state;
-        bool is_running = step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
-        row->kind[i] = is_running ? (unsigned char)step->kind : 0; /* it is not asked otherwise */
+        row->kind[i] =
+            mg_step_is_running(step) ? (unsigned char)step->kind : 0; /* it is not asked otherwise */
         row->attempt[i] = (unsigned char)step->attempt;
         row->failures[i] = (unsigned char)step->failure_count;
         row->flags[i] = (step->is_maybe ? IS_MAYBE : 0) |

@@ -55,7 +55,7 @@ static void effects_check(const struct sim_stored *stored, const struct mg_event
         const struct mg_step *step = &record->order.steps[i];
         bool is_once =
             workflow->plan.steps[i].is_at_most_once; /* in doubt it is not sent again, but overdue */
-        if (sim_check_is_running(step) && !is_once && mg_slice_equal(record->steps[i].cause, event->cause)) {
+        if (mg_step_is_running(step) && !is_once && mg_slice_equal(record->steps[i].cause, event->cause)) {
             mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
             if (!sim_check_is_published("request", id) && !is_fence_raised(stored, workflow->steps[i].name)) {
                 sim_violated("ack_after_effects", "%.*s is acked, and its request %s is in no queue",
@@ -119,7 +119,7 @@ static void reply_acked(const struct sim_message *message)
     const struct mg_workflow *workflow = sim_check_workflow(stored.record->workflow);
     const struct mg_step *step =
         &stored.record->order.steps[mg_workflow_step_index(workflow, mg_slice_of(reply.step))];
-    if (sim_check_is_running(step) && step->attempt == reply.attempt && step->kind == reply.kind &&
+    if (mg_step_is_running(step) && step->attempt == reply.attempt && step->kind == reply.kind &&
         !sim_submitted_find(mg_slice_of(reply.order_id))->is_tail_lost) {
         sim_violated("ack_after_effects", "reply %s is acked, and its step still waits for it", cause);
     }

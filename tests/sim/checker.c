@@ -126,11 +126,6 @@ static void ends_check(const struct mg_order_record *before, const struct mg_ord
     }
 }
 
-bool sim_check_is_running(const struct mg_step *step)
-{
-    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
-}
-
 /* All that follow this one, directly, have come to rest before it is undone. */
 static void followers_check(const struct mg_order_record *record, const struct mg_workflow *workflow,
                             int step)
@@ -140,7 +135,7 @@ static void followers_check(const struct mg_order_record *record, const struct m
         bool is_follower = (workflow->plan.steps[i].after >> step & 1) != 0;
         bool must_go_first =
             workflow->plan.steps[i].has_undo && (follower->state == MG_STEP_DONE || follower->is_maybe);
-        if (is_follower && (sim_check_is_running(follower) || must_go_first) &&
+        if (is_follower && (mg_step_is_running(follower) || must_go_first) &&
             follower->state != MG_STEP_UNDO_FAILED) {
             sim_violated("undo_in_reverse", "order %s: %s is being undone while %s, which follows it, is %s",
                          record->order_id, workflow->steps[step].name, workflow->steps[i].name,
@@ -219,7 +214,7 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
         if (before != NULL) {
             step_left(before, write, i);
         }
-        if (is->attempt > was->attempt && sim_check_is_running(is)) {
+        if (is->attempt > was->attempt && mg_step_is_running(is)) {
             dispatch_check(before, write, i, workflow);
         }
     }
@@ -234,7 +229,7 @@ static void accepted_check(const struct mg_order_record *before, const struct mg
                    ? mg_workflow_step_index(workflow, event->step)
                    : -1;
     if (step < 0 || !before->order.steps[step].is_accepted ||
-        !sim_check_is_running(&before->order.steps[step])) {
+        !mg_step_is_running(&before->order.steps[step])) {
         return;
     }
     const char *failed = mg_reason_name(MG_REASON_ATTEMPTS_EXHAUSTED);
@@ -272,7 +267,7 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
         char correlation[MG_KEY_SIZE], cause[MG_KEY_SIZE + 8];
         mg_correlation_write(before->order_id, event->step.data, event->attempt, kind, correlation);
         (void)snprintf(cause, sizeof(cause), "%s:reply", correlation);
-        bool is_awaited = is_of_this_write || (sim_check_is_running(was) && was->attempt == event->attempt);
+        bool is_awaited = is_of_this_write || (mg_step_is_running(was) && was->attempt == event->attempt);
         bool is_lost =
             is_of_this_write && (event->attempt < is->attempt || sim_check_tells_of_lost_state(event) ||
                                  write->record->order.reason == MG_REASON_STATE_LOST);

@@ -24,7 +24,6 @@ const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed fro
 
 /* A queue has had a message of this type. */
 bool sim_check_is_published(const char *type, const char *message_id);
-bool sim_check_is_running(const struct mg_step *step);
 /* The event says so itself: the order may have gone on in the same write, and lost this reason again. */
 bool sim_check_tells_of_lost_state(const struct mg_event_record *event);
 

@@ -36,8 +36,8 @@ struct sim_server {
     bool is_down, is_read_only, went_back_unseen;
     int64_t lags_until_us; /* statements take long until then */
     bool lags_in_sweeps;   /* but only those of the sweep */
-    /* The steps forward of its clock that a leader still makes up for, as one: when the first was, from where,
-     * and up to where the last went; set_to_ms 0: there was none. */
+    /* The steps forward of its clock that a leader still makes up for, as one: when the first was, from
+     * where, and up to where the last went; set_to_ms 0: there was none. */
     int64_t set_us, set_from_ms, set_to_ms;
     int64_t ahead_ms, stopped_at_ms; /* of its clock; stopped_at_ms 0: it runs */
 };

@@ -40,11 +40,6 @@ static bool is_open(const struct mg_order *order)
     return !mg_order_state_is_terminal(order->state);
 }
 
-static bool is_running(const struct mg_step *step)
-{
-    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
-}
-
 static bool is_ended(const struct mg_step *step)
 {
     return step->state == MG_STEP_DONE || step->state == MG_STEP_FAILED || step->state == MG_STEP_SKIPPED ||
@@ -58,8 +53,8 @@ static bool is_open_step(const struct mg_order_record *record, int index, int64_
     if ((record->stored_steps >> index & 1) == 0) {
         return false;
     }
-    *ret_deadline_ms = is_running(step) ? step->complete_by_ms : step->due_at_ms;
-    return is_running(step) || (!is_ended(step) && is_open(&record->order));
+    *ret_deadline_ms = mg_step_is_running(step) ? step->complete_by_ms : step->due_at_ms;
+    return mg_step_is_running(step) || (!is_ended(step) && is_open(&record->order));
 }
 
 /* Only while it goes forward; 0: none. */
@@ -211,7 +206,7 @@ static void found_add(struct sweep *sweep, struct found found)
 /* What waits for its service's gate is asked about elsewhere (store_parked.c). */
 static bool is_parked(const struct sim_order *order, int index)
 {
-    return order->parking[index].is_parked && !is_running(&order->record.order.steps[index]);
+    return order->parking[index].is_parked && !mg_step_is_running(&order->record.order.steps[index]);
 }
 
 static void order_look(struct sweep *sweep, struct sim_order *order)
@@ -224,11 +219,12 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
         if (!is_open_step(record, i, &deadline_ms)) {
             continue;
         }
-        is_moving = is_moving || is_running(step) || deadline_ms != 0 || step->state == MG_STEP_UNKNOWN;
-        bool is_asked = deadline_ms <= sweep->now_ms || (is_woken && !is_running(step));
+        is_moving =
+            is_moving || mg_step_is_running(step) || deadline_ms != 0 || step->state == MG_STEP_UNKNOWN;
+        bool is_asked = deadline_ms <= sweep->now_ms || (is_woken && !mg_step_is_running(step));
         if (deadline_ms != 0 && is_asked && !is_parked(order, i)) {
             found_add(sweep, (struct found){.order = order,
-                                            .ask = is_running(step) ? MG_CAUSE_OVERDUE : MG_CAUSE_DUE,
+                                            .ask = mg_step_is_running(step) ? MG_CAUSE_OVERDUE : MG_CAUSE_DUE,
                                             .step = step,
                                             .step_name = record->step_names[i],
                                             .deadline_ms = deadline_ms});
@@ -510,7 +506,8 @@ static void order_tell(const struct sweep *sweep, const struct sim_order *order)
     int64_t sent_us = sweep->input->transaction->sent_us;
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         const struct mg_step *step = &record->order.steps[i];
-        if (is_open_step(record, i, &deadline_ms) && is_running(step) && deadline_ms <= sweep->now_ms) {
+        if (is_open_step(record, i, &deadline_ms) && mg_step_is_running(step) &&
+            deadline_ms <= sweep->now_ms) {
             sim_check_deadline(record->order_id, i, step->attempt, is_asked(sweep, order, step), sent_us);
         }
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/decide.h"
+#include "core/order.h"
 
 #define WORLD_STEPS       8
 #define WORLD_ATTEMPTS    256 /* of one step; the walk ends its faults long before */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/decide.h"
+#include "core/order.h"
 
 static struct mg_plan plan;
 static struct mg_context context;

@@ -1,0 +1,18 @@
+/*
+ * What a cause means for its step: a reply, a deadline that passed, a request that could not be sent.
+ */
+#ifndef MG_CORE_JUDGE_H
+#define MG_CORE_JUDGE_H
+
+#include "core/decider.h"
+
+enum mg_verdict mg_judge_reply(struct mg_decider *decider);
+enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
+enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
+enum mg_verdict mg_judge_republished(struct mg_decider *decider);
+enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
+/* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it.
+ * `*ret_due_at_ms`: when it may end at the earliest. */
+bool mg_judge_wait_is_too_long(struct mg_decider *decider, int step, int64_t *ret_due_at_ms);
+
+#endif
