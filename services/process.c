@@ -1,5 +1,6 @@
 /* The life of a service's process: options, checks, start, loop, end. See process.h. */
 #include "process.h"
+#include "io/pg/dsn.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "broker_options.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 #include "io/vitals.h"
 #include "measure.h"
 #include "notify.h"
@@ -146,7 +147,7 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
     const struct mg_http_server_options http = http_options(process);
     if (class == MG_OK && options->http[0] != '\0') class = mg_http_server_check(&http, err);
     if (class == MG_OK && process->service->has_store) {
-        class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+        class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     }
     if (class == MG_OK && wants_spans(process)) {
         const struct mg_tracer_options tracer = tracer_options(process);

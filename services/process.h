@@ -15,8 +15,8 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/trace.h"
-#include "io/broker.h"
-#include "io/store.h"
+#include "io/amqp/broker.h"
+#include "io/store/store.h"
 
 /* Options of every service. SIGHUP frees the texts of secrets and puts others here: copy what is kept. */
 struct mg_process_options {

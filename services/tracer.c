@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "io/exporter.h"
-#include "io/tls_check.h"
+#include "io/tls/check.h"
 #include "wire/http_url.h"
 #include "wire/otlp.h"
 

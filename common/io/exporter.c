@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "io/http_client.h"
+#include "io/http/client.h"
 
 /* A collector that takes longer than this for a batch does not keep up. */
 #define CALL_TIMEOUT_MS    5000

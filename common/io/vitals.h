@@ -7,8 +7,8 @@
 #ifndef MG_IO_VITALS_H
 #define MG_IO_VITALS_H
 
-#include "io/broker.h"
-#include "io/store.h"
+#include "io/amqp/broker.h"
+#include "io/store/store.h"
 
 #define MG_VITALS_PERIOD_MS 1500
 

@@ -33,9 +33,9 @@
 #include "classify.h"
 #include "core/suspects.h"
 #include "deadline.h"
-#include "io/broker.h"
-#include "io/http_client.h"
-#include "io/topology.h"
+#include "io/amqp/broker.h"
+#include "io/amqp/topology.h"
+#include "io/http/client.h"
 #include "limiter.h"
 #include "wire/request.h"
 

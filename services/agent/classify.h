@@ -7,7 +7,7 @@
 #define MG_AGENT_CLASSIFY_H
 
 #include "breaker.h"
-#include "io/http_client.h"
+#include "io/http/client.h"
 #include "wire/reply.h"
 #include "wire/service.h"
 

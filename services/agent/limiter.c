@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 
 /* A burst of a tenth of a second smooths the grain of timers and is no burst to the remote. */
 #define BURST_S 0.1
@@ -12,7 +12,7 @@
 
 /* So many requests are held beside each that is called, from FULL_FROM slots on, and below it ever fewer: 24
  * of 32, 3 of 16, none of 8. A request whose reply waits for its confirm or whose ack waits to be told
- * (broker_ack.c) holds no slot, and under load that takes some five times as long as a short call; an agent
+ * (amqp/ack.c) holds no slot, and under load that takes some five times as long as a short call; an agent
  * that holds too few leaves the machine idle while its queue is long. But what waits here cannot go to an
  * agent that has slots free, and who allows few calls at once has long ones. Nor are more than HELD_MAX on
  * that way at a time: it takes some 50 ms, and no process makes 10,000 calls a second. */

@@ -10,7 +10,7 @@
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/tls_check.h"
+#include "io/tls/check.h"
 
 /* A service file is a page of text; more than this is some other file. */
 #define SERVICE_FILE_MAX (64 * 1024)

@@ -12,8 +12,8 @@
 
 #include "base/config.h"
 #include "base/loop.h"
-#include "io/broker.h"
-#include "io/store.h"
+#include "io/amqp/broker.h"
+#include "io/store/store.h"
 #include "operator/table.h"
 
 enum exit_code {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "verbs.h"
 
 /* Looked at in one walk; a queue with more is looked at again. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "operator/service_state.h"
 #include "service_list.h"
 #include "verbs.h"

@@ -12,7 +12,7 @@
 #include "base/id.h"
 #include "cli.h"
 #include "core/key.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "wire/status.h"
 #include "wire/submission.h"
 

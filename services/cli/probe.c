@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "io/http_client.h"
+#include "io/http/client.h"
 #include "verbs.h"
 
 #define URL_SIZE         256

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/store_retention.h"
+#include "io/store/retention.h"
 #include "verbs.h"
 #include "wire/command.h"
 

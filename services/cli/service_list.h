@@ -6,7 +6,7 @@
 #define MG_CLI_SERVICE_LIST_H
 
 #include "cli.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define SERVICES_MAX 256 /* as many as a scheduler watches; more are left out */
 

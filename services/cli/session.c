@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "io/pg/dsn.h"
 
 struct waiting {
     struct cli *cli;
@@ -204,7 +205,7 @@ enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
 
 enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err)
 {
-    return mg_store_check_dsn(cli->options.pg_dsn, cli->options.broker.is_plaintext_allowed, err);
+    return mg_dsn_check(cli->options.pg_dsn, cli->options.broker.is_plaintext_allowed, err);
 }
 
 static void delivery_unexpected(void *arg, struct mg_delivery *delivery)

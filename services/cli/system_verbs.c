@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/key.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "service_list.h"
 #include "verbs.h"
 

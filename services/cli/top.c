@@ -1,7 +1,7 @@
 /*
  * `top`: is it well, on one screen: open orders, services, failures, the oldest, alerts, queues. Looks once a
  * second and asks the database for no more than it can give without anybody noticing: what is counted over
- * many rows is bounded (store_report.c) and rests for a multiple of what the last count took. A database or a
+ * many rows is bounded (store/report.c) and rests for a multiple of what the last count took. A database or a
  * broker that is away is shown, and looked for again. Without a terminal it prints all of it once.
  */
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "top.h"
 #include "verbs.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/words.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "operator/service_state.h"
 #include "top.h"
 

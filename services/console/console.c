@@ -1,5 +1,6 @@
 /* The console's parts, put together. */
 #include "console/console.h"
+#include "io/pg/dsn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "console/server.h"
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 #include "io/vitals.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
@@ -51,8 +52,7 @@ enum mg_class mg_console_check(const struct mg_console_options *options, struct 
     const struct mg_http_server_options http = http_options(options, NULL);
     enum mg_class class = mg_http_server_check(&http, err);
     if (class == MG_OK) class = mg_broker_check_address(&options->broker, err);
-    if (class == MG_OK)
-        class = mg_store_check_dsn(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    if (class == MG_OK) class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     if (class != MG_OK) return class;
     class = proxy_check(options, err);
     if (class != MG_OK) return class;

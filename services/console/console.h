@@ -15,7 +15,7 @@
 
 #include "base/config.h"
 #include "base/loop.h"
-#include "io/broker_address.h"
+#include "io/amqp/address.h"
 
 /* A proxy at which people log in, and which names them in headers of each request. */
 struct mg_console_proxy {

@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "console/server.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define LETTERS_MAX    50
 #define WAITERS_MAX    32

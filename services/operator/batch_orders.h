@@ -6,7 +6,7 @@
 #ifndef MG_OPERATOR_BATCH_ORDERS_H
 #define MG_OPERATOR_BATCH_ORDERS_H
 
-#include "io/store_batch.h"
+#include "io/store/batch.h"
 #include "operator/command_client.h"
 
 struct mg_batch_item;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "operator/batch_orders.h"
 #include "wire/alert.h"
 

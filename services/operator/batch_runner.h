@@ -9,8 +9,8 @@
 #ifndef MG_OPERATOR_BATCH_RUNNER_H
 #define MG_OPERATOR_BATCH_RUNNER_H
 
-#include "io/broker.h"
-#include "io/store.h"
+#include "io/amqp/broker.h"
+#include "io/store/store.h"
 
 struct mg_batch_runner;
 

@@ -6,7 +6,7 @@
 #define MG_OPERATOR_BATCH_WORDS_H
 
 #include "base/config.h"
-#include "io/store_batch.h"
+#include "io/store/batch.h"
 #include "operator/moment.h"
 
 #define BATCH_CANARY      "5" /* as nobody says otherwise */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define COMMAND_MAX_BYTES (256 * 1024)
 #define QUEUE_NAME_SIZE   256

@@ -6,7 +6,7 @@
 #ifndef MG_OPERATOR_COMMAND_CLIENT_H
 #define MG_OPERATOR_COMMAND_CLIENT_H
 
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 #include "wire/command.h"
 
 struct mg_command_client;

@@ -5,7 +5,7 @@
 #ifndef MG_OPERATOR_EXPLAIN_H
 #define MG_OPERATOR_EXPLAIN_H
 
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "operator/table.h"
 
 struct explain_queue {

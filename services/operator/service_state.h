@@ -5,7 +5,7 @@
 #ifndef MG_OPERATOR_SERVICE_STATE_H
 #define MG_OPERATOR_SERVICE_STATE_H
 
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "operator/table.h"
 
 /* The report's words, and one that it cannot know. */

@@ -1,6 +1,6 @@
 /*
  * Rows of a report kept beyond their callback, as texts: for the tool and for the console, which show the
- * same things. Columns are known by their names, as the reports give them (io/store.h).
+ * same things. Columns are known by their names, as the reports give them (io/store/store.h).
  */
 #ifndef MG_OPERATOR_TABLE_H
 #define MG_OPERATOR_TABLE_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "io/store.h"
+#include "io/store/store.h"
 
 struct table {
     int row_count, column_count;

@@ -3,7 +3,7 @@
 #define MG_SCHEDULER_CACHE_H
 
 #include "base/buf.h"
-#include "io/store.h"
+#include "io/store/store.h"
 
 #define MG_CACHE_HEADS 4096 /* a power of two; some thousand orders are in it */
 struct mg_cached;

@@ -6,8 +6,8 @@
 
 #include "base/queue_metrics.h"
 #include "core/model.h"
-#include "io/store.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
+#include "io/store/store.h"
 
 struct mg_scheduler;
 

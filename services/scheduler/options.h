@@ -3,7 +3,7 @@
 #define MG_SCHEDULER_OPTIONS_H
 
 #include "base/trace.h"
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 #include "wire/json.h"
 
 /*

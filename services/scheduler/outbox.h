@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "core/model.h"
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 #include "wire/request.h"
 
 struct mg_debt;

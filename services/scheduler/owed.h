@@ -4,7 +4,7 @@
 
 #include "outbox.h"
 
-#include "io/store_owed.h"
+#include "io/store/owed.h"
 
 struct mg_owed_mark;
 

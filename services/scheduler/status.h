@@ -4,7 +4,7 @@
 
 #include "outbox.h"
 
-#include "io/store_owed.h"
+#include "io/store/owed.h"
 
 /* A status message as it goes out and is kept. */
 struct mg_status_text {

@@ -8,7 +8,7 @@
 
 #include "core/model.h"
 #include "core/suspects.h"
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 
 /* Where work waits. The first four are the consumers of the broker, in this order. */
 enum mg_lane {

@@ -7,7 +7,7 @@
 
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "supervisor.h"
 #include "wire/command.h"
 

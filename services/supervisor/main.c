@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "manual.h"
 #include "process.h"
 #include "supervisor.h"

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "supervisor.h"
 
 /* As often as a person looks twice; and no more than a fiftieth of one session's time. */

@@ -1,12 +1,12 @@
 /*
  * Statuses that clients' queues did not take: after a sweep that could ask for all that it found, the
  * database is asked which to try again, and the schedulers are asked to. How seldom a queue is tried, and
- * when its statuses are given up, follows from what the schedulers find (io/store_owed.h).
+ * when its statuses are given up, follows from what the schedulers find (io/store/owed.h).
  */
+#include "io/store/owed.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "io/store_owed.h"
 #include "supervisor.h"
 
 static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, int count,

@@ -18,10 +18,10 @@
 #include "base/queue_metrics.h"
 #include "core/key.h"
 #include "health.h"
-#include "io/broker.h"
-#include "io/store.h"
-#include "io/store_retention.h"
-#include "io/topology.h"
+#include "io/amqp/broker.h"
+#include "io/amqp/topology.h"
+#include "io/store/retention.h"
+#include "io/store/store.h"
 
 /* Queues that belong to no service. */
 #define SUPERVISOR_QUEUES 7

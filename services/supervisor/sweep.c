@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "supervisor.h"
 
 /* Leave this much of the publish window to alerts. */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "supervisor.h"
 #include "wire/alert.h"
 

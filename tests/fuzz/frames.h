@@ -6,7 +6,7 @@
 #define MG_TESTS_FRAMES_H
 
 #include "fuzz.h"
-#include "io/broker_amqp.h"
+#include "io/amqp/connection.h"
 
 #define FRAMES_STREAM_MAX (64 * 1024) /* what a socket takes whole */
 

@@ -8,9 +8,10 @@
 #include "base/config.h"
 #include "base/host.h"
 #include "fuzz.h"
-#include "io/broker_address.h"
-#include "io/http_server.h"
-#include "io/store.h"
+#include "io/amqp/address.h"
+#include "io/http/server.h"
+#include "io/pg/dsn.h"
+#include "io/store/store.h"
 
 #define SECRET "s3cr3t-7Q"
 
@@ -29,7 +30,7 @@ static void try_readers(const char *text, const char *secret)
         is_refused_with_reason(mg_broker_check_address(&address, &err), &err);
         FUZZ_REQUIRE(secret == NULL || strstr(err.text, secret) == NULL);
         err = (struct mg_err){MG_OK, ""};
-        is_refused_with_reason(mg_store_check_dsn(text, is_plaintext_allowed, &err), &err);
+        is_refused_with_reason(mg_dsn_check(text, is_plaintext_allowed, &err), &err);
         FUZZ_REQUIRE(secret == NULL || strstr(err.text, secret) == NULL);
         err = (struct mg_err){MG_OK, ""};
         const struct mg_http_server_options options = {.address = text,

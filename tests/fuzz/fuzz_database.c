@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "io/pg_libpq.h"
-#include "io/store_private.h"
+#include "io/pg/libpq.h"
+#include "io/store/private.h"
 
 #define CALLS          3
 #define STATEMENTS     2

@@ -10,7 +10,7 @@
 
 #include "classify.h"
 #include "fuzz.h"
-#include "io/http_curl.h"
+#include "io/http/curl.h"
 
 #define BODY_MAX_BYTES     2048
 #define HEADER_MAX_BYTES   2048

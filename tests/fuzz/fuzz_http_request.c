@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "http_peer.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 
 static struct mg_loop *loop;
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "frames.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define LETTERS_MAX 8
 #define INPUT_MAX   (FRAMES_STREAM_MAX / 4) /* each piece grows by a frame's head and end */

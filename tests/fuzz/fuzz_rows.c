@@ -10,11 +10,11 @@
 #include "core/batch_plan.h"
 #include "core/key.h"
 #include "fuzz.h"
-#include "io/pg_libpq.h"
-#include "io/store.h"
-#include "io/store_batch.h"
-#include "io/store_owed.h"
-#include "io/store_retention.h"
+#include "io/pg/libpq.h"
+#include "io/store/batch.h"
+#include "io/store/owed.h"
+#include "io/store/retention.h"
+#include "io/store/store.h"
 
 #define TRIES_MAX    32 /* more than each write is tried, alone and beside the others */
 #define PATIENCE_MS  100

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "core/model.h"
 #include "fuzz.h"
-#include "io/pg_libpq.h"
+#include "io/pg/libpq.h"
 #include "operator/explain.h"
 #include "wire/json.h"
 

@@ -1,5 +1,6 @@
 /* See servers.h. */
 #include "servers.h"
+#include "io/pg/dsn.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -7,8 +8,8 @@
 
 #include "console/server.h"
 #include "core/key.h"
-#include "io/pg_libpq.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
+#include "io/pg/libpq.h"
 #include "operator/batch_words.h"
 
 struct servers servers;
@@ -277,7 +278,7 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
     owe(report_answer, (void (*)(void))done, arg)->report = report;
 }
 
-enum mg_class mg_store_check_dsn(const char *dsn, bool is_plaintext_allowed, struct mg_err *err)
+enum mg_class mg_dsn_check(const char *dsn, bool is_plaintext_allowed, struct mg_err *err)
 {
     (void)dsn, (void)is_plaintext_allowed, (void)err;
     return MG_OK;

@@ -3,7 +3,7 @@
 #ifndef MG_TESTS_BATCH_FIXTURE_H
 #define MG_TESTS_BATCH_FIXTURE_H
 
-#include "io/store_batch.h"
+#include "io/store/batch.h"
 #include "store_fixture.h"
 
 #define A "11111111-1111-5111-8111-111111111111"

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "io/broker_amqp.h"
+#include "io/amqp/connection.h"
 
 #define PAIRS_MAX 32
 #define TICK_MS   5

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/loop.h"
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 
 #define WAIT_MS        15000 /* no test waits longer for anything that should happen */
 #define DELIVERIES_MAX 4096

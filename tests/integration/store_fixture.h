@@ -9,7 +9,7 @@
 #include <libpq-fe.h>
 #include <stdbool.h>
 
-#include "io/store.h"
+#include "io/store/store.h"
 
 #define STORE_WAIT_MS     15000 /* no test waits longer for anything that should happen */
 #define STORE_ARENA_BYTES (64u * 1024 * 1024)

@@ -8,7 +8,7 @@
 
 #include "../unit/suite.h"
 #include "broker_fixture.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 static struct fixture fixture;
 static char service[64], other[64];

@@ -7,8 +7,8 @@
 
 #include "../unit/suite.h"
 #include "broker_fixture.h"
-#include "io/broker_amqp.h"
-#include "io/topology.h"
+#include "io/amqp/connection.h"
+#include "io/amqp/topology.h"
 
 static struct fixture fixture;
 static char service[64], requests[MG_QUEUE_NAME_SIZE], requests_high[MG_QUEUE_NAME_SIZE];

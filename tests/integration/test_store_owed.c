@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/loop.h"
-#include "io/store_owed.h"
-#include "io/store_private.h"
+#include "io/store/owed.h"
+#include "io/store/private.h"
 
 #define DAY_MS INT64_C(86400000)
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store_retention.h"
+#include "io/store/retention.h"
 #include "store_fixture.h"
 
 #define EPOCH 7

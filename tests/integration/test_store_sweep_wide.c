@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store_private.h"
+#include "io/store/private.h"
 
 static struct rig rig;
 static struct mg_sweep_options options;

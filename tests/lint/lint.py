@@ -23,6 +23,11 @@ LAYERS = {
     "common/core": ("core/",),
     "common/base": ("base/",),
     "common/wire": ("base/", "core/", "wire/"),
+    "common/io/tls": ("base/", "io/tls/"),
+    "common/io/pg": ("base/", "core/", "io/pg/", "io/tls/", "io/reach.h"),
+    "common/io/amqp": ("base/", "core/", "io/amqp/", "io/tls/", "io/reach.h"),
+    "common/io/http": ("base/", "io/http/", "io/tls/"),
+    "common/io/store": ("base/", "core/", "io/store/", "io/pg/", "io/reach.h"),
     "common/io": ("base/", "core/", "io/"),
     "services/scheduler": ("base/", "core/", "wire/", "io/", "scheduler/"),
     "services/agent": ("base/", "core/", "wire/", "io/", "agent/"),
@@ -33,24 +38,22 @@ LAYERS = {
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {
-    r"(rabbitmq-c/)?amqp.*\.h": ("common/io/broker*", "common/io/topology*", "tests/bench/link.c"),
-    r"libpq-fe\.h": ("common/io/store*", "common/io/pg_*", "tests/integration/store_*", "tests/bench/limit_rows.c"),
+    r"(rabbitmq-c/)?amqp.*\.h": ("common/io/amqp/*", "tests/bench/link.c"),
+    r"libpq-fe\.h": ("common/io/pg/*", "tests/integration/store_*", "tests/bench/limit_rows.c"),
     r"jansson\.h": ("deploy/sample/remote/*", "tests/fuzz/*"),
-    r"curl/.*": ("common/io/http_*curl*", "common/io/http_client*", "common/wire/http_url.c"),
+    r"curl/.*": ("common/io/http/*curl*", "common/wire/http_url.c"),
     r"uv\.h": ("common/base/loop*",),
-    r"microhttpd\.h": ("common/io/http_*mhd*", "deploy/sample/remote/*", "tests/fuzz/http_peer.c"),
+    r"microhttpd\.h": ("common/io/http/*mhd*", "deploy/sample/remote/*", "tests/fuzz/http_peer.c"),
     r"gnutls/.*": ("deploy/sample/remote/tls.c",),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
-    r"openssl/.*": ("common/base/id*", "common/io/broker_tls.c", "common/io/pg_tls.c", "common/io/tls_judge*",
-                    "common/io/tls_check*", "common/io/http_request_curl*", "tests/*"),
+    r"openssl/.*": ("common/base/id*", "common/io/tls/*", "common/io/*/tls.c", "common/io/http/request_curl.c", "tests/*"),
     r"systemd/.*": ("services/notify*",),
     r"(n?curses\w*/)?n?curses\.h": ("services/cli/top_curses.c",),
     r"check\.h": ("tests/*",),
 }
-CONTRACTS = ("common/io/broker.h", "common/io/store.h", "common/io/http_client.h", "common/io/http_server.h",
-             "common/io/topology.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h",
-             "common/base/id.h")
+CONTRACTS = ("common/io/amqp/broker.h", "common/io/amqp/topology.h", "common/io/store/store.h", "common/io/http/client.h",
+             "common/io/http/server.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h", "common/base/id.h")
 # Folders whose files stand in a line, and where their objects are built: no file is called back by one that it calls.
 LINES = {"common/core": "common/CMakeFiles/mg_core.dir/core",
          "services/scheduler": "services/CMakeFiles/makegood-scheduler.dir/scheduler"}

@@ -1,7 +1,7 @@
 /*
  * The simulated RabbitMQ. broker_queue.c is the server's memory: queues, what is in them, who consumes;
  * broker_link.c is a connection of a node, from both ends, and all that happens to it; broker_api.c is
- * io/broker.h on top of it.
+ * io/amqp/broker.h on top of it.
  *
  * A queue gives each message at least once. A connection is first in, first out in both directions and takes
  * time; when it is cut, what is on its way is lost, and what was not acked comes again, marked redelivered.
@@ -9,7 +9,7 @@
 #ifndef SIM_BROKER_H
 #define SIM_BROKER_H
 
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 #include "sim.h"
 
 struct sim_message {

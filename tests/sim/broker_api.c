@@ -1,6 +1,7 @@
 /*
- * io/broker.h for the services: one connection where the real one keeps three, so a cut takes all at once.
- * Publishes stand in one line until the broker has answered, the connection is lost, or their time is up.
+ * io/amqp/broker.h for the services: one connection where the real one keeps three, so a cut takes all at
+ * once. Publishes stand in one line until the broker has answered, the connection is lost, or their time is
+ * up.
  */
 #include <assert.h>
 #include <stdio.h>

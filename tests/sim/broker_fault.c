@@ -1,7 +1,7 @@
 /* What happens to the broker by itself: connections that break, alarms, absence, and loss of what it holds.
  */
 #include "broker.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "nodes.h"
 
 #define AWAY_MAX_US  20000000 /* a restart, or an alarm that a person clears */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "broker.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define LINKS_MAX      256
 #define HOP_US         300  /* a hop on one machine's network */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "broker.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define QUEUES_MAX 64
-/* As in common/io/topology.c: what comes again so often is dead. */
+/* As in common/io/amqp/topology.c: what comes again so often is dead. */
 #define DELIVERY_LIMIT 20
 #define SLOW_MAX_US    5000000
 

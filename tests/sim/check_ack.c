@@ -7,7 +7,7 @@
 
 #include "broker.h"
 #include "core/key.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "nodes.h"
 #include "scheduler.h"
 #include "wire/reply.h"

@@ -15,7 +15,7 @@
 
 #include "broker.h"
 #include "core/key.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "nodes.h"
 #include "scheduler.h"
 #include "wire/command.h"

@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 #include "broker.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "nodes.h"
 #include "orders.h"
 #include "remote.h"

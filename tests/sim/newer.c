@@ -9,7 +9,7 @@
 
 #include "broker.h"
 #include "core/newer.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "nodes.h"
 
 #define FLOOD_MAX 1500 /* about twice the largest prefetch */

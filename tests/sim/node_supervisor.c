@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "nodes.h"
 #include "supervisor.h"
 

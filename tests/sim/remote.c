@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "checker.h"
 #include "core/key.h"
-#include "io/http_client.h"
-#include "io/tls_check.h"
+#include "io/http/client.h"
+#include "io/tls/check.h"
 #include "nodes.h"
 #include "orders.h"
 
@@ -315,7 +315,7 @@ static void on_arrival(void *arg)
     sim_after(NULL, takes_us > 0 ? takes_us : 0, on_act, call);
 }
 
-/* ---- io/http_client.h ---- */
+/* ---- io/http/client.h ---- */
 
 /* Answers are small here. */
 struct mg_http_room *mg_http_room_create(struct mg_loop *loop, size_t max_bytes)

@@ -1,5 +1,5 @@
 /*
- * The remote services, behind io/http_client.h, and the ledger of what they really did.
+ * The remote services, behind io/http/client.h, and the ledger of what they really did.
  *
  *   stock   knows a key again; forgets one that was undone and would do it again: only Makegood's own care
  *           (quiesce, generations) keeps an undo or a verify from being overtaken

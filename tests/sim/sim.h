@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "io/store.h"
+#include "io/store/store.h"
 
 /* ---- nodes: the processes of the simulated system ---- */
 
@@ -97,7 +97,7 @@ void sim_trace(const char *format, ...) MG_PRINTF(1, 2);
  * them. */
 void sim_violated(const char *name, const char *format, ...) MG_PRINTF(2, 3) __attribute__((noreturn));
 
-/* ---- the database (store_*.c), beside what io/store.h asks of it ---- */
+/* ---- the database (store_*.c), beside what io/store/store.h asks of it ---- */
 
 void sim_store_start(void);     /* plans its faults; before any node starts */
 void sim_store_heal(void);      /* faults have stopped: up, writable, its clock right, from this moment on */

@@ -1,6 +1,6 @@
 /*
  * The simulated database beside sim.h, for its comparison with PostgreSQL (fidelity/). The production store
- * (common/io/store_*.c) is linked and talks to it by io/pg.h; store_tables.h tells how it is made.
+ * (common/io/store_*.c) is linked and talks to it by io/pg/pg.h; store_tables.h tells how it is made.
  */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H

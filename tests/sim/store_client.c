@@ -1,7 +1,7 @@
 /*
- * The client's side of a simulated session: io/pg.h as common/io/pg.c keeps it. Calls in one line, answered
- * in their order and never from within; connecting anew with the same backoff; the same watchdog; whatever
- * goes wrong is noted first and handled in the idle turn.
+ * The client's side of a simulated session: io/pg/pg.h as common/io/pg/pg.c keeps it. Calls in one line,
+ * answered in their order and never from within; connecting anew with the same backoff; the same watchdog;
+ * whatever goes wrong is noted first and handled in the idle turn.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "core/backoff.h"
-#include "io/pg_call.h"
+#include "io/pg/call.h"
 #include "store_tables.h"
 
 /* As in common/io/pg.c. */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "io/store_private.h"
+#include "io/store/private.h"
 #include "store.h"
 #include "store_server.h"
 

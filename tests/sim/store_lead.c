@@ -1,4 +1,4 @@
-/* The statements of common/io/store_lead.c, and those with which a session begins (store.c). */
+/* The statements of common/io/store/lead.c, and those with which a session begins (store.c). */
 #include <assert.h>
 #include <string.h>
 

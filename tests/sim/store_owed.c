@@ -1,5 +1,5 @@
 /*
- * The statements of common/io/store_owed.c: marks on events, the queues that did not take a status, what is
+ * The statements of common/io/store/owed.c: marks on events, the queues that did not take a status, what is
  * tried again and what is given up.
  */
 #include <assert.h>

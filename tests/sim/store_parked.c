@@ -1,4 +1,4 @@
-/* The statement of common/io/store_parked.c, part by part as its SQL names them: queue, gated, chosen,
+/* The statement of common/io/store/parked.c, part by part as its SQL names them: queue, gated, chosen,
  * pushed, told. */
 #include <assert.h>
 #include <stdlib.h>

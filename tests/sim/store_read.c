@@ -1,4 +1,4 @@
-/* The statements of common/io/store_load.c, and the other reads: columns in the order of their SQL. */
+/* The statements of common/io/store/load.c, and the other reads: columns in the order of their SQL. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

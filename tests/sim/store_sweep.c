@@ -1,5 +1,5 @@
 /*
- * The statement "sweep" of common/io/store_sweep.c, part by part as its SQL names them: timely,
+ * The statement "sweep" of common/io/store/sweep.c, part by part as its SQL names them: timely,
  * latest, woken, locked, beyond, found, crowd, graced, ranked, judged, next, pushed, marked, asked.
  */
 #include <assert.h>

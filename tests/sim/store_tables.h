@@ -1,15 +1,15 @@
 /*
  * The simulated PostgreSQL: tables, and the statements of common/io/store_*.c run on them. The production
- * store itself is linked; what is simulated lies under io/pg.h: session and server. Each statement is known
- * by its name, its arrays by the names that its SQL gives them; what does in C what the SQL says stands in
- * one function, and tests/sim/fidelity compares the two.
+ * store itself is linked; what is simulated lies under io/pg/pg.h: session and server. Each statement is
+ * known by its name, its arrays by the names that its SQL gives them; what does in C what the SQL says stands
+ * in one function, and tests/sim/fidelity compares the two.
  *
  * Texts are never freed: they live as long as the run, so that copies of rows share them.
  */
 #ifndef SIM_STORE_TABLES_H
 #define SIM_STORE_TABLES_H
 
-#include "io/pg_libpq.h"
+#include "io/pg/libpq.h"
 #include "sim.h"
 
 /* ---- tables ---- */

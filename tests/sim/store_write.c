@@ -1,4 +1,4 @@
-/* The statements of common/io/store_write.c and of store_commit.c: an order's rows, guarded by its version.
+/* The statements of common/io/store/write.c and of store_commit.c: an order's rows, guarded by its version.
  */
 #include <assert.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "broker.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "kernel.h"
 #include "nodes.h"
 #include "orders.h"

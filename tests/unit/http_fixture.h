@@ -15,7 +15,7 @@
 #include <strings.h>
 
 #include "http_connect.h"
-#include "io/http_client.h"
+#include "io/http/client.h"
 
 #define REQUEST_MAX        65536
 #define GUARD_MS           20000 /* a test that takes so long has failed */

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/store.h"
+#include "io/pg/dsn.h"
+#include "io/store/store.h"
 #include "suite.h"
 
 static const struct {
@@ -67,7 +68,7 @@ static void forget_environment(void)
 START_TEST(only_what_stays_here_or_is_verified_is_taken)
 {
     struct mg_err err = {MG_OK, ""};
-    enum mg_class class = mg_store_check_dsn(DSNS[_i].dsn, false, &err);
+    enum mg_class class = mg_dsn_check(DSNS[_i].dsn, false, &err);
     ck_assert_msg(class == (DSNS[_i].is_good ? MG_OK : MG_BAD_INPUT), "%s: %s", DSNS[_i].dsn, err.text);
     ck_assert_msg(strstr(err.text, "s3cret") == NULL && strstr(err.text, "cret@") == NULL, "%s", err.text);
 }
@@ -106,7 +107,7 @@ START_TEST(the_environment_counts_as_for_libpq)
     ck_assert_int_eq(setenv("PGSERVICEFILE", path, 1), 0);
     ck_assert_int_eq(setenv(ENVIRONMENTS[_i].name, ENVIRONMENTS[_i].value, 1), 0);
     struct mg_err err = {MG_OK, ""};
-    enum mg_class class = mg_store_check_dsn(ENVIRONMENTS[_i].dsn, false, &err);
+    enum mg_class class = mg_dsn_check(ENVIRONMENTS[_i].dsn, false, &err);
     (void)unlink(path);
     ck_assert_msg(class == (ENVIRONMENTS[_i].is_good ? MG_OK : MG_BAD_INPUT), "%s=%s, %s: %s",
                   ENVIRONMENTS[_i].name, ENVIRONMENTS[_i].value, ENVIRONMENTS[_i].dsn, err.text);
@@ -117,8 +118,8 @@ END_TEST
 START_TEST(allowed_plaintext_is_still_read)
 {
     struct mg_err err;
-    ck_assert_int_eq(mg_store_check_dsn("host=db", true, &err), MG_OK);
-    ck_assert_int_eq(mg_store_check_dsn("postgresql://u:p@h/db password=x", true, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_dsn_check("host=db", true, &err), MG_OK);
+    ck_assert_int_eq(mg_dsn_check("postgresql://u:p@h/db password=x", true, &err), MG_BAD_INPUT);
 }
 END_TEST
 

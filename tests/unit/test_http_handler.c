@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "http_connect.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 #include "suite.h"
 
 #define ANSWER_MAX  (8 * 1024 * 1024) /* all that two sockets can hold, and more */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "http_connect.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 #include "suite.h"
 
 #define ANSWER_MAX 65536

@@ -12,7 +12,7 @@
 #include <check.h>
 
 #include "http_connect.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 #include "suite.h"
 
 #define GUARD_MS    60000 /* a test that takes so long has failed */

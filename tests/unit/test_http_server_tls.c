@@ -7,7 +7,7 @@
 
 #include "http_connect.h"
 #include "http_fixture.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 #include "suite.h"
 #include "tls_fixture.h"
 

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "io/pg_libpq.h"
-#include "io/store_private.h"
+#include "io/pg/libpq.h"
+#include "io/store/private.h"
 #include "suite.h"
 
 static struct {

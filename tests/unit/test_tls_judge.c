@@ -1,5 +1,5 @@
 /* What is said of a peer's certificate, where a stranger wrote it. */
-#include "io/tls_judge.h"
+#include "io/tls/judge.h"
 #include "suite.h"
 
 #include <check.h>

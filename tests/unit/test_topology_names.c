@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "suite.h"
 
 START_TEST(names_of_queues)

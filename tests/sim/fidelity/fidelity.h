@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "io/store_owed.h"
+#include "io/store/owed.h"
 
 #define FIDELITY_PEERS    4 /* two schedulers, then two supervisors */
 #define FIDELITY_STEPS    150

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/http_server.h"
-#include "io/tls_check.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
+#include "io/http/server.h"
+#include "io/tls/check.h"
 
 struct fakes fakes;
 

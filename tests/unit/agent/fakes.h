@@ -5,8 +5,8 @@
 #ifndef MG_TESTS_AGENT_FAKES_H
 #define MG_TESTS_AGENT_FAKES_H
 
-#include "io/broker.h"
-#include "io/http_client.h"
+#include "io/amqp/broker.h"
+#include "io/http/client.h"
 
 #define FAKE_MAX 64
 

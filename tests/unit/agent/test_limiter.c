@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "../suite.h"
-#include "io/broker.h"
+#include "io/amqp/broker.h"
 #include "limiter.h"
 
 static struct mg_limiter limiter;

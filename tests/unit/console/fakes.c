@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 #include "wire/json.h"
 
 struct fake_world fake;

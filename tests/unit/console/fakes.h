@@ -9,7 +9,7 @@
 #include <check.h>
 
 #include "console/server.h"
-#include "io/store_batch.h"
+#include "io/store/batch.h"
 
 #define TOKEN_OPERATOR "a token to act with"
 #define TOKEN_READER   "a token to read with"

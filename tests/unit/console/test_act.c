@@ -5,7 +5,7 @@
 
 #include "../suite.h"
 #include "fakes.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define ORDER(verb) "/api/v1/orders/" ORDER_ID "/" verb

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/topology.h"
+#include "io/amqp/topology.h"
 
 struct fake_world fake;
 

@@ -7,7 +7,7 @@
 
 #include <check.h>
 
-#include "io/store_batch.h"
+#include "io/store/batch.h"
 #include "operator/batch_orders.h"
 #include "wire/alert.h"
 

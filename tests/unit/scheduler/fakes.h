@@ -6,8 +6,8 @@
 #ifndef MG_TESTS_SCHEDULER_FAKES_H
 #define MG_TESTS_SCHEDULER_FAKES_H
 
-#include "io/broker.h"
-#include "io/store_owed.h"
+#include "io/amqp/broker.h"
+#include "io/store/owed.h"
 
 /* ---- loop ---- */
 void fake_loop_reset(void);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "io/store.h"
+#include "io/store/store.h"
 
 static inline struct mg_due overdue(const char *order_id, int64_t due_at_ms)
 {

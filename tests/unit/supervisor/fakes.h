@@ -6,7 +6,7 @@
 #ifndef MG_TESTS_SUPERVISOR_FAKES_H
 #define MG_TESTS_SUPERVISOR_FAKES_H
 
-#include "io/store_owed.h"
+#include "io/store/owed.h"
 #include "supervisor.h"
 #include "wire/alert.h"
 #include "wire/command.h"

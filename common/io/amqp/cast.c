@@ -1,0 +1,343 @@
+/*
+ * What is said to all who listen now, and kept by nobody: it goes out transient and unconfirmed, to a fanout
+ * exchange; who hears it has a queue of its own behind that, which ends with its connection. Whoever missed a
+ * word hears the next one.
+ *
+ * On a connection of its own, made when it is first needed: where an exchange or a right is missing the
+ * broker closes this channel, and no other. That is said once and tried again, and keeps nobody from its
+ * work.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "io/amqp/parts.h"
+#include "io/amqp/topology.h"
+
+#define REFUSED_PAUSE_MS 10000 /* each question that the broker refuses is an error in its log */
+#define QUESTION_BYTES   1024
+#define HEAD_BYTES       1024
+#define TAG_SIZE         24
+/* Behind an ear that does not listen: its next word says all that these said. */
+#define EAR_QUEUE_LENGTH 16
+
+static void cast_opened(struct mg_link *link);
+static void cast_lost(struct mg_link *link);
+static void queue_take(struct mg_ear *ear, const amqp_queue_declare_ok_t *made)
+{
+    struct mg_slice name = mg_amqp_slice(made->queue);
+    if (name.len > MG_AMQP_SHORT_MAX) name.len = 0; /* a short string has no more */
+    if (name.len > 0) memcpy(ear->queue, name.data, name.len);
+    ear->queue[name.len] = '\0';
+}
+
+static void cast_method(struct mg_link *link, const amqp_method_t *method);
+static void cast_header(struct mg_link *link, const amqp_method_t *method,
+                        const amqp_basic_properties_t *properties, uint64_t body_size);
+static void cast_body(struct mg_link *link, amqp_bytes_t piece);
+static void cast_complete(struct mg_link *link);
+static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
+static void cast_on_timer(void *arg);
+
+static const struct mg_link_events cast_events = {
+    .opened = cast_opened,
+    .lost = cast_lost,
+    .method = cast_method,
+    .header = cast_header,
+    .body = cast_body,
+    .complete = cast_complete,
+    .writable = cast_opened,
+    .channel_closed = cast_channel_closed,
+};
+
+enum mg_class mg_casts_init(struct mg_broker *broker, struct mg_err *err)
+{
+    struct mg_cast_part *part = &broker->casts;
+    mg_buf_init(&part->body, MG_CAST_BYTES_MAX);
+    part->asked = part->hearing = -1;
+    part->retry = mg_timer_create(broker->loop, cast_on_timer, broker);
+    if (part->retry == NULL) return mg_err_set(err, MG_TRANSIENT, "could not prepare to hear: no memory");
+    return mg_link_init(&broker->cast, broker, "cast", &cast_events, err);
+}
+
+void mg_casts_finish(struct mg_broker *broker)
+{
+    struct mg_cast_part *part = &broker->casts;
+    mg_link_finish(&broker->cast);
+    mg_timer_destroy(part->retry);
+    part->retry = NULL;
+    mg_buf_finish(&part->body);
+    for (int i = 0; i < part->ear_count; i++) {
+        free(part->ears[i].exchange);
+        free(part->ears[i].prefix);
+    }
+    part->ear_count = 0;
+}
+
+/* ---- hearing ---- */
+
+enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
+                             mg_heard_fn *heard, void *arg, struct mg_err *err)
+{
+    struct mg_cast_part *part = &broker->casts;
+    if (part->ear_count == MG_EARS_MAX)
+        return mg_err_set(err, MG_PERMANENT, "cannot hear exchange %s: %d are heard already", exchange,
+                          MG_EARS_MAX);
+    if (strlen(exchange) > MG_AMQP_SHORT_MAX || strlen(queue_prefix) + MG_UUID_SIZE > MG_AMQP_SHORT_MAX)
+        return mg_err_set(err, MG_BAD_INPUT, "cannot hear an exchange whose name is above %d bytes",
+                          MG_AMQP_SHORT_MAX);
+    struct mg_ear ear = {
+        .exchange = strdup(exchange), .prefix = strdup(queue_prefix), .heard = heard, .arg = arg};
+    if (ear.exchange == NULL || ear.prefix == NULL) {
+        free(ear.exchange);
+        free(ear.prefix);
+        return mg_err_set(err, MG_TRANSIENT, "could not hear exchange %s: no memory", exchange);
+    }
+    part->ears[part->ear_count++] = ear;
+    mg_link_start(&broker->cast);
+    return MG_OK;
+}
+
+static void ear_tag(int index, char ret_tag[TAG_SIZE])
+{
+    (void)snprintf(ret_tag, TAG_SIZE, "mg-ear-%d", index);
+}
+
+/* The broker names the queue (amq.gen-…), and the user's right to configure reaches no further: that name can
+ * be no exchange's, so an agent cannot make one. Older rights allow the prefix only; then the name is one
+ * that no earlier connection can still hold. */
+static void ear_name(struct mg_ear *ear, char ret_queue[MG_AMQP_SHORT_MAX + 1])
+{
+    ret_queue[0] = '\0';
+    if (!ear->is_named_here) return;
+    char unique[MG_UUID_SIZE];
+    mg_uuid_random(unique);
+    (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", ear->prefix, unique);
+}
+
+/* The exchange is looked for first, which needs no right: a queue that could not be bound would stay. */
+static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
+{
+    amqp_bytes_t exchange = amqp_cstring_bytes(ear->exchange), queue = amqp_cstring_bytes(ear->queue);
+    amqp_table_entry_t length = {.key = amqp_cstring_bytes("x-max-length"),
+                                 .value = {.kind = AMQP_FIELD_KIND_I32, .value = {.i32 = EAR_QUEUE_LENGTH}}};
+    char tag[TAG_SIZE], name[MG_AMQP_SHORT_MAX + 1];
+    ear_tag(index, tag);
+    ear_name(ear, name);
+    amqp_exchange_declare_t find = {.exchange = exchange, .type = amqp_cstring_bytes("fanout"), .passive = 1};
+    amqp_queue_declare_t make = {.queue = amqp_cstring_bytes(name),
+                                 .exclusive = 1,
+                                 .auto_delete = 1,
+                                 .arguments = {.num_entries = 1, .entries = &length}};
+    amqp_queue_bind_t bind = {.queue = queue, .exchange = exchange};
+    amqp_basic_consume_t consume = {
+        .queue = queue, .consumer_tag = amqp_cstring_bytes(tag), .no_ack = 1, .exclusive = 1};
+    switch (ear->stage) {
+    case MG_EAR_OFF:
+        return mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &find);
+    case MG_EAR_FOUND:
+        return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &make);
+    case MG_EAR_MADE:
+        return mg_link_send(link, AMQP_QUEUE_BIND_METHOD, &bind);
+    case MG_EAR_BOUND:
+        return mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
+    case MG_EAR_ON:
+        break;
+    }
+    return false;
+}
+
+/* Asks the next question, if none is waiting for its answer. */
+static void cast_next(struct mg_broker *broker)
+{
+    struct mg_cast_part *part = &broker->casts;
+    struct mg_link *link = &broker->cast;
+    if (!link->is_open || link->is_reopening || part->asked >= 0) return;
+    int64_t now_ms = mg_clock_boot_ms();
+    for (int i = 0; i < part->ear_count; i++) {
+        struct mg_ear *ear = &part->ears[i];
+        if (ear->stage == MG_EAR_ON) continue;
+        if (ear->not_before_boot_ms > now_ms) {
+            mg_timer_start(part->retry, ear->not_before_boot_ms - now_ms, 0);
+            continue;
+        }
+        if (!mg_link_has_room(link, QUESTION_BYTES)) return;
+        part->asked = i;
+        if (ear_ask(link, ear, i)) mg_link_asked(link);
+        return;
+    }
+}
+
+static void cast_on_timer(void *arg)
+{
+    struct mg_broker *broker = arg;
+    mg_broker_enter(broker);
+    cast_next(broker);
+    mg_broker_leave(broker);
+}
+
+static void cast_opened(struct mg_link *link)
+{
+    cast_next(link->broker);
+}
+
+/* A queue that was consumed from goes by itself, in its own time; one that was not is still there, and is
+ * bound by its name. */
+static void ears_stop(struct mg_cast_part *part)
+{
+    part->asked = part->hearing = -1;
+    for (int i = 0; i < part->ear_count; i++) {
+        struct mg_ear *ear = &part->ears[i];
+        if (ear->stage == MG_EAR_ON) ear->queue[0] = '\0';
+        ear->stage = MG_EAR_OFF;
+    }
+}
+
+static void cast_lost(struct mg_link *link)
+{
+    struct mg_cast_part *part = &link->broker->casts;
+    ears_stop(part);
+    part->is_refused = false;
+    for (int i = 0; i < part->ear_count; i++)
+        part->ears[i].queue[0] = '\0';
+}
+
+static void cast_method(struct mg_link *link, const amqp_method_t *method)
+{
+    struct mg_cast_part *part = &link->broker->casts;
+    if (method->id == AMQP_BASIC_CANCEL_METHOD) {
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the queue to hear by is gone");
+        return;
+    }
+    bool is_answer = method->id == AMQP_EXCHANGE_DECLARE_OK_METHOD ||
+                     method->id == AMQP_QUEUE_DECLARE_OK_METHOD || method->id == AMQP_QUEUE_BIND_OK_METHOD ||
+                     method->id == AMQP_BASIC_CONSUME_OK_METHOD;
+    if (!is_answer || part->asked < 0) return;
+    struct mg_ear *ear = &part->ears[part->asked];
+    part->asked = -1;
+    mg_link_answered(link);
+    if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) queue_take(ear, method->decoded);
+    ear->stage++;
+    if (ear->stage == MG_EAR_FOUND && ear->queue[0] != '\0') ear->stage = MG_EAR_MADE;
+    if (ear->stage == MG_EAR_ON && ear->is_refused) {
+        ear->is_refused = false;
+        mg_log(MG_LOG_INFO, "heard again", MG_LOG_TEXT("exchange", ear->exchange));
+    }
+    cast_next(link->broker);
+}
+
+/* A refused name is tried once in the other way before the refusal counts, so that rights of either kind do.
+ */
+static bool name_otherwise(struct mg_ear *ear, int code)
+{
+    if (ear->stage == MG_EAR_MADE && code == AMQP_NOT_FOUND) ear->queue[0] = '\0'; /* it may be gone */
+    if (ear->stage != MG_EAR_FOUND || code != AMQP_ACCESS_REFUSED) return false;
+    ear->is_named_here = !ear->is_named_here;
+    return ear->is_named_here;
+}
+
+/* What was asked was refused, or what was cast. Said once until it goes well. */
+static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
+{
+    struct mg_cast_part *part = &link->broker->casts;
+    int code = close->reply_code;
+    if (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED) return false;
+    struct mg_ear *ear = part->asked >= 0 ? &part->ears[part->asked] : NULL;
+    if (ear != NULL && name_otherwise(ear, code)) {
+        mg_link_answered(link);
+        ears_stop(part);
+        return true;
+    }
+    int64_t not_before_boot_ms = mg_clock_boot_ms() + REFUSED_PAUSE_MS;
+    bool *is_refused = ear != NULL ? &ear->is_refused : &part->is_refused;
+    if (!*is_refused) {
+        char why[MG_LINK_REASON_SIZE], advice[MG_ADVICE_SIZE];
+        amqp_method_number_t refused = (amqp_method_number_t)close->class_id << 16 | close->method_id;
+        mg_amqp_advice(code, refused, close->reply_text, advice);
+        (void)snprintf(why, sizeof(why), "%.*s%s",
+                       (int)(close->reply_text.len < 255 ? close->reply_text.len : 255),
+                       (const char *)close->reply_text.bytes, advice);
+        mg_log(MG_LOG_WARN,
+               ear != NULL ? "cannot hear what is said to all; goes on without, and tries again"
+                           : "cannot say something to all; tries again",
+               MG_LOG_TEXT("exchange", ear != NULL ? ear->exchange : ""), MG_LOG_TEXT("why", why));
+    }
+    *is_refused = true;
+    if (ear != NULL) {
+        ear->not_before_boot_ms = not_before_boot_ms;
+        mg_link_answered(link);
+    } else {
+        part->not_before_boot_ms = not_before_boot_ms;
+    }
+    ears_stop(part);
+    return true;
+}
+
+/* ---- what is heard ---- */
+
+static void cast_header(struct mg_link *link, const amqp_method_t *method,
+                        const amqp_basic_properties_t *properties, uint64_t body_size)
+{
+    struct mg_cast_part *part = &link->broker->casts;
+    (void)properties;
+    part->hearing = -1;
+    mg_buf_clear(&part->body);
+    if (method->id != AMQP_BASIC_DELIVER_METHOD || body_size > MG_CAST_BYTES_MAX) return; /* none of ours */
+    const amqp_basic_deliver_t *deliver = method->decoded;
+    for (int i = 0; i < part->ear_count; i++) {
+        char tag[TAG_SIZE];
+        ear_tag(i, tag);
+        if (mg_slice_is(mg_amqp_slice(deliver->consumer_tag), tag) &&
+            mg_topology_is_control_of(mg_amqp_slice(deliver->exchange), part->ears[i].exchange))
+            part->hearing = i;
+    }
+}
+
+static void cast_body(struct mg_link *link, amqp_bytes_t piece)
+{
+    struct mg_cast_part *part = &link->broker->casts;
+    if (part->hearing >= 0) mg_buf_append(&part->body, piece.bytes, piece.len);
+}
+
+static void cast_complete(struct mg_link *link)
+{
+    struct mg_cast_part *part = &link->broker->casts;
+    if (part->hearing < 0 || part->body.failed) return; /* no memory: the next word comes */
+    const struct mg_ear *ear = &part->ears[part->hearing];
+    part->hearing = -1;
+    ear->heard(ear->arg, mg_buf_slice(&part->body));
+}
+
+/* ---- saying ---- */
+
+void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *routing_key, const char *type,
+                    struct mg_slice body)
+{
+    struct mg_cast_part *part = &broker->casts;
+    struct mg_link *link = &broker->cast;
+    mg_link_start(link);
+    if (!link->is_open || link->is_reopening || link->is_blocked || body.len > MG_CAST_BYTES_MAX ||
+        mg_clock_boot_ms() < part->not_before_boot_ms || !mg_link_has_room(link, HEAD_BYTES + body.len))
+        return;
+    amqp_basic_properties_t properties = {
+        ._flags = AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_TYPE_FLAG,
+        .content_type = amqp_cstring_bytes("application/json"),
+        .delivery_mode = AMQP_DELIVERY_NONPERSISTENT,
+        .type = amqp_cstring_bytes(type),
+    };
+    amqp_basic_publish_t method = {.exchange = amqp_cstring_bytes(exchange),
+                                   .routing_key = amqp_cstring_bytes(routing_key)};
+    amqp_frame_t header = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
+    header.payload.properties.class_id = AMQP_BASIC_CLASS;
+    header.payload.properties.body_size = body.len;
+    header.payload.properties.decoded = &properties;
+    amqp_frame_t content = {.frame_type = AMQP_FRAME_BODY, .channel = MG_AMQP_CHANNEL};
+    content.payload.body_fragment = mg_amqp_bytes(body);
+    mg_link_cork(link, true);
+    if (mg_link_send(link, AMQP_BASIC_PUBLISH_METHOD, &method) && mg_link_send_frame(link, &header))
+        (void)mg_link_send_frame(link, &content); /* lost with its connection: it is said again */
+    mg_link_cork(link, false);
+}

@@ -1,0 +1,516 @@
+/*
+ * Consuming: each consumer slot is driven from what it is to what it should be, one question at a time on the
+ * one channel (declare the private queue, set the prefetch, consume, cancel), so that a connect, a pause, a
+ * resume and a cancel by the broker are the same code. Deliveries are put together here and handed on whole.
+ *
+ * A body above the limit is read past and never kept; the receiver is told and decides.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/amqp/parts.h"
+
+#define TAG_SIZE           32
+#define CANCELLED_PAUSE_MS 1000 /* after the broker cancelled a consumer (its queue moves or is gone) */
+#define QUESTION_BYTES     1024 /* more than any of the questions asked here */
+#define LOOK_MS            5000
+/* A queue that shows no consumer for so long, though we consume it, has lost ours. Longer than a queue takes
+ * to find a new leader: without one, and when it is slow, RabbitMQ answers that there are none. */
+#define LOST_MS 30000
+/* Sizes are remembered for one to two spans of so many deliveries, and of so long at least: a large message
+ * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone;
+ * until then a guess grows smaller (consume_guess). */
+#define SPAN_DELIVERIES 64
+#define SPAN_MS         10000
+
+static void consume_opened(struct mg_link *link);
+static void consume_lost(struct mg_link *link);
+static void consume_method(struct mg_link *link, const amqp_method_t *method);
+static void consume_header(struct mg_link *link, const amqp_method_t *method,
+                           const amqp_basic_properties_t *properties, uint64_t body_size);
+static void consume_body(struct mg_link *link, amqp_bytes_t piece);
+static void consume_complete(struct mg_link *link);
+static void consume_writable(struct mg_link *link);
+static void consume_next(struct mg_broker *broker);
+static void consume_on_timer(void *arg);
+static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag);
+
+static const struct mg_link_events consume_events = {
+    .opened = consume_opened,
+    .lost = consume_lost,
+    .method = consume_method,
+    .header = consume_header,
+    .body = consume_body,
+    .complete = consume_complete,
+    .writable = consume_writable,
+};
+
+enum mg_class mg_consume_init(struct mg_broker *broker, struct mg_err *err)
+{
+    broker->reconsume = mg_timer_create(broker->loop, consume_on_timer, broker);
+    if (broker->reconsume == NULL)
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare consuming: no memory");
+    struct mg_link *link = &broker->consume;
+    enum mg_class class = mg_link_init(link, broker, "consume", &consume_events, err);
+    for (int i = 0; i < broker->consumer_count; i++)
+        link->queues[link->queue_count++] = broker->consumers[i].queue;
+    for (int i = 0; i < broker->check_count && broker->consumer_count > 0; i++)
+        link->queues[link->queue_count++] = broker->check_queues[i];
+    return class;
+}
+
+void mg_consume_finish(struct mg_broker *broker)
+{
+    mg_link_finish(&broker->consume);
+    mg_timer_destroy(broker->reconsume);
+    broker->reconsume = NULL;
+}
+
+bool mg_consume_is_up(const struct mg_broker *broker)
+{
+    if (broker->consumer_count == 0) return true;
+    if (!broker->consume.is_open) return false;
+    for (int i = 0; i < broker->consumer_count; i++) {
+        if (broker->consumers[i].is_wanted && broker->consumers[i].is_awaited) return false;
+    }
+    return true;
+}
+
+void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
+                               void (*named)(void *arg, int consumer, const char *queue), void *arg)
+{
+    if (broker->named != NULL || broker->consumer_count >= MG_CONSUMER_SLOTS)
+        return; /* there is one private queue */
+    broker->consumers[broker->consumer_count++] =
+        (struct mg_consumer_slot){.prefetch = prefetch,
+                                  .body_max_bytes = broker->body_max_bytes,
+                                  .is_private = true,
+                                  .is_wanted = true,
+                                  .is_awaited = true};
+    broker->named = named;
+    broker->named_arg = arg;
+    mg_link_start(&broker->consume);
+}
+
+void mg_broker_pause(struct mg_broker *broker, int consumer)
+{
+    if (consumer < 0 || consumer >= broker->consumer_count) return;
+    broker->consumers[consumer].is_wanted = false;
+    broker->consumers[consumer].is_awaited = false;
+    mg_timer_start(broker->reconsume, 0, 0); /* not at once: no callback runs within the caller */
+}
+
+void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
+{
+    if (consumer < 0 || consumer >= broker->consumer_count) return;
+    broker->consumers[consumer].prefetch = prefetch > 0 ? prefetch : 1;
+    broker->consumers[consumer].is_wanted = true;
+    mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* ---- bytes in hand ---- */
+
+/* A power of two, so that sizes which differ a little do not have the consumer started anew each time. */
+static uint16_t consume_prefetch(const struct mg_consumer_slot *slot)
+{
+    if (slot->bytes_max == 0) return slot->prefetch;
+    size_t largest = slot->largest[0] > slot->largest[1] ? slot->largest[0] : slot->largest[1];
+    size_t fit = slot->bytes_max / 2 / (largest > 0 ? largest : 1);
+    uint16_t prefetch = 1;
+    while (prefetch < slot->prefetch && 2 * (size_t)prefetch <= fit)
+        prefetch = (uint16_t)(2 * prefetch);
+    return prefetch < slot->prefetch ? prefetch : slot->prefetch;
+}
+
+static bool consume_has_room(const struct mg_consumer_slot *slot)
+{
+    return slot->bytes_max == 0 || slot->held_bytes <= slot->bytes_max / 2;
+}
+
+void mg_consume_freed(struct mg_broker *broker, int consumer)
+{
+    struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    if (slot->is_full && consume_has_room(slot) && !broker->is_closing) {
+        slot->is_full = false;
+        mg_timer_start(broker->reconsume, 0, 0);
+    }
+}
+
+static bool consume_takes(const struct mg_consumer_slot *slot, size_t body_size)
+{
+    return slot->bytes_max == 0 || slot->held_bytes == 0 || slot->held_bytes + body_size <= slot->bytes_max;
+}
+
+static void consume_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size)
+{
+    size_t size = body_size < slot->body_max_bytes ? (size_t)body_size : slot->body_max_bytes;
+    uint16_t before = consume_prefetch(slot);
+    if (slot->bytes_max == 0) return;
+    size += MG_DELIVERY_OVERHEAD_BYTES;
+    if (size > slot->largest[0]) slot->largest[0] = size;
+    if (++slot->sized >= SPAN_DELIVERIES && mg_clock_boot_ms() >= slot->span_boot_ms) {
+        slot->largest[1] = slot->largest[0];
+        slot->largest[0] = 0;
+        slot->sized = 0;
+        slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
+    }
+    if (consume_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* Until the first span is over, largest[1] is a guess: at first the limit, and lower with each prefetch that
+ * is used up, though nothing of it is settled. Slow work would wait minutes for the span's end. All steps
+ * below the last are at most half of what is asked for: together they bring less than it once more. */
+static void consume_guess(struct mg_consumer_slot *slot)
+{
+    bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
+    if (!is_guess || slot->given < slot->prefetch_told) return;
+    while (slot->largest[1] > slot->largest[0]) {
+        uint16_t next = consume_prefetch(slot);
+        bool is_step = next > slot->prefetch_told && next <= slot->prefetch / 2;
+        if (is_step || next == slot->prefetch) return;
+        slot->largest[1] /= 2;
+    }
+}
+
+/* To a consumer that is stopped RabbitMQ (quorum queues, 3.8.24 on) delivers nothing any more: what was on
+ * its way comes back, and counts as delivered once more. Nothing is on its way to one whose prefetch is used
+ * up, and before that none needs a larger one. */
+static bool consume_has_outgrown(const struct mg_consumer_slot *slot)
+{
+    return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_told &&
+           slot->prefetch_told < consume_prefetch(slot);
+}
+
+/* Not while another question waits for its answer: that may take seconds, and acks are not to. */
+bool mg_consume_is_growing(const struct mg_broker *broker)
+{
+    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) return false;
+    for (int i = 0; i < broker->consumer_count; i++) {
+        if (consume_has_outgrown(&broker->consumers[i])) return true;
+    }
+    return false;
+}
+
+int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
+{
+    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    bool is_on = slot->state == MG_CONSUMER_ON && slot->is_wanted && !slot->is_full;
+    return is_on ? slot->prefetch_told : 0;
+}
+
+bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
+{
+    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    return !slot->is_wanted && slot->state == MG_CONSUMER_OFF;
+}
+
+size_t mg_broker_held_bytes(const struct mg_broker *broker, int consumer)
+{
+    return broker->consumers[consumer].held_bytes;
+}
+
+void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
+{
+    if (broker->rank == rank) return;
+    broker->rank = rank;
+    mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* ---- the connection ---- */
+
+static void consume_opened(struct mg_link *link)
+{
+    for (int i = 0; i < link->broker->consumer_count; i++)
+        link->broker->consumers[i].is_awaited = link->broker->consumers[i].is_wanted;
+    consume_next(link->broker);
+}
+
+static void consume_lost(struct mg_link *link)
+{
+    struct mg_broker *broker = link->broker;
+    mg_acks_forget(broker);
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        slot->state = MG_CONSUMER_OFF;
+        slot->is_full = false;
+        slot->not_before_boot_ms = 0;
+        if (slot->is_private) {
+            free(slot->queue);
+            slot->queue = NULL;
+        }
+    }
+}
+
+static void consume_writable(struct mg_link *link)
+{
+    mg_acks_flush(link->broker);
+    consume_next(link->broker);
+}
+
+static void consume_on_timer(void *arg)
+{
+    struct mg_broker *broker = arg;
+    mg_broker_enter(broker);
+    consume_next(broker);
+    mg_broker_leave(broker);
+}
+
+/* No two consumers of a connection have the same: of one that is started anew while deliveries of its
+ * predecessor are unsettled, quorum queues believe that messages have been lost on the way, and RabbitMQ 3.10
+ * ends the connection over looking for them, which counts as one more delivery of each. */
+static void consume_tag(int index, uint32_t round, char ret_tag[TAG_SIZE])
+{
+    (void)snprintf(ret_tag, TAG_SIZE, "mg-%d-%" PRIu32, index, round);
+}
+
+static bool consume_start(struct mg_broker *broker, int index)
+{
+    struct mg_consumer_slot *slot = &broker->consumers[index];
+    struct mg_link *link = &broker->consume;
+    char tag[TAG_SIZE];
+    if (slot->is_private && slot->queue == NULL) {
+        amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(""), .exclusive = 1, .auto_delete = 1};
+        slot->state = MG_CONSUMER_NAMING;
+        return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare);
+    }
+    consume_tag(index, ++slot->round, tag);
+    /* Not global: it counts for the consumer that follows. The broker answers both in order. */
+    uint16_t prefetch = consume_prefetch(slot);
+    amqp_basic_qos_t qos = {.prefetch_count = prefetch};
+    amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
+                                    .consumer_tag = amqp_cstring_bytes(tag)};
+    amqp_table_entry_t priority = {
+        .key = amqp_cstring_bytes("x-priority"),
+        .value = {.kind = AMQP_FIELD_KIND_I64, .value = {.i64 = broker->rank}},
+    };
+    consume.arguments = (amqp_table_t){.num_entries = 1, .entries = &priority};
+    slot->state = MG_CONSUMER_STARTING;
+    slot->given = 0;
+    slot->prefetch_told = prefetch;
+    slot->rank_told = broker->rank;
+    return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
+           mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
+}
+
+static bool consume_stop(struct mg_broker *broker, int index)
+{
+    char tag[TAG_SIZE];
+    consume_tag(index, broker->consumers[index].round, tag);
+    amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(tag)};
+    broker->consumers[index].state = MG_CONSUMER_STOPPING;
+    mg_idle_arm(broker->acks.flush); /* acks may have waited for this */
+    return mg_link_send(&broker->consume, AMQP_BASIC_CANCEL_METHOD, &cancel);
+}
+
+/* Asks the next question, if none is waiting for its answer. */
+static void consume_next(struct mg_broker *broker)
+{
+    struct mg_link *link = &broker->consume;
+    if (!link->is_open || link->answer_by_boot_ms != 0) return;
+    int64_t now = mg_clock_boot_ms();
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        bool is_on = slot->state == MG_CONSUMER_ON;
+        /* Neither can be changed under a consumer: the old one is stopped, and a new one started. */
+        bool is_outdated = is_on && (slot->prefetch_told > consume_prefetch(slot) ||
+                                     consume_has_outgrown(slot) || slot->rank_told != broker->rank);
+        bool is_wanted = slot->is_wanted && !slot->is_full;
+        if (is_on == is_wanted && !is_outdated) continue;
+        if (!is_on && slot->not_before_boot_ms > now) {
+            mg_timer_start(broker->reconsume, slot->not_before_boot_ms - now, 0);
+            continue;
+        }
+        if (mg_link_has_room(link, QUESTION_BYTES) &&
+            (is_on ? consume_stop(broker, i) : consume_start(broker, i)))
+            mg_link_asked(link);
+        return;
+    }
+}
+
+/* ---- answers ---- */
+
+/* The slot whose question this answers; NULL: nobody asked. */
+static struct mg_consumer_slot *consume_asked(struct mg_broker *broker, enum mg_consumer_state state,
+                                              int index)
+{
+    bool is_ours = index >= 0 && broker->consumers[index].state == state;
+    return is_ours ? &broker->consumers[index] : NULL;
+}
+
+static bool consume_take_name(struct mg_broker *broker, const amqp_queue_declare_ok_t *ok)
+{
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (slot->state != MG_CONSUMER_NAMING) continue;
+        slot->state = MG_CONSUMER_OFF;
+        slot->queue = strndup(ok->queue.bytes, ok->queue.len);
+        if (slot->queue == NULL) mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE, "no memory");
+        return true;
+    }
+    return false;
+}
+
+static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t *cancel)
+{
+    struct mg_broker *broker = link->broker;
+    int index = consume_tag_index(broker, cancel->consumer_tag);
+    if (index < 0) return;
+    struct mg_consumer_slot *slot = &broker->consumers[index];
+    amqp_basic_cancel_ok_t ok = {.consumer_tag = cancel->consumer_tag};
+    if (!cancel->nowait && mg_link_has_room(link, QUESTION_BYTES) &&
+        !mg_link_send(link, AMQP_BASIC_CANCEL_OK_METHOD, &ok))
+        return;
+    if (slot->is_private) { /* its queue is gone: a new one gets a new name, and with it a new connection */
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the private queue is gone");
+        return;
+    }
+    (void)snprintf(link->reason, sizeof(link->reason), "the broker cancelled the consumer of %s",
+                   slot->queue);
+    mg_acks_give_back_passed(broker, index);
+    if (slot->state == MG_CONSUMER_ON)
+        slot->state = MG_CONSUMER_OFF; /* else the answer to a question of ours is still to come */
+    slot->is_awaited = true;
+    slot->not_before_boot_ms = mg_clock_boot_ms() + CANCELLED_PAUSE_MS;
+    mg_broker_state_changed(broker);
+}
+
+static void consume_method(struct mg_link *link, const amqp_method_t *method)
+{
+    struct mg_broker *broker = link->broker;
+    struct mg_consumer_slot *slot;
+    int index;
+    switch (method->id) {
+    case AMQP_QUEUE_DECLARE_OK_METHOD:
+        if (!consume_take_name(broker, method->decoded)) return;
+        break;
+    case AMQP_BASIC_CONSUME_OK_METHOD:
+        index = consume_tag_index(broker, ((const amqp_basic_consume_ok_t *)method->decoded)->consumer_tag);
+        slot = consume_asked(broker, MG_CONSUMER_STARTING, index);
+        if (slot == NULL) return;
+        bool is_named = slot->is_private && slot->is_awaited;
+        slot->state = MG_CONSUMER_ON;
+        slot->lost_since_boot_ms = 0;
+        slot->is_awaited = false;
+        if (is_named) broker->named(broker->named_arg, index, slot->queue);
+        break;
+    case AMQP_BASIC_CANCEL_OK_METHOD:
+        index = consume_tag_index(broker, ((const amqp_basic_cancel_ok_t *)method->decoded)->consumer_tag);
+        slot = consume_asked(broker, MG_CONSUMER_STOPPING, index);
+        if (slot == NULL) return;
+        slot->state = MG_CONSUMER_OFF;
+        mg_acks_give_back_passed(broker, index);
+        break;
+    case AMQP_BASIC_CANCEL_METHOD:
+        consume_take_cancel(link, method->decoded);
+        consume_next(broker);
+        return;
+    default: /* qos-ok, and what newer brokers may say */
+        return;
+    }
+    if (!link->is_open) return;
+    mg_link_answered(link);
+    consume_next(broker);
+    mg_broker_state_changed(broker);
+}
+
+/* ---- consumers that the broker forgot ---- */
+
+enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    for (int i = 0; i < broker->consumer_count && class == MG_OK; i++) {
+        const struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (!slot->is_private) class = mg_broker_watch_queue(broker, slot->queue, LOOK_MS, NULL, NULL, err);
+    }
+    return class;
+}
+
+/* On a new connection nothing is left of what went wrong with the old one. */
+void mg_consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers)
+{
+    int64_t now = mg_clock_boot_ms();
+    for (int i = 0; i < broker->consumer_count; i++) {
+        struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (slot->is_private || strcmp(slot->queue, queue) != 0) continue;
+        bool is_missing = slot->state == MG_CONSUMER_ON && consumers <= 0;
+        if (!is_missing || slot->lost_since_boot_ms == 0) {
+            slot->lost_since_boot_ms = is_missing ? now : 0;
+        } else if (now - slot->lost_since_boot_ms >= LOST_MS) {
+            slot->lost_since_boot_ms = 0;
+            mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE,
+                         "the broker has forgotten the consumer of %s", queue);
+        }
+    }
+}
+
+/* ---- deliveries ---- */
+
+static void consume_header(struct mg_link *link, const amqp_method_t *method,
+                           const amqp_basic_properties_t *properties, uint64_t body_size)
+{
+    struct mg_broker *broker = link->broker;
+    if (method->id != AMQP_BASIC_DELIVER_METHOD) return;
+    const amqp_basic_deliver_t *deliver = method->decoded;
+    if (deliver->delivery_tag <= broker->acks.last_tag) { /* an ack of several would cover others */
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "delivery %" PRIu64 " came behind %" PRIu64,
+                     deliver->delivery_tag, broker->acks.last_tag);
+        return;
+    }
+    broker->acks.last_tag = deliver->delivery_tag;
+    int index = consume_tag_index(broker, deliver->consumer_tag);
+    struct mg_consumer_slot *slot = index >= 0 ? &broker->consumers[index] : NULL;
+    bool is_oversized = body_size > (slot != NULL ? slot->body_max_bytes : broker->body_max_bytes);
+    bool is_kept = !is_oversized && (slot == NULL || consume_takes(slot, (size_t)body_size));
+    struct mg_delivery *delivery =
+        mg_acks_begin(broker, index, deliver, properties, is_kept ? (size_t)body_size : 0);
+    if (delivery == NULL) {
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "no memory for a message of %" PRIu64 " bytes", body_size);
+        return;
+    }
+    delivery->is_oversized = is_oversized;
+    delivery->arrived_boot_ms = mg_clock_boot_ms();
+    if (slot != NULL) {
+        consume_note_size(broker, slot, is_oversized ? 0 : body_size);
+        consume_guess(slot);
+    }
+    if (slot != NULL && consume_has_outgrown(slot)) mg_timer_start(broker->reconsume, 0, 0);
+    if (is_kept || is_oversized) return;
+    mg_acks_pass(broker);
+    mg_metric_add(broker->passed, 1);
+    slot->is_full = true;
+    mg_timer_start(broker->reconsume, 0, 0);
+}
+
+static void consume_body(struct mg_link *link, amqp_bytes_t piece)
+{
+    mg_acks_append(link->broker, piece);
+}
+
+static void consume_complete(struct mg_link *link)
+{
+    struct mg_broker *broker = link->broker;
+    struct mg_delivery *delivery = mg_acks_complete(broker);
+    if (delivery == NULL) return;
+    mg_metric_add(broker->deliveries, 1);
+    if (delivery->is_redelivered) mg_metric_add(broker->redeliveries, 1);
+    if (delivery->consumer < 0) { /* a consumer that is none of ours cannot be */
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "a message came for an unknown consumer");
+        mg_broker_requeue(broker, delivery);
+        return;
+    }
+    broker->on_delivery(broker->arg, delivery);
+}
+
+/* The slot, in whichever round; deliveries on their way still come when the next one has begun. */
+static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag)
+{
+    char start[TAG_SIZE];
+    for (int i = 0; i < broker->consumer_count; i++) {
+        size_t len = (size_t)snprintf(start, sizeof(start), "mg-%d-", i);
+        if (tag.len > len && memcmp(tag.bytes, start, len) == 0) return i;
+    }
+    return -1;
+}

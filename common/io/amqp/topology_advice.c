@@ -1,0 +1,70 @@
+/*
+ * The command that makes a queue or an exchange, told from its name: those of services and of clients are
+ * made only when `broker apply` is given the name. Text alone; no broker is asked.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "io/amqp/topology.h"
+
+#define APPLY "makegood broker apply"
+
+/* What stands before and behind a service's or client's name, and the option that names it. */
+static const struct {
+    const char *prefix, *suffix, *option;
+} PATTERNS[] = {
+    {"agent.", ".requests", "--service"},        {"agent.", ".requests.high", "--service"},
+    {MG_EXCHANGE_REPLIES ".", "", "--service"},  {MG_EXCHANGE_CONTROL ".", "", "--service"},
+    {MG_CLIENT_PREFIX, ".statuses", "--client"}, {MG_INTAKE_PREFIX, "", "--client"},
+};
+
+/* " --service parcels" for what belongs to that service; "" for what is made in any case. */
+static void option_write(const char *name, char ret_option[MG_QUEUE_NAME_SIZE])
+{
+    size_t len = strlen(name);
+    ret_option[0] = '\0';
+    for (size_t i = 0; i < sizeof(PATTERNS) / sizeof(PATTERNS[0]); i++) {
+        size_t before = strlen(PATTERNS[i].prefix), behind = strlen(PATTERNS[i].suffix);
+        if (len > before + behind && strncmp(name, PATTERNS[i].prefix, before) == 0 &&
+            strcmp(name + len - behind, PATTERNS[i].suffix) == 0) {
+            (void)snprintf(ret_option, MG_QUEUE_NAME_SIZE, " %s %.*s", PATTERNS[i].option,
+                           (int)(len - before - behind), name + before);
+            return;
+        }
+    }
+}
+
+/* As a word of its own: "--service pay" does not stand in "--service payment". */
+static bool has_option(const char *command, const char *option)
+{
+    size_t len = strlen(option);
+    for (const char *at = command; (at = strstr(at, option)) != NULL; at += len) {
+        if (at[len] == '\0' || at[len] == ' ') return true;
+    }
+    return false;
+}
+
+void mg_topology_apply_command(const char *const *names, int count, char ret_command[MG_APPLY_COMMAND_SIZE])
+{
+    char option[MG_QUEUE_NAME_SIZE];
+    (void)snprintf(ret_command, MG_APPLY_COMMAND_SIZE, APPLY);
+    for (int i = 0; i < count; i++) {
+        size_t len = strlen(ret_command);
+        option_write(names[i], option);
+        if (option[0] != '\0' && len + strlen(option) < MG_APPLY_COMMAND_SIZE &&
+            !has_option(ret_command, option))
+            memcpy(ret_command + len, option, strlen(option) + 1);
+    }
+}
+
+/* "NOT_FOUND - no queue 'agent.parcels.requests' in vhost '/'": RabbitMQ names what is missing first. */
+void mg_topology_apply_command_said(struct mg_slice said, char ret_command[MG_APPLY_COMMAND_SIZE])
+{
+    char name[MG_QUEUE_NAME_SIZE] = "";
+    const char *begin = said.len > 0 ? memchr(said.data, '\'', said.len) : NULL;
+    size_t left = begin != NULL ? said.len - (size_t)(begin + 1 - said.data) : 0;
+    const char *end = left > 0 ? memchr(begin + 1, '\'', left) : NULL;
+    if (end != NULL) (void)snprintf(name, sizeof(name), "%.*s", (int)(end - begin - 1), begin + 1);
+    const char *const names[] = {name};
+    mg_topology_apply_command(names, 1, ret_command);
+}

@@ -1,0 +1,164 @@
+/*
+ * How full a queue is, asked passively on a connection of its own: a question about a queue that does not
+ * exist makes the broker close the channel, and no channel that matters may be lost by asking. One question
+ * at a time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/amqp/parts.h"
+
+#define WATCHES_MAX    256 /* all queues of Makegood for a hundred services */
+#define QUESTION_BYTES 512
+
+static void watch_opened(struct mg_link *link);
+static void watch_lost(struct mg_link *link);
+static void watch_method(struct mg_link *link, const amqp_method_t *method);
+static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
+static void watch_on_timer(void *arg);
+static void watch_next(struct mg_broker *broker);
+
+static const struct mg_link_events watch_events = {
+    .opened = watch_opened,
+    .lost = watch_lost,
+    .method = watch_method,
+    .writable = watch_opened,
+    .channel_closed = watch_channel_closed,
+};
+
+enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err)
+{
+    return mg_link_init(&broker->watch, broker, "watch", &watch_events, err);
+}
+
+void mg_watches_finish(struct mg_broker *broker)
+{
+    mg_link_finish(&broker->watch);
+    while (broker->watches.all != NULL) {
+        struct mg_watched *watched = broker->watches.all;
+        broker->watches.all = watched->next;
+        mg_timer_destroy(watched->timer);
+        free(watched->queue);
+        free(watched);
+    }
+    broker->watches = (struct mg_watch_part){0};
+}
+
+enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
+                                    mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
+{
+    struct mg_watch_part *part = &broker->watches;
+    for (struct mg_watched *watched = part->all; watched != NULL; watched = watched->next) {
+        if (strcmp(watched->queue, queue) != 0) continue;
+        if (watched->seen == NULL && seen != NULL) { /* so far for the consumer's sake only */
+            watched->seen = seen;
+            watched->arg = arg;
+            mg_timer_start(watched->timer, 0, period_ms);
+        }
+        return MG_OK;
+    }
+    if (strlen(queue) > MG_AMQP_SHORT_MAX || queue[0] == '\0')
+        return mg_err_set(err, MG_BAD_INPUT, "cannot watch a queue whose name is empty or above %d bytes",
+                          MG_AMQP_SHORT_MAX);
+    if (part->count >= WATCHES_MAX)
+        return mg_err_set(err, MG_PERMANENT, "cannot watch queue %s: %d are watched already", queue,
+                          WATCHES_MAX);
+    struct mg_watched *watched = calloc(1, sizeof(*watched));
+    char *copy = strdup(queue);
+    struct mg_timer *timer = watched == NULL ? NULL : mg_timer_create(broker->loop, watch_on_timer, watched);
+    if (watched == NULL || copy == NULL || timer == NULL) {
+        mg_timer_destroy(timer);
+        free(copy);
+        free(watched);
+        return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
+    }
+    *watched = (struct mg_watched){
+        .broker = broker, .next = part->all, .queue = copy, .timer = timer, .seen = seen, .arg = arg};
+    part->all = watched;
+    part->count++;
+    mg_timer_start(timer, 0, period_ms);
+    mg_link_start(&broker->watch);
+    return MG_OK;
+}
+
+static void watch_on_timer(void *arg)
+{
+    struct mg_watched *watched = arg;
+    struct mg_broker *broker = watched->broker;
+    struct mg_watch_part *part = &broker->watches;
+    mg_broker_enter(broker);
+    if (!watched->is_due && part->asked != watched) {
+        watched->is_due = true;
+        watched->next_due = NULL;
+        if (part->due_last != NULL)
+            part->due_last->next_due = watched;
+        else
+            part->due_first = watched;
+        part->due_last = watched;
+    }
+    watch_next(broker);
+    mg_broker_leave(broker);
+}
+
+void mg_broker_look(struct mg_broker *broker, const char *queue)
+{
+    for (struct mg_watched *watched = broker->watches.all; watched != NULL; watched = watched->next) {
+        if (strcmp(watched->queue, queue) == 0) watch_on_timer(watched);
+    }
+}
+
+static void watch_next(struct mg_broker *broker)
+{
+    struct mg_watch_part *part = &broker->watches;
+    struct mg_link *link = &broker->watch;
+    if (!link->is_open || link->is_reopening || part->asked != NULL || part->due_first == NULL ||
+        !mg_link_has_room(link, QUESTION_BYTES))
+        return;
+    struct mg_watched *watched = part->due_first;
+    part->due_first = watched->next_due;
+    if (part->due_first == NULL) part->due_last = NULL;
+    watched->is_due = false;
+    part->asked = watched;
+    amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(watched->queue), .passive = 1};
+    if (mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare)) mg_link_asked(link);
+}
+
+static void watch_opened(struct mg_link *link)
+{
+    watch_next(link->broker);
+}
+
+static void watch_lost(struct mg_link *link)
+{
+    link->broker->watches.asked = NULL; /* its timer asks again */
+}
+
+static void watch_tell(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
+{
+    mg_consume_seen(watched->broker, watched->queue, consumers);
+    if (watched->seen != NULL) watched->seen(watched->arg, watched->queue, ready_messages, consumers);
+}
+
+static void watch_method(struct mg_link *link, const amqp_method_t *method)
+{
+    struct mg_broker *broker = link->broker;
+    struct mg_watched *watched = broker->watches.asked;
+    if (method->id != AMQP_QUEUE_DECLARE_OK_METHOD || watched == NULL) return;
+    const amqp_queue_declare_ok_t *ok = method->decoded;
+    mg_link_answered(link);
+    broker->watches.asked = NULL;
+    watch_tell(watched, ok->message_count, ok->consumer_count);
+    watch_next(broker);
+}
+
+static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
+{
+    int code = close->reply_code;
+    struct mg_broker *broker = link->broker;
+    struct mg_watched *watched = broker->watches.asked;
+    if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) return false;
+    mg_link_answered(link);
+    broker->watches.asked = NULL;
+    if (code == AMQP_NOT_FOUND) watch_tell(watched, 0, -1);
+    return true;
+}

@@ -1,0 +1,565 @@
+/*
+ * HTTP calls by libcurl's multi interface, driven by our loop: libcurl says which sockets and which time it
+ * waits for, we watch them and hand back what happened. libcurl never waits by itself. What one call is made
+ * of, and why nothing is sent twice, stands in http/request_curl.c.
+ *
+ * Connections are divided among pools, each with a multi handle of its own, because libcurl looks for a
+ * connection that can be used again by walking over all of its host's: among 2,000 busy ones that takes
+ * longer than all else that a call costs (url.c, ConnectionExists). A call goes to the first pool that has
+ * room, so few calls are few connections; but for the first, one that had no call for as long as a connection
+ * is kept is closed.
+ *
+ * Each call has a timer of our own beside libcurl's time-out, because a call that waits for a free connection
+ * is not under libcurl's. Callers' callbacks run outside of libcurl's, so they may start, cancel and destroy
+ * what they like.
+ */
+#include "io/http/client.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "io/http/curl.h"
+
+/* Longer than any Retry-After that a caller would follow, short enough never to overflow (30 days). */
+#define RETRY_AFTER_MAX_S (30 * 24 * 3600LL)
+
+/* Connections of a pool: a walk of a microsecond, and still few pools; each has its own parsed CAs. */
+#define POOL_ROOM 128
+/* The least time between two looks for empty pools. */
+#define REAP_MIN_MS 1000
+
+/* Three digits (RFC 9112, 4); libcurl reads more of what says HTTP/2 in text. */
+#define STATUS_MAX 999
+
+/* libcurl of these versions takes an answer's first header, if it begins with a blank, for more of the last
+ * one that its handle read before, which is freed (curl's issue 11101): such handles are not used again. */
+#define REUSE_UNSAFE_FROM 0x075300 /* 7.83.0 */
+#define REUSE_SAFE_FROM   0x080101 /* 8.1.1 */
+
+static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events);
+static void client_tell(struct mg_http_client *client);
+static void pool_emptied(struct mg_http_pool *pool);
+static void call_detach(struct mg_http_call *call);
+static void call_destroy(struct mg_http_call *call);
+
+/* ---- the loop's side ---- */
+
+/* One socket that libcurl waits on. */
+struct socket_watch {
+    struct mg_http_pool *pool;
+    struct mg_watch *watch;
+    curl_socket_t fd;
+};
+
+static void on_socket(void *arg, int events)
+{
+    struct socket_watch *socket = arg;
+    int mask = 0;
+    if (events & MG_READABLE) mask |= CURL_CSELECT_IN;
+    if (events & MG_WRITABLE) mask |= CURL_CSELECT_OUT;
+    pool_drive(socket->pool, socket->fd, mask);
+}
+
+static void on_timer(void *arg)
+{
+    pool_drive(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* libcurl's wish to watch a socket. If there is no memory the socket goes unwatched and the call ends by its
+ * timer; an error from here would end every call there is. */
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+    (void)easy;
+    struct mg_http_pool *pool = arg;
+    struct socket_watch *socket = socket_arg;
+    if (what == CURL_POLL_REMOVE) {
+        if (socket) mg_watch_destroy(socket->watch);
+        free(socket);
+        (void)curl_multi_assign(pool->multi, fd, NULL); /* fails only for a socket that it forgets anyway */
+        return 0;
+    }
+    if (!socket) {
+        socket = calloc(1, sizeof *socket);
+        if (!socket) return 0;
+        *socket = (struct socket_watch){.pool = pool, .fd = fd};
+        socket->watch = mg_watch_create(pool->client->loop, fd, on_socket, socket);
+        if (!socket->watch || curl_multi_assign(pool->multi, fd, socket) != CURLM_OK) {
+            mg_watch_destroy(socket->watch);
+            free(socket);
+            return 0;
+        }
+    }
+    int events = 0;
+    if (what & CURL_POLL_IN) events |= MG_READABLE;
+    if (what & CURL_POLL_OUT) events |= MG_WRITABLE;
+    mg_watch_set(socket->watch, events);
+    return 0;
+}
+
+static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+    (void)multi;
+    struct mg_http_pool *pool = arg;
+    mg_timer_stop(pool->timer);
+    if (timeout_ms == 0)
+        mg_idle_arm(pool->idle); /* a timer would cost each call a millisecond */
+    else if (timeout_ms > 0)
+        mg_timer_start(pool->timer, timeout_ms, 0);
+    return 0;
+}
+
+/* ---- the end of a call ---- */
+
+/* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date that passed means now. */
+static int64_t retry_after_ms(CURL *easy)
+{
+    struct curl_header *header;
+    if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return -1;
+    const char *text = header->value;
+    size_t digits = strspn(text, "0123456789");
+    if (digits > 0 && text[digits + strspn(text + digits, " \t")] == '\0') {
+        long long seconds = strtoll(text, NULL, 10); /* saturates */
+        return (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000;
+    }
+    time_t at = curl_getdate(text, NULL);
+    if (digits > 0 || at == (time_t)-1) return -1;
+    long long wait_ms = (long long)at * 1000 - mg_clock_wall_ms();
+    if (wait_ms < 0) return 0;
+    return wait_ms < RETRY_AFTER_MAX_S * 1000 ? wait_ms : RETRY_AFTER_MAX_S * 1000;
+}
+
+/* What libcurl's and OpenSSL's words leave out: whose move it is. */
+static const struct {
+    const char *words, *advice;
+} ADVICE[] = {
+    {"unable to get local issuer certificate", "its CA is not among those that we trust: give the CA's file"},
+    {"self-signed certificate", "its CA is not among those that we trust: give the CA's file"},
+    {"problem: certificate has expired", "renew the server's certificate"},
+    {"certificate is not yet valid", "compare the clocks of both machines"},
+    {"no alternative certificate subject name", "call it by a name that its certificate has"},
+    {"certificate required", "the server wants a certificate of ours: name its file, and its key's"},
+    {"alert certificate expired", "renew our certificate, which the server refuses"},
+    {"alert unknown ca", "the server refuses our certificate: it must come from a CA that the server trusts"},
+    {"alert bad certificate", "the server refuses our certificate: see its log"},
+};
+
+static void call_explain_failure(const struct mg_http_call *call, char *reason, size_t size)
+{
+    /* libcurl keeps the first thing that went wrong, which need not be why. */
+    const char *alert = mg_http_call_alert_text(call), *advice = "";
+    const char *said = alert                 ? alert
+                       : call->error_text[0] ? call->error_text
+                                             : curl_easy_strerror(call->result);
+    for (size_t i = 0; i < sizeof ADVICE / sizeof ADVICE[0] && advice[0] == '\0'; i++)
+        if (strstr(said, ADVICE[i].words) != NULL) advice = ADVICE[i].advice;
+    (void)snprintf(reason, size, "%s%.150s%s%s", alert ? "TLS: " : "", said, advice[0] != '\0' ? "; " : "",
+                   advice);
+}
+
+static void call_explain(const struct mg_http_call *call, struct mg_http_answer *answer)
+{
+    const struct mg_http_client_options *options = &call->client->options;
+    char *reason = answer->reason;
+    const size_t size = sizeof answer->reason;
+    if (call->is_resend)
+        (void)snprintf(reason, size, "connection died after the request was sent; it was not sent again");
+    else if (call->is_body_over)
+        (void)snprintf(reason, size, "answer's body is above %zu bytes; cut off", options->max_body_bytes);
+    else if (call->is_headers_over)
+        (void)snprintf(reason, size, "answer's headers are above %zu bytes; cut off",
+                       options->max_header_bytes);
+    else if (call->is_late)
+        (void)snprintf(reason, size, "%s within %lld ms",
+                       answer->sent == MG_SENT_NO ? "could not be sent" : "no whole answer",
+                       (long long)call->timeout_ms);
+    else if (call->result == CURLE_OK && !call->is_head_whole)
+        (void)snprintf(reason, size, "answer's head is cut off: the connection ended before its empty line");
+    else if (call->result == CURLE_OK)
+        (void)snprintf(reason, size, "answer has status %d, which ends no request", answer->status);
+    else
+        call_explain_failure(call, reason, size);
+}
+
+/* Whether one of the transfer codings is chunked; libcurl fails on those that it does not know. */
+static bool is_chunked(CURL *easy)
+{
+    static const char chunked[] = "chunked";
+    struct curl_header *header;
+    size_t amount = 1;
+    for (size_t i = 0; i < amount; i++) {
+        if (curl_easy_header(easy, "Transfer-Encoding", i, CURLH_HEADER, -1, &header) != CURLHE_OK)
+            return false;
+        amount = header->amount;
+        const char *at = header->value;
+        while (*at != '\0') {
+            at += strspn(at, ", \t");
+            size_t len = strcspn(at, ", \t");
+            if (len == sizeof chunked - 1 && strncasecmp(at, chunked, len) == 0) return true;
+            at += len;
+        }
+    }
+    return false;
+}
+
+/* Of a whole answer: whether its body went on until the connection ended (RFC 9112, 6.3). */
+static bool is_ended_by_close(const struct mg_http_call *call, long status)
+{
+    curl_off_t length = -1;
+    (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (length >= 0 || call->is_head_only || status == 204 || status == 304) return false;
+    return !is_chunked(call->easy);
+}
+
+/* Fills the answer; its slices point into the call. */
+static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answer)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 if there is none */
+    *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
+    bool is_final = status >= 200 && status <= STATUS_MAX;
+    bool is_whole = call->result == CURLE_OK && !call->is_late && is_final && call->is_head_whole;
+    if (is_whole)
+        answer->sent = MG_SENT_YES;
+    else if (mg_http_call_is_refused_by_tls(call))
+        answer->sent = MG_SENT_NO;
+    else
+        answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
+    answer->status = status >= 100 ? (int)status : 0;
+    answer->is_timed_out = call->is_late || call->result == CURLE_OPERATION_TIMEDOUT;
+    if (is_whole) {
+        const char *content_type = NULL;
+        (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &content_type);
+        if (content_type) answer->content_type = content_type;
+        answer->is_ended_by_close = is_ended_by_close(call, status);
+        answer->body = mg_buf_slice(&call->answer_body);
+        if (!answer->body.data) answer->body = mg_slice_of("");
+    } else {
+        call_explain(call, answer);
+    }
+    if (!is_final) answer->status = 0; /* interim answers are none */
+    if (answer->status) answer->retry_after_ms = retry_after_ms(call->easy);
+}
+
+/* Takes the call out of libcurl's hands; client_tell does the rest. */
+static void call_finish(struct mg_http_call *call, CURLcode result)
+{
+    call->result = result;
+    call->is_finished = true;
+    mg_timer_stop(call->timer);
+    TAILQ_REMOVE(&call->client->calls, call, entry);
+    TAILQ_INSERT_TAIL(&call->client->finished, call, entry); /* told in the order in which they ended */
+}
+
+void mg_http_call_fail(struct mg_http_call *call, CURLcode result)
+{
+    call_finish(call, result);
+    client_tell(call->client);
+}
+
+static void on_call_timer(void *arg)
+{
+    struct mg_http_call *call = arg;
+    call->is_late = true;
+    mg_http_call_fail(call, CURLE_OPERATION_TIMEDOUT);
+}
+
+static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
+{
+    int running = 0;
+    (void)curl_multi_socket_action(pool->multi, fd, events, &running); /* fails only for an unknown socket */
+    CURLMsg *message;
+    int left = 0;
+    while ((message = curl_multi_info_read(pool->multi, &left))) {
+        if (message->msg != CURLMSG_DONE) continue;
+        struct mg_http_call *call = NULL;
+        CURLcode result = message->data.result;
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        assert(call);
+        call_finish(call, result);
+    }
+    client_tell(pool->client);
+}
+
+/* Calls back for all that finished. A callback may start and cancel calls, and destroy the client. */
+static void client_tell(struct mg_http_client *client)
+{
+    client->is_telling = true;
+    while (!client->is_destroyed && !TAILQ_EMPTY(&client->finished)) {
+        struct mg_http_call *call = TAILQ_FIRST(&client->finished);
+        struct mg_http_answer answer;
+        TAILQ_REMOVE(&client->finished, call, entry);
+        call_conclude(call, &answer);
+        call_detach(call); /* now the call outlives the client */
+        call->is_told = true;
+        call->done(call->arg, &answer);
+        call_destroy(call);
+    }
+    client->is_telling = false;
+    if (client->is_destroyed) free(client); /* from within a callback: only its memory was left to us */
+}
+
+static void call_detach(struct mg_http_call *call)
+{
+    struct mg_http_pool *pool = call->pool;
+    if (!pool) return;
+    call->pool = NULL;
+    (void)curl_multi_remove_handle(pool->multi, call->easy); /* closes if unfinished */
+    if (--pool->call_count == 0) pool_emptied(pool);
+}
+
+static bool is_reuse_safe(unsigned version)
+{
+    return version < REUSE_UNSAFE_FROM || version >= REUSE_SAFE_FROM;
+}
+
+/* Makes it as good as new for the next call; what it knew of the last one is forgotten. */
+static void easy_keep(struct mg_http_client *client, CURL *easy)
+{
+    if (client->is_destroyed || client->spare_count == client->spare_max) {
+        curl_easy_cleanup(easy);
+        return;
+    }
+    curl_easy_reset(easy);
+    client->spare[client->spare_count++] = easy;
+}
+
+static void call_destroy(struct mg_http_call *call)
+{
+    call_detach(call);
+    if (call->easy) easy_keep(call->client, call->easy);
+    mg_http_call_leave_tls(call);
+    mg_http_room_leave(call);
+    curl_url_cleanup(call->url);
+    for (struct curl_slist *header = call->headers; header; header = header->next)
+        explicit_bzero(header->data, strlen(header->data)); /* one of them may be a token */
+    curl_slist_free_all(call->headers);
+    mg_timer_destroy(call->timer);
+    mg_buf_finish(&call->answer_body);
+    free(call->body);
+    free(call);
+}
+
+/* ---- pools ---- */
+
+static bool pool_set_rules(struct mg_http_pool *pool)
+{
+    CURLM *multi = pool->multi;
+    bool is_set = true;
+#define SET(option, value) is_set = curl_multi_setopt(multi, option, value) == CURLM_OK && is_set
+    SET(CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+    SET(CURLMOPT_SOCKETDATA, pool);
+    SET(CURLMOPT_TIMERFUNCTION, on_curl_timer);
+    SET(CURLMOPT_TIMERDATA, pool);
+    SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)pool->room);
+    SET(CURLMOPT_MAXCONNECTS, (long)pool->room); /* all of them may be kept */
+    SET(CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+#undef SET
+    return is_set;
+}
+
+static void pool_destroy(struct mg_http_pool *pool)
+{
+    if (!pool) return;
+    (void)curl_multi_cleanup(pool->multi); /* closes kept connections; watches go with them. Accepts NULL */
+    mg_timer_destroy(pool->timer);
+    if (pool->idle) mg_idle_destroy(pool->idle);
+    free(pool);
+}
+
+/* The last one has the rest of the connections. */
+static struct mg_http_pool *pool_create(struct mg_http_client *client, int index)
+{
+    struct mg_http_pool *pool = calloc(1, sizeof *pool);
+    int rest = client->options.max_connections - index * POOL_ROOM;
+    if (!pool) return NULL;
+    *pool = (struct mg_http_pool){.client = client, .room = rest < POOL_ROOM ? rest : POOL_ROOM};
+    pool->timer = mg_timer_create(client->loop, on_timer, pool);
+    pool->idle = mg_idle_create(client->loop, on_timer, pool);
+    pool->multi = curl_multi_init();
+    if (pool->timer && pool->idle && pool->multi && pool_set_rules(pool)) return pool;
+    pool_destroy(pool);
+    return NULL;
+}
+
+/* The first with room, else a new one, else the one in which the fewest wait. */
+static struct mg_http_pool *client_choose_pool(struct mg_http_client *client)
+{
+    struct mg_http_pool *shortest = client->pools[0];
+    int unmade = -1;
+    for (int i = 0; i < client->pool_max; i++) {
+        struct mg_http_pool *pool = client->pools[i];
+        if (!pool) {
+            if (unmade < 0) unmade = i;
+            continue;
+        }
+        if (pool->call_count < pool->room) return pool;
+        if (pool->call_count - pool->room < shortest->call_count - shortest->room) shortest = pool;
+    }
+    if (unmade >= 0) client->pools[unmade] = pool_create(client, unmade);
+    return unmade >= 0 && client->pools[unmade] ? client->pools[unmade] : shortest;
+}
+
+static int64_t reap_after_ms(const struct mg_http_client *client)
+{
+    int64_t keep_ms = client->options.idle_connection_ms;
+    return keep_ms > REAP_MIN_MS ? keep_ms : REAP_MIN_MS;
+}
+
+/* libcurl closes an old connection only when a later call finds it; to this pool none may come for long. */
+static void pool_emptied(struct mg_http_pool *pool)
+{
+    struct mg_http_client *client = pool->client;
+    if (pool == client->pools[0]) return; /* keeps its parsed CAs */
+    pool->empty_boot_ms = mg_clock_boot_ms();
+    if (!mg_timer_is_active(client->reaper)) mg_timer_start(client->reaper, reap_after_ms(client), 0);
+}
+
+static void on_reaper(void *arg)
+{
+    struct mg_http_client *client = arg;
+    const int64_t after_ms = reap_after_ms(client), now_ms = mg_clock_boot_ms();
+    bool is_any_left = false;
+    for (int i = 1; i < client->pool_max; i++) {
+        struct mg_http_pool *pool = client->pools[i];
+        if (!pool || pool->call_count > 0) continue;
+        if (now_ms - pool->empty_boot_ms >= after_ms) {
+            pool_destroy(pool);
+            client->pools[i] = NULL;
+        } else {
+            is_any_left = true;
+        }
+    }
+    if (is_any_left) mg_timer_start(client->reaper, after_ms, 0);
+}
+
+/* ---- starting a call ---- */
+
+enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
+                                  mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
+                                  struct mg_err *err)
+{
+    assert(request->method && request->url);
+    struct mg_http_call *call = calloc(1, sizeof *call);
+    if (!call) return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    call->client = client;
+    call->done = done;
+    call->arg = arg;
+    call->timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : 0;
+    call->deadline_boot_ms = mg_clock_boot_ms() + call->timeout_ms;
+    mg_buf_init(&call->answer_body, client->options.max_body_bytes);
+    enum mg_class class = mg_http_call_configure(call, request, err);
+    if (class != MG_OK) goto failed;
+    class = MG_TRANSIENT;
+    call->timer = mg_timer_create(client->loop, on_call_timer, call);
+    if (!call->timer) {
+        (void)mg_err_set(err, class, "could not start %s: no memory for a timer", request->method);
+        goto failed;
+    }
+    /* A call without time left is not begun; its timer says so. */
+    if (call->timeout_ms > 0) {
+        struct mg_http_pool *pool = client_choose_pool(client);
+        CURLMcode code = curl_multi_add_handle(pool->multi, call->easy);
+        if (code != CURLM_OK) {
+            (void)mg_err_set(err, class, "could not start %s: %s", request->method,
+                             curl_multi_strerror(code));
+            goto failed;
+        }
+        call->pool = pool;
+        pool->call_count++;
+    }
+    mg_timer_start(call->timer, call->timeout_ms, 0);
+    TAILQ_INSERT_TAIL(&client->calls, call, entry);
+    *ret_call = call;
+    return MG_OK;
+failed:
+    call_destroy(call);
+    return class;
+}
+
+void mg_http_call_cancel(struct mg_http_call *call)
+{
+    if (call->is_told) return; /* from within its own callback: there is nothing left to cancel */
+    TAILQ_REMOVE(call->is_finished ? &call->client->finished : &call->client->calls, call, entry);
+    call_destroy(call);
+}
+
+/* ---- the client ---- */
+
+enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_client_options *options,
+                                    struct mg_http_client **ret_client, struct mg_err *err)
+{
+    if (options->max_connections < 1 || options->connect_timeout_ms < 1 || options->max_body_bytes < 1 ||
+        options->max_header_bytes < 1)
+        return mg_err_set(err, MG_BAD_INPUT, "could not make the HTTP client: a limit is below 1");
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: libcurl cannot start");
+    const curl_version_info_data *library = curl_version_info(CURLVERSION_NOW);
+    enum mg_class class = MG_TRANSIENT;
+    struct mg_http_client *client = NULL;
+    if (!(library->features & CURL_VERSION_ASYNCHDNS)) {
+        class = mg_err_set(
+            err, MG_PERMANENT,
+            "could not make the HTTP client: this libcurl resolves names by blocking; install one with "
+            "AsynchDNS");
+        goto failed;
+    }
+    client = calloc(1, sizeof *client);
+    if (!client) goto no_memory;
+    client->loop = loop;
+    client->options = *options;
+    TAILQ_INIT(&client->calls);
+    TAILQ_INIT(&client->finished);
+    client->read_boot_ms = mg_clock_boot_ms();
+    const char *tls = library->ssl_version;
+    client->spare_max = is_reuse_safe(library->version_num) ? MG_HTTP_SPARE_MAX : 0;
+    client->is_openssl = tls && strncmp(tls, "OpenSSL/", strlen("OpenSSL/")) == 0;
+    client->pool_max = (options->max_connections + POOL_ROOM - 1) / POOL_ROOM;
+    client->pools = calloc((size_t)client->pool_max, sizeof(struct mg_http_pool *));
+    client->reaper = mg_timer_create(loop, on_reaper, client);
+    if (client->pools) client->pools[0] = pool_create(client, 0);
+    if (!client->pools || !client->pools[0] || !client->reaper) goto no_memory;
+    *ret_client = client;
+    return MG_OK;
+no_memory:
+    class = mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: no memory");
+    if (client) {
+        if (client->pools) pool_destroy(client->pools[0]);
+        free(client->pools);
+        mg_timer_destroy(client->reaper);
+        free(client);
+    }
+failed:
+    curl_global_cleanup();
+    return class;
+}
+
+void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections)
+{
+    client->read_boot_ms = mg_clock_boot_ms();
+    if (!keeps_connections) client->renewed_boot_ms = client->read_boot_ms;
+}
+
+void mg_http_client_destroy(struct mg_http_client *client)
+{
+    if (!client) return;
+    struct mg_http_calls *lists[] = {&client->calls, &client->finished};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        while (!TAILQ_EMPTY(lists[i])) {
+            struct mg_http_call *call = TAILQ_FIRST(lists[i]);
+            TAILQ_REMOVE(lists[i], call, entry);
+            call_destroy(call);
+        }
+    client->is_destroyed = true;
+    while (client->spare_count > 0)
+        curl_easy_cleanup(client->spare[--client->spare_count]);
+    for (int i = 0; i < client->pool_max; i++)
+        pool_destroy(client->pools[i]);
+    free(client->pools);
+    mg_timer_destroy(client->reaper);
+    curl_global_cleanup();
+    if (!client->is_telling) free(client);
+}

@@ -1,0 +1,411 @@
+/*
+ * The way into the HTTP server: it listens and accepts by itself and gives the sockets to libmicrohttpd,
+ * which takes its own listening socket out of its epoll set at its limit and forgets to put it back.
+ *
+ * A connection waits in the lobby until the head of its first request, or the first record of its TLS
+ * handshake, is whole. There it costs a descriptor and a watch; its bytes are only peeked at. Then it enters
+ * the library, which spends some tens of KB on it.
+ *
+ * Both have a limit. At the lobby's the oldest connection leaves, of those that have sent nothing or of those
+ * that have sent a part, whichever are more: so a flood pushes out itself. None leaves before it has had
+ * GRACE_MS; until then the others wait in the kernel's queue. In the library the oldest without a whole
+ * request leaves; there are more places than the handler may have requests in hand, so a probe finds one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/http/mhd.h"
+
+#define LOBBY_MAX      512   /* with GRACE_MS: 20,000 connections a second are heard */
+#define LOBBY_MIN      64    /* where descriptors are few: */
+#define LOBBY_SHARE    4     /* this part of them at most, since the others are for the service's work */
+#define GRACE_MS       25    /* from the connection to the first bytes, on a machine that is busy */
+#define PROBE_PLACES   128u  /* some tens of KB each, only while clients take them */
+#define ACCEPT_MAX     64    /* in one turn: the clients accepted before are heard in between */
+#define CLOSING_MAX    64u   /* shut down in one turn, and closed by the library at its end */
+#define REQUEST_MAX_MS 10000 /* for a whole request, from the connection or the last answer on */
+#define LOOK_MS        1000  /* between two looks for clients beyond that */
+#define PAUSE_MS       100   /* without descriptors: until the next attempt */
+#define PEEK_MAX       2048  /* a longer head is the library's to wait for */
+#define TLS_HANDSHAKE  0x16  /* the type of a record (RFC 8446, 5.1), whose length stands in bytes 3 and 4 */
+#define TLS_HEAD       5
+
+struct mg_http_place {
+    TAILQ_ENTRY(mg_http_place) entry;
+    struct mg_http_server *server;
+    struct mg_watch *watch; /* only in the lobby */
+    enum mg_http_stage stage;
+    int fd;
+    int peeked;            /* bytes that had come at the last look */
+    int64_t since_boot_ms; /* that it waits for a whole request */
+};
+
+/* ---- places ---- */
+
+static void place_enter(struct mg_http_place *place, enum mg_http_stage stage)
+{
+    struct mg_http_crowd *crowd = &place->server->crowds[stage];
+    place->stage = stage;
+    crowd->count++;
+    TAILQ_INSERT_TAIL(&crowd->places, place, entry);
+}
+
+static void place_leave(struct mg_http_place *place)
+{
+    struct mg_http_crowd *crowd = &place->server->crowds[place->stage];
+    crowd->count--;
+    TAILQ_REMOVE(&crowd->places, place, entry);
+}
+
+static void place_move(struct mg_http_place *place, enum mg_http_stage stage)
+{
+    place_leave(place);
+    place_enter(place, stage);
+}
+
+static bool is_in_lobby(const struct mg_http_place *place)
+{
+    return place->stage == MG_HTTP_SILENT || place->stage == MG_HTTP_BEGUN;
+}
+
+static void place_free(struct mg_http_place *place)
+{
+    place_leave(place);
+    mg_watch_destroy(place->watch);
+    free(place);
+}
+
+static void place_close(struct mg_http_place *place)
+{
+    int fd = place->fd;
+    if (is_in_lobby(place)) {
+        place_free(place);
+        (void)close(fd);
+    } else { /* the library's descriptor: it finds the end of the connection, and closes it */
+        (void)shutdown(fd, SHUT_RDWR); /* fails only if it has ended already */
+        place_move(place, MG_HTTP_CLOSING);
+    }
+}
+
+static struct mg_http_place *place_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage stage)
+{
+    struct mg_http_place *place = place_of(connection);
+    if (!place || place->stage == MG_HTTP_CLOSING) return;
+    if (stage == MG_HTTP_READING) place->since_boot_ms = mg_clock_boot_ms();
+    place_move(place, stage);
+}
+
+bool mg_http_is_handler_free(const struct mg_http_server *server)
+{
+    return server->crowds[MG_HTTP_HANDLED].count < server->handled_max;
+}
+
+static struct mg_http_place *place_create(struct mg_http_server *server, int fd, enum mg_http_stage stage)
+{
+    struct mg_http_place *place = calloc(1, sizeof *place);
+    if (!place) return NULL;
+    *place = (struct mg_http_place){.server = server, .fd = fd, .since_boot_ms = mg_clock_boot_ms()};
+    place_enter(place, stage);
+    if (!mg_timer_is_active(server->look_timer)) mg_timer_start(server->look_timer, LOOK_MS, LOOK_MS);
+    return place;
+}
+
+static unsigned int place_count(const struct mg_http_server *server)
+{
+    unsigned int count = 0;
+    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++)
+        count += server->crowds[stage].count;
+    return count;
+}
+
+static void spare_take(struct mg_http_server *server)
+{
+    if (server->spare_fd < 0) server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* The place of a connection that comes from the lobby; another is given one. */
+static struct mg_http_place *place_adopt(struct mg_http_server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct mg_http_place *place = server->entering;
+    server->entering = NULL;
+    if (!place && info) place = place_create(server, info->connect_fd, MG_HTTP_READING);
+    if (!place && info) (void)shutdown(info->connect_fd, SHUT_RDWR); /* without one it could stay for ever */
+    return place;
+}
+
+void mg_http_on_connection(void *arg, struct MHD_Connection *connection, void **place_arg,
+                           enum MHD_ConnectionNotificationCode what)
+{
+    struct mg_http_server *server = ((struct mg_http_daemon *)arg)->server;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *place_arg = place_adopt(server, connection);
+    } else if (*place_arg) {
+        place_free(*place_arg);
+        *place_arg = NULL;
+    }
+}
+
+/* ---- who gives way ---- */
+
+static struct mg_http_crowd *larger_of(struct mg_http_crowd *one, struct mg_http_crowd *other)
+{
+    return other->count > one->count ? other : one;
+}
+
+static struct mg_http_crowd *lobby_crowd(struct mg_http_server *server)
+{
+    return larger_of(&server->crowds[MG_HTTP_SILENT], &server->crowds[MG_HTTP_BEGUN]);
+}
+
+static bool oldest_close(struct mg_http_crowd *crowd)
+{
+    struct mg_http_place *oldest = TAILQ_FIRST(&crowd->places);
+    if (oldest) place_close(oldest);
+    return oldest != NULL;
+}
+
+/* Of the library's connections; those with a request in the handler's hands are never all. */
+static void library_make_room(struct mg_http_server *server)
+{
+    struct mg_http_crowd *crowds = server->crowds;
+    unsigned int count =
+        crowds[MG_HTTP_READING].count + crowds[MG_HTTP_HANDLED].count + crowds[MG_HTTP_ANSWERED].count;
+    if (count < server->handled_max + PROBE_PLACES) return;
+    if (!oldest_close(&crowds[MG_HTTP_READING])) (void)oldest_close(&crowds[MG_HTTP_ANSWERED]);
+}
+
+static void close_late(struct mg_http_server *server, enum mg_http_stage stage)
+{
+    int64_t latest_boot_ms = mg_clock_boot_ms() - REQUEST_MAX_MS;
+    struct mg_http_place *place = TAILQ_FIRST(&server->crowds[stage].places);
+    while (place) {
+        struct mg_http_place *next = TAILQ_NEXT(place, entry);
+        if (place->since_boot_ms <= latest_boot_ms) place_close(place);
+        place = next;
+    }
+}
+
+static void on_look(void *arg)
+{
+    struct mg_http_server *server = arg;
+    close_late(server, MG_HTTP_SILENT);
+    close_late(server, MG_HTTP_BEGUN);
+    close_late(server, MG_HTTP_READING);
+    spare_take(server);
+    if (place_count(server) == 0) mg_timer_stop(server->look_timer);
+}
+
+/* ---- the lobby ---- */
+
+enum arrival { ARRIVAL_PART, ARRIVAL_WHOLE, ARRIVAL_WRONG };
+
+static enum arrival tls_arrival(const unsigned char *bytes, int len)
+{
+    if (len > 0 && bytes[0] != TLS_HANDSHAKE) return ARRIVAL_WRONG;
+    if (len < TLS_HEAD) return ARRIVAL_PART;
+    return len >= TLS_HEAD + (bytes[3] << 8 | bytes[4]) || len == PEEK_MAX ? ARRIVAL_WHOLE : ARRIVAL_PART;
+}
+
+/* A head ends with an empty line; the library takes bare newlines too. */
+static enum arrival http_arrival(const unsigned char *bytes, int len)
+{
+    if (len == PEEK_MAX) return ARRIVAL_WHOLE;
+    for (int i = 1; i < len; i++)
+        if (bytes[i] == '\n' &&
+            (bytes[i - 1] == '\n' || (i > 1 && bytes[i - 1] == '\r' && bytes[i - 2] == '\n')))
+            return ARRIVAL_WHOLE;
+    return ARRIVAL_PART;
+}
+
+static bool is_tls(const struct mg_http_server *server)
+{
+    return server->cert_file[0] != '\0';
+}
+
+/* Into the library, which closes the socket if it cannot have it: the client has to come again. */
+static void lobby_leave(struct mg_http_place *place)
+{
+    struct mg_http_server *server = place->server;
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof address;
+    int one = 1;
+    mg_watch_destroy(place->watch);
+    place->watch = NULL;
+    (void)setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof one);
+    (void)getpeername(place->fd, (struct sockaddr *)&address, &len); /* the library only keeps it */
+    library_make_room(server);
+    place_move(place, MG_HTTP_READING);
+    server->entering = place;
+    (void)MHD_add_connection(server->serving->mhd, place->fd, (struct sockaddr *)&address, len);
+    if (server->entering) place_free(place);
+    server->entering = NULL;
+}
+
+static void on_lobby_readable(void *arg, int events);
+
+/* Waits for more than has come: a watch alone would fire for what lies there. */
+static bool lobby_wait(struct mg_http_place *place)
+{
+    int more = place->peeked + 1;
+    if (!place->watch)
+        place->watch = mg_watch_create(place->server->loop, place->fd, on_lobby_readable, place);
+    if (!place->watch || setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more) != 0)
+        return false;
+    mg_watch_set(place->watch, MG_READABLE);
+    return true;
+}
+
+/* True: the library has got something to do. */
+static bool lobby_look(struct mg_http_place *place, bool is_first)
+{
+    unsigned char bytes[PEEK_MAX];
+    ssize_t got = recv(place->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    int len = got > 0 ? (int)got : 0;
+    bool is_over = got == 0 || (got < 0 && errno != EAGAIN) || (!is_first && len <= place->peeked);
+    enum arrival arrival = is_tls(place->server) ? tls_arrival(bytes, len) : http_arrival(bytes, len);
+    if (arrival == ARRIVAL_WHOLE) {
+        lobby_leave(place);
+        return true;
+    }
+    if (len > 0 && place->peeked == 0) place_move(place, MG_HTTP_BEGUN);
+    place->peeked = len;
+    if (is_over || arrival == ARRIVAL_WRONG || !lobby_wait(place)) place_close(place);
+    return false;
+}
+
+static void on_lobby_readable(void *arg, int events)
+{
+    (void)events;
+    struct mg_http_place *place = arg;
+    struct mg_http_server *server = place->server;
+    if (lobby_look(place, false)) mg_http_daemon_run(server->serving);
+}
+
+/* ---- accepting ---- */
+
+unsigned int mg_http_connections_max(const struct mg_http_server *server)
+{
+    return server->handled_max + PROBE_PLACES + CLOSING_MAX;
+}
+
+static void pause_accepting(struct mg_http_server *server, int64_t for_ms)
+{
+    mg_watch_set(server->watch, 0);
+    mg_timer_start(server->pause_timer, for_ms, 0);
+}
+
+static void on_pause_over(void *arg)
+{
+    struct mg_http_server *server = arg;
+    spare_take(server);
+    mg_watch_set(server->watch, MG_READABLE);
+}
+
+/* False: it pauses, until the oldest in the lobby has had its time. */
+static bool lobby_has_room(struct mg_http_server *server)
+{
+    unsigned int count = server->crowds[MG_HTTP_SILENT].count + server->crowds[MG_HTTP_BEGUN].count;
+    if (count < server->lobby_max) return true;
+    struct mg_http_place *oldest = TAILQ_FIRST(&lobby_crowd(server)->places);
+    int64_t left_ms = oldest->since_boot_ms + GRACE_MS - mg_clock_boot_ms();
+    if (left_ms > 0)
+        pause_accepting(server, left_ms);
+    else
+        place_close(oldest);
+    return left_ms <= 0;
+}
+
+/* No descriptor: the oldest of the largest crowd gives its own, or the spare one goes for it. False: neither
+ * is there. */
+static bool has_descriptor(struct mg_http_server *server)
+{
+    if (oldest_close(larger_of(lobby_crowd(server), &server->crowds[MG_HTTP_READING]))) return true;
+    if (server->spare_fd < 0) return false;
+    (void)close(server->spare_fd);
+    server->spare_fd = -1;
+    return true;
+}
+
+static bool is_want_of_descriptors(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+static void client_enter(struct mg_http_server *server, int fd)
+{
+    struct mg_http_place *place = place_create(server, fd, MG_HTTP_SILENT);
+    if (place)
+        (void)lobby_look(place, true);
+    else
+        (void)close(fd); /* no memory */
+}
+
+static void on_client(void *arg, int events)
+{
+    (void)events;
+    struct mg_http_server *server = arg;
+    for (int i = 0; i < ACCEPT_MAX; i++) {
+        if (!lobby_has_room(server)) break;
+        int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0)
+            client_enter(server, fd);
+        else if (errno == EAGAIN)
+            break;
+        else if (is_want_of_descriptors(errno)) {
+            if (!has_descriptor(server)) pause_accepting(server, PAUSE_MS);
+            break; /* what gave way is closed in this turn */
+        }
+        /* else: this client has gone again */
+    }
+    mg_http_daemon_run(server->serving);
+}
+
+static unsigned int lobby_size(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / LOBBY_SHARE < LOBBY_MIN) return LOBBY_MIN;
+    return limit.rlim_cur / LOBBY_SHARE < LOBBY_MAX ? (unsigned int)(limit.rlim_cur / LOBBY_SHARE)
+                                                    : LOBBY_MAX;
+}
+
+enum mg_class mg_http_door_open(struct mg_http_server *server, struct mg_err *err)
+{
+    server->lobby_max = lobby_size();
+    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++)
+        TAILQ_INIT(&server->crowds[stage].places);
+    spare_take(server);
+    server->look_timer = mg_timer_create(server->loop, on_look, server);
+    server->pause_timer = mg_timer_create(server->loop, on_pause_over, server);
+    server->watch = mg_watch_create(server->loop, server->fd, on_client, server);
+    if (!server->look_timer || !server->pause_timer || !server->watch)
+        return mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", server->options.address);
+    mg_watch_set(server->watch, MG_READABLE);
+    return MG_OK;
+}
+
+void mg_http_door_close(struct mg_http_server *server)
+{
+    struct mg_http_place *place;
+    for (int stage = MG_HTTP_SILENT; stage <= MG_HTTP_BEGUN; stage++)
+        while (server->watch && (place = TAILQ_FIRST(&server->crowds[stage].places)))
+            place_close(place);
+    mg_watch_destroy(server->watch);
+    mg_timer_destroy(server->look_timer);
+    mg_timer_destroy(server->pause_timer);
+    if (server->spare_fd >= 0) (void)close(server->spare_fd);
+}

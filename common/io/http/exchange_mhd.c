@@ -1,0 +1,426 @@
+/*
+ * The requests of the HTTP server: the probes' are answered here, the others go to the service's handler once
+ * they are whole. libmicrohttpd asks again and again for an answer, so who answers later has its connection
+ * suspended until then, and so has a stream while it has nothing to send.
+ *
+ * A request lives from its headers until libmicrohttpd says that it is over, which is after its answer, or
+ * when the daemon ends. While a connection is suspended nobody looks whether its client is still there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "io/http/mhd.h"
+
+#define METRICS_TEXT_MAX_BYTES (8 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
+#define REASON_SIZE            512
+#define STATUS_TOO_LARGE       413u /* its name differs between the library's versions */
+#define STREAM_BLOCK_BYTES     8192 /* asked of a stream at once; the connection's memory has room for it */
+
+struct mg_http_stream {
+    struct mg_http_exchange *request;
+    struct mg_buf unsent;
+    size_t sent;     /* bytes of it that are on their way already */
+    bool is_open;    /* `closed` is still to be called */
+    bool is_resting; /* suspended, for want of bytes */
+    bool is_cut;     /* its client was too slow */
+    bool is_ended;   /* nothing more will be written */
+    void (*closed)(void *arg);
+    void *arg;
+};
+
+struct mg_http_exchange {
+    struct mg_http_exchange *prev, *next; /* in its daemon */
+    struct mg_http_daemon *daemon;
+    struct MHD_Connection *connection;
+    const char *method, *path; /* libmicrohttpd's, for the request's life */
+    struct mg_buf body;
+    bool is_handled, is_answered, is_suspended;
+    struct MHD_Response *response; /* answered from within the handler, not yet queued */
+    unsigned int status;
+    void (*gone)(void *arg);
+    void *arg;
+    struct mg_http_stream stream;
+};
+
+/* ---- the probes ---- */
+
+static struct MHD_Response *response_copy(struct mg_slice body)
+{
+    char *copy = malloc(body.len + 1);
+    if (!copy) return NULL;
+    if (body.len > 0) memcpy(copy, body.data, body.len);
+    struct MHD_Response *response = MHD_create_response_from_buffer(body.len, copy, MHD_RESPMEM_MUST_FREE);
+    if (!response) free(copy);
+    return response;
+}
+
+static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned int status, const char *type,
+                                  struct mg_slice text)
+{
+    struct MHD_Response *response = response_copy(text);
+    if (!response) return MHD_NO;
+    enum MHD_Result result = MHD_add_response_header(response, "Content-Type", type);
+    if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        result = MHD_add_response_header(response, "Allow", "GET, HEAD");
+    if (result == MHD_YES) result = MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (result == MHD_YES) result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    mg_http_place_set(connection, MG_HTTP_ANSWERED);
+    return result;
+}
+
+static enum MHD_Result probe_plain(struct MHD_Connection *connection, unsigned int status, const char *text)
+{
+    return probe_send(connection, status, "text/plain; charset=utf-8", mg_slice_of(text));
+}
+
+static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MHD_Connection *connection)
+{
+    char reason[REASON_SIZE] = "", line[REASON_SIZE + 16];
+    bool is_ready =
+        !server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof reason);
+    (void)snprintf(line, sizeof line, "%sready%s%s\n", is_ready ? "" : "not ", reason[0] != '\0' ? ": " : "",
+                   reason);
+    return probe_plain(connection, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);
+}
+
+static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_Connection *connection)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, METRICS_TEXT_MAX_BYTES);
+    if (server->options.metrics) mg_metrics_render(server->options.metrics, &text);
+    enum MHD_Result result;
+    if (text.failed)
+        result = probe_plain(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory for the metrics\n");
+    else
+        result = probe_send(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
+                            text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
+    mg_buf_finish(&text);
+    return result;
+}
+
+static bool is_probe(const char *path)
+{
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 || strcmp(path, "/metrics") == 0;
+}
+
+/* Answers as soon as the headers are in; a body is not waited for, the library closes after such an answer.
+ * That it answers proves that the loop still turns, which is all that /healthz says. */
+static enum MHD_Result answer_probe(struct mg_http_server *server, struct MHD_Connection *connection,
+                                    const char *path, const char *method)
+{
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return probe_plain(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+    if (strcmp(path, "/healthz") == 0) return probe_plain(connection, MHD_HTTP_OK, "ok\n");
+    if (strcmp(path, "/readyz") == 0) return answer_readiness(server, connection);
+    if (strcmp(path, "/metrics") == 0) return answer_metrics(server, connection);
+    return probe_plain(connection, MHD_HTTP_NOT_FOUND, "there are /healthz, /readyz and /metrics\n");
+}
+
+/* ---- requests ---- */
+
+static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
+                                               struct MHD_Connection *connection, const char *path,
+                                               const char *method)
+{
+    struct mg_http_exchange *request = calloc(1, sizeof *request);
+    if (!request) return NULL;
+    request->daemon = daemon;
+    request->connection = connection;
+    request->path = path;
+    request->method = method;
+    mg_buf_init(&request->body, MG_HTTP_BODY_MAX);
+    mg_buf_init(&request->stream.unsent, MG_HTTP_STREAM_UNSENT_MAX);
+    request->stream.request = request;
+    request->next = daemon->exchanges;
+    if (request->next) request->next->prev = request;
+    daemon->exchanges = request;
+    return request;
+}
+
+/* Tells whoever still has to do with it. */
+static void request_end(struct mg_http_exchange *request)
+{
+    struct mg_http_stream *stream = &request->stream;
+    void (*gone)(void *) = request->is_handled && !request->is_answered ? request->gone : NULL;
+    request->gone = NULL;
+    request->is_answered = true;
+    if (gone) gone(request->arg);
+    if (stream->is_open) {
+        stream->is_open = false;
+        if (stream->closed) stream->closed(stream->arg);
+    }
+}
+
+static void request_resume(struct mg_http_exchange *request)
+{
+    MHD_resume_connection(request->connection);
+    request->is_suspended = request->stream.is_resting = false;
+    mg_idle_arm(request->daemon->idle);
+}
+
+void mg_http_exchanges_end(struct mg_http_daemon *daemon)
+{
+    for (struct mg_http_exchange *request = daemon->exchanges; request; request = request->next) {
+        request_end(request);
+        if (request->is_suspended || request->stream.is_resting) request_resume(request);
+    }
+}
+
+void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **request_arg,
+                          enum MHD_RequestTerminationCode why)
+{
+    (void)arg, (void)why;
+    struct mg_http_exchange *request = *request_arg;
+    mg_http_place_set(connection, MG_HTTP_READING);
+    if (!request) return;
+    request_end(request);
+    if (request->prev)
+        request->prev->next = request->next;
+    else
+        request->daemon->exchanges = request->next;
+    if (request->next) request->next->prev = request->prev;
+    if (request->response) MHD_destroy_response(request->response);
+    mg_buf_finish(&request->body);
+    mg_buf_finish(&request->stream.unsent);
+    free(request);
+    *request_arg = NULL;
+}
+
+static bool is_too_long(struct MHD_Connection *connection)
+{
+    const char *text =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return text &&
+           strtoull(text, NULL, 10) > MG_HTTP_BODY_MAX; /* the library has checked that it is a number */
+}
+
+static enum MHD_Result request_handle(struct mg_http_exchange *request)
+{
+    const struct mg_http_server_options *options = &request->daemon->server->options;
+    if (!request->is_handled) {
+        if (!mg_http_is_handler_free(request->daemon->server))
+            return probe_plain(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "too many requests at once\n");
+        mg_http_place_set(request->connection, MG_HTTP_HANDLED);
+        request->is_handled = true;
+        options->handle(options->arg, request);
+    }
+    if (!request->is_answered) {
+        MHD_suspend_connection(request->connection);
+        request->is_suspended = true;
+        return MHD_YES;
+    }
+    if (!request->response) return MHD_NO; /* there was no memory for it */
+    enum MHD_Result result = MHD_queue_response(request->connection, request->status, request->response);
+    MHD_destroy_response(request->response);
+    request->response = NULL;
+    return result;
+}
+
+enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection, const char *path,
+                                   const char *method, const char *version, const char *upload,
+                                   size_t *upload_len, void **request_arg)
+{
+    (void)version;
+    struct mg_http_daemon *daemon = arg;
+    struct mg_http_exchange *request = *request_arg;
+    if (!request) {
+        if (!daemon->server->options.handle || is_probe(path))
+            return answer_probe(daemon->server, connection, path, method);
+        if (is_too_long(connection))
+            return probe_plain(connection, STATUS_TOO_LARGE, "the body is too large\n");
+        *request_arg = request_create(daemon, connection, path, method);
+        return *request_arg ? MHD_YES : MHD_NO;
+    }
+    if (*upload_len > 0) {
+        mg_buf_append(&request->body, upload, *upload_len);
+        *upload_len = 0;
+        return request->body.failed ? MHD_NO : MHD_YES; /* amid a body there is no answer but to hang up */
+    }
+    return request_handle(request);
+}
+
+const char *mg_http_exchange_method(const struct mg_http_exchange *request)
+{
+    return request->method;
+}
+
+const char *mg_http_exchange_path(const struct mg_http_exchange *request)
+{
+    return request->path;
+}
+
+const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name)
+{
+    return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
+{
+    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+struct header_count {
+    const char *name;
+    unsigned int count;
+};
+
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    struct header_count *header = arg;
+    header->count += strcasecmp(name, header->name) == 0;
+    return MHD_YES;
+}
+
+unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name)
+{
+    struct header_count header = {.name = name};
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &header);
+    return header.count;
+}
+
+struct cookie_search {
+    const char *name, *value;
+    int count;
+};
+
+static enum MHD_Result on_cookie(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    struct cookie_search *search = arg;
+    if (strcmp(name, search->name) == 0) {
+        search->value = value;
+        search->count++;
+    }
+    return MHD_YES;
+}
+
+const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
+{
+    /* The library's own look-up is blind to case, and takes the first. */
+    struct cookie_search search = {.name = name};
+    (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, on_cookie, &search);
+    return search.count == 1 ? search.value : NULL;
+}
+
+struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request)
+{
+    return request->body.len > 0 ? mg_buf_slice(&request->body) : mg_slice_of("");
+}
+
+void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg)
+{
+    request->gone = gone;
+    request->arg = arg;
+}
+
+/* ---- answers ---- */
+
+static bool headers_add(struct MHD_Response *response, const struct mg_http_response *answer)
+{
+    bool is_cached = false;
+    bool is_good =
+        !answer->type || MHD_add_response_header(response, "Content-Type", answer->type) == MHD_YES;
+    for (const struct mg_http_header *header = answer->headers; is_good && header && header->name; header++) {
+        is_cached = is_cached || strcmp(header->name, "Cache-Control") == 0;
+        is_good = MHD_add_response_header(response, header->name, header->value) == MHD_YES;
+    }
+    return is_good &&
+           (is_cached || MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES);
+}
+
+/* Takes the response; NULL: there was no memory for one. */
+static void request_answer(struct mg_http_exchange *request, struct MHD_Response *response,
+                           const struct mg_http_response *answer)
+{
+    if (response && !headers_add(response, answer)) {
+        MHD_destroy_response(response);
+        response = NULL;
+    }
+    request->is_answered = true;
+    request->gone = NULL;
+    request->response = response;
+    request->status = answer->status;
+    if (request->is_suspended) request_resume(request); /* and is asked for it again */
+}
+
+void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
+{
+    mg_http_place_set(request->connection, MG_HTTP_ANSWERED);
+    request_answer(request, response_copy(answer->body), answer);
+}
+
+/* ---- streams ---- */
+
+static ssize_t stream_read(void *arg, uint64_t at, char *ret_bytes, size_t max)
+{
+    struct mg_http_stream *stream = arg;
+    (void)at;
+    if (stream->is_cut || !stream->is_open) return MHD_CONTENT_READER_END_WITH_ERROR;
+    size_t len = stream->unsent.len - stream->sent;
+    if (len == 0 && stream->is_ended) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (len == 0) {
+        MHD_suspend_connection(stream->request->connection);
+        stream->is_resting = true;
+        return 0;
+    }
+    len = len < max ? len : max;
+    memcpy(ret_bytes, stream->unsent.data + stream->sent, len);
+    stream->sent += len;
+    if (stream->sent == stream->unsent.len) {
+        mg_buf_clear(&stream->unsent);
+        stream->sent = 0;
+    }
+    return (ssize_t)len;
+}
+
+static void unsent_append(struct mg_http_stream *stream, struct mg_slice bytes)
+{
+    struct mg_buf *unsent = &stream->unsent;
+    if (stream->sent > 0) {
+        unsent->len -= stream->sent;
+        memmove(unsent->data, unsent->data + stream->sent, unsent->len);
+        stream->sent = 0;
+    }
+    mg_buf_append_slice(unsent, bytes);
+    stream->is_cut = unsent->failed;
+}
+
+struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
+                                           const struct mg_http_response *answer, void (*closed)(void *arg),
+                                           void *arg)
+{
+    struct mg_http_stream *stream = &request->stream;
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read, stream, NULL);
+    if (answer->body.len > 0) unsent_append(stream, answer->body);
+    if (!response || stream->is_cut) {
+        if (response) MHD_destroy_response(response);
+        const struct mg_http_response refusal = {.status = MHD_HTTP_SERVICE_UNAVAILABLE};
+        mg_http_answer(request, &refusal);
+        return NULL;
+    }
+    stream->is_open = true;
+    stream->closed = closed;
+    stream->arg = arg;
+    request_answer(request, response, answer);
+    return stream;
+}
+
+bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes)
+{
+    if (stream->is_cut || stream->is_ended) return false;
+    unsent_append(stream, bytes);
+    if (stream->is_resting) request_resume(stream->request);
+    return !stream->is_cut;
+}
+
+void mg_http_stream_end(struct mg_http_stream *stream)
+{
+    stream->is_ended = true;
+    if (stream->is_resting) request_resume(stream->request);
+}

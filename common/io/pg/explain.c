@@ -1,0 +1,125 @@
+/*
+ * libpq's and the server's words, with what to do about them. Both name host, port, user and object well;
+ * what they leave out is whose move it is.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/pg/libpq.h"
+
+#define CERTIFICATE_REFUSED "certificate verify failed"
+/* From and to where libpq, missing the CA's file, advises to provide it, or else to verify nothing. */
+#define UNSAFE_ADVICE     " Either provide the file"
+#define UNSAFE_ADVICE_END "certificate verification."
+
+/* libpq's own words are English whatever the server's language is; `reach` counts for those only. Of what the
+ * server itself refuses, its SQLSTATE tells. */
+static const struct {
+    const char *words, *advice;
+    enum mg_reach reach;
+} ADVICE[] = {
+    {CERTIFICATE_REFUSED, "its certificate does not come from a CA in sslrootcert, or is out of date",
+     MG_REACH_REFUSED},
+    {"does not match host name",
+     "use one of its certificate's names as host, or give it a certificate with this one", MG_REACH_REFUSED},
+    {"root certificate file", "put the CA's certificate there, or name its file with sslrootcert",
+     MG_REACH_REFUSED},
+    {"no encryption", "it wants TLS: write sslmode=verify-full sslrootcert=FILE", MG_REACH_UNKNOWN},
+    {"server does not support SSL", "turn ssl on there; only in a private network use sslmode=disable",
+     MG_REACH_REFUSED},
+    {"requires a valid client certificate", "name ours with sslcert and sslkey", MG_REACH_UNKNOWN},
+    {"certificate authentication failed", "the certificate in sslcert must be for this user",
+     MG_REACH_UNKNOWN},
+    {"certificate required", "it wants a certificate of ours: name it with sslcert and sslkey",
+     MG_REACH_REFUSED},
+    {"alert certificate expired", "renew the certificate in sslcert", MG_REACH_REFUSED},
+    {"alert unknown ca", "the certificate in sslcert must come from a CA that the server trusts",
+     MG_REACH_REFUSED},
+    {"password authentication failed", "see user and password in the connection string", MG_REACH_UNKNOWN},
+    {"no password supplied", "the connection string names no password", MG_REACH_REFUSED},
+    {"permission denied for database", "give the user the right to connect", MG_REACH_UNKNOWN},
+    {"Connection refused", NULL, MG_REACH_ABSENT},
+    {"could not translate host name", NULL, MG_REACH_ABSENT},
+    {"No such file or directory", NULL, MG_REACH_ABSENT}, /* of a socket */
+    {"No route to host", NULL, MG_REACH_ABSENT},
+    {"Network is unreachable", NULL, MG_REACH_ABSENT},
+};
+
+/* The server's verdicts at log-in that stay as they are. */
+static const char *const REFUSALS[] = {
+    "28",    /* invalid authorization: user, password, pg_hba.conf */
+    "3D000", /* there is no such database */
+    SQLSTATE_NO_RIGHT,
+};
+#define SQLSTATE_LEN 5
+
+/* Once for each address that was tried. */
+static void drop_unsafe_advice(char *text)
+{
+    for (char *from; (from = strstr(text, UNSAFE_ADVICE)) != NULL;) {
+        const char *end = strstr(from, UNSAFE_ADVICE_END);
+        const char *rest = end != NULL ? end + strlen(UNSAFE_ADVICE_END) : "";
+        memmove(from, rest, strlen(rest) + 1);
+    }
+}
+
+/* libpq keeps the SQLSTATE of a refused log-in to itself, but for the text of messages that are to be nothing
+ * else; so it connects once more. */
+static enum mg_reach reach_ask(PGconn *conn)
+{
+    (void)PQsetErrorVerbosity(conn, PQERRORS_SQLSTATE);
+    PQreset(conn);
+    if (PQstatus(conn) == CONNECTION_OK) return MG_REACH_UNKNOWN; /* the next attempt finds it well */
+    const char *text = PQerrorMessage(conn);
+    size_t len = strlen(text);
+    while (len > 0 && isspace((unsigned char)text[len - 1]))
+        len--;
+    if (len < SQLSTATE_LEN) return MG_REACH_UNKNOWN;
+    const char *sqlstate = text + len - SQLSTATE_LEN;
+    for (size_t i = 0; i < sizeof REFUSALS / sizeof REFUSALS[0]; i++) {
+        if (strncmp(sqlstate, REFUSALS[i], strlen(REFUSALS[i])) == 0) return MG_REACH_REFUSED;
+    }
+    return MG_REACH_UNKNOWN;
+}
+
+/* Adds to `text`, whose end is cut where there is no room: an origin is worth more than the last words. */
+static void add(char *text, size_t size, const char *separator, const char *more)
+{
+    size_t used = strlen(text), len = strlen(separator) + strlen(more);
+    if (len >= size) return;
+    if (used + len >= size) used = size - 1 - len;
+    (void)snprintf(text + used, size - used, "%s%s", separator, more);
+}
+
+void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *failure)
+{
+    char text[MG_ERR_TEXT_MAX], why[MG_ERR_TEXT_MAX];
+    enum mg_reach reach = MG_REACH_UNKNOWN;
+    mg_pg_message(PQerrorMessage(conn), text, sizeof text);
+    drop_unsafe_advice(text);
+    size_t i = 0, count = sizeof ADVICE / sizeof ADVICE[0];
+    while (i < count && strstr(text, ADVICE[i].words) == NULL)
+        i++;
+    if (i < count) reach = ADVICE[i].reach;
+    if (i == 0 && mg_pg_judge_certificate(conn, why, sizeof why))
+        add(text, sizeof text, ": ", why);
+    else if (i < count && ADVICE[i].advice != NULL)
+        add(text, sizeof text, "; ", ADVICE[i].advice);
+    add(text, sizeof text, "; ", dsn == NULL || dsn[0] == '\0' ? MG_REACH_NO_DSN : MG_REACH_PG_DSN);
+    if (strcmp(text, failure->text) == 0) return;
+    memcpy(failure->text, text, sizeof text);
+    failure->reach = reach == MG_REACH_UNKNOWN ? reach_ask(conn) : reach;
+}
+
+void mg_pg_explain_result(const PGconn *conn, const PGresult *result, char *ret_text, size_t size)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE), *role = PQuser(conn);
+    if (sqlstate == NULL || strcmp(sqlstate, SQLSTATE_NO_RIGHT) != 0 || role == NULL) {
+        mg_pg_message(PQresultErrorMessage(result), ret_text, size);
+        return;
+    }
+    (void)snprintf(ret_text, size,
+                   "role %s: %s; `makegood db migrate`, run as the owner, gives the rights of grants.sql",
+                   role, PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+}

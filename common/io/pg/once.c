@@ -1,0 +1,92 @@
+/*
+ * Connecting, and the blocking session that the tool's migrations use. Blocking is right there and only
+ * there: the tool does one thing and has no loop.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/pg/libpq.h"
+
+struct mg_pg_once {
+    PGconn *conn;
+};
+
+/* What stands before "dbname" may be overridden by the DSN; what stands after may not. */
+PGconn *mg_pg_connect(const char *dsn, const char *name)
+{
+    const char *const keys[] = {
+        "fallback_application_name",
+        "connect_timeout", /* seconds for each address, the handshake included */
+        "keepalives_idle", /* these three find a peer that died while the session was idle: in 11 s */
+        "keepalives_interval",
+        "keepalives_count",
+        "tcp_user_timeout", /* ms; a peer that died while data were under way */
+        "dbname",
+        "target_session_attrs", /* a standby takes no writes; with several hosts the primary is searched */
+        "client_encoding",
+        NULL,
+    };
+    const char *const values[] = {
+        name, "5", "5", "2", "3", "10000", dsn == NULL ? "" : dsn, "read-write", "UTF8", NULL,
+    };
+    return PQconnectdbParams(keys, values, 1);
+}
+
+static void ignore_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, struct mg_err *err)
+{
+    enum mg_class class = mg_pg_check_dsn(dsn, err);
+    if (class != MG_OK) return class;
+    struct mg_pg_once *once = calloc(1, sizeof *once);
+    if (once == NULL) return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: no memory");
+    once->conn = mg_pg_connect(dsn, "makegood");
+    if (once->conn == NULL || PQstatus(once->conn) != CONNECTION_OK) {
+        struct mg_pg_failure failure = {.text = ""};
+        if (once->conn != NULL) mg_pg_explain_connect(once->conn, dsn, &failure);
+        class = mg_err_set(err, MG_TRANSIENT, "could not connect to the database: %s",
+                           once->conn != NULL ? failure.text : "no memory");
+        mg_pg_once_close(once);
+        return class;
+    }
+    PQsetNoticeReceiver(once->conn, ignore_notice, NULL);
+    *ret_once = once;
+    return MG_OK;
+}
+
+void mg_pg_once_close(struct mg_pg_once *once)
+{
+    if (once == NULL) return;
+    PQfinish(once->conn);
+    free(once);
+}
+
+enum mg_class mg_pg_once_run(struct mg_pg_once *once, const char *text, const char *const *params,
+                             int param_count, struct mg_rows **ret_rows, struct mg_err *err)
+{
+    PGresult *result = param_count == 0
+                           ? PQexec(once->conn, text)
+                           : PQexecParams(once->conn, text, param_count, NULL, params, NULL, NULL, 0);
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+        const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        enum mg_pg_fault fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
+        char message[MG_ERR_TEXT_MAX];
+        mg_pg_explain_result(once->conn, result, message, sizeof message);
+        enum mg_class class = mg_err_set(err, mg_pg_class_of(fault), "%s", message);
+        PQclear(result);
+        return class;
+    }
+    struct mg_rows *rows = ret_rows == NULL ? NULL : calloc(1, sizeof *rows);
+    if (rows == NULL) {
+        PQclear(result);
+        return ret_rows == NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory for the rows of a query");
+    }
+    rows->result = result;
+    *ret_rows = rows;
+    return MG_OK;
+}

@@ -1,0 +1,149 @@
+/*
+ * Rows of a PGresult as the store reads them, and the one table that says what an SQLSTATE asks of the
+ * caller. Rows are in text format: the numbers are few, and reports print them as they are.
+ */
+#include "io/pg/libpq.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* First match wins: whole codes before their classes (PostgreSQL documentation, appendix A). */
+static const struct {
+    const char *prefix;
+    enum mg_pg_fault fault;
+} FAULTS[] = {
+    {"40001", MG_PG_RETRY}, /* serialization_failure */
+    {"40P01", MG_PG_RETRY}, /* deadlock_detected */
+    {"55P03", MG_PG_RETRY}, /* lock_not_available: lock_timeout */
+    {"57014", MG_PG_RETRY}, /* query_canceled: statement_timeout */
+    {"40003", MG_PG_LOST},  /* statement_completion_unknown */
+    {"25006", MG_PG_LOST},  /* read_only_sql_transaction: a failover made this server a standby */
+    {"25", MG_PG_LOST},     /* invalid transaction state: this session is not as we left it */
+    {"26", MG_PG_LOST},     /* invalid_sql_statement_name: it does not know what we prepared */
+    {"08", MG_PG_LOST},     /* connection exception */
+    {"57P05", MG_PG_LOST},  /* idle_session_timeout */
+    {"57P", MG_PG_LOST},    /* admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped */
+    {"22", MG_PG_DATA},     /* data exception */
+    {"23", MG_PG_DATA},     /* integrity constraint violation */
+    {"21", MG_PG_DATA},     /* cardinality violation */
+    {"54", MG_PG_DATA},     /* program limit exceeded: an index row too large */
+    {"P0001", MG_PG_DATA},  /* raise_exception: a trigger of the owner's says no */
+    {"28", MG_PG_WRONG},    /* invalid authorization */
+    {"3D", MG_PG_WRONG},    /* invalid_catalog_name */
+    {"42", MG_PG_WRONG},    /* syntax error or access rule violation */
+    {"0A", MG_PG_WRONG},    /* feature not supported */
+    {"", MG_PG_BUSY},       /* 53 resources, 58 system, XX internal, and whatever is not known: it may pass */
+};
+
+enum mg_pg_fault mg_pg_fault_of(const char *sqlstate)
+{
+    size_t i = 0;
+    while (strncmp(sqlstate, FAULTS[i].prefix, strlen(FAULTS[i].prefix)) != 0)
+        i++;
+    return FAULTS[i].fault;
+}
+
+enum mg_class mg_pg_class_of(enum mg_pg_fault fault)
+{
+    switch (fault) {
+    case MG_PG_NONE:
+        return MG_OK;
+    case MG_PG_LOST:
+    case MG_PG_RETRY:
+    case MG_PG_BUSY:
+        return MG_TRANSIENT;
+    case MG_PG_DATA:
+        return MG_BAD_INPUT;
+    case MG_PG_WRONG:
+        return MG_PERMANENT;
+    }
+    return MG_BUG;
+}
+
+void mg_pg_message(const char *message, char *ret_text, size_t size)
+{
+    static const char *const SEVERITIES[] = {"ERROR:  ", "FATAL:  ", "PANIC:  "};
+    for (size_t i = 0; i < sizeof SEVERITIES / sizeof SEVERITIES[0]; i++) {
+        if (strncmp(message, SEVERITIES[i], strlen(SEVERITIES[i])) == 0) message += strlen(SEVERITIES[i]);
+    }
+    size_t len = 0;
+    for (; *message != '\0' && len + 1 < size; message++) {
+        if (*message == '\n' && message[1] == '\0') break;
+        ret_text[len++] = (*message == '\n' || *message == '\t') ? ' ' : *message;
+    }
+    ret_text[len] = '\0';
+}
+
+void mg_rows_destroy(struct mg_rows *rows)
+{
+    if (rows == NULL) return;
+    PQclear(rows->result);
+    free(rows);
+}
+
+int mg_rows_count(const struct mg_rows *rows)
+{
+    return PQntuples(rows->result);
+}
+
+int mg_rows_column_count(const struct mg_rows *rows)
+{
+    return PQnfields(rows->result);
+}
+
+const char *mg_rows_column(const struct mg_rows *rows, int column)
+{
+    const char *name = PQfname(rows->result, column);
+    return name == NULL ? "" : name;
+}
+
+bool mg_rows_is_null(const struct mg_rows *rows, int row, int column)
+{
+    return PQgetisnull(rows->result, row, column) != 0;
+}
+
+struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column)
+{
+    if (mg_rows_is_null(rows, row, column)) return (struct mg_slice){NULL, 0};
+    return (struct mg_slice){PQgetvalue(rows->result, row, column),
+                             (size_t)PQgetlength(rows->result, row, column)};
+}
+
+int64_t mg_rows_int(const struct mg_rows *rows, int row, int column)
+{
+    return mg_rows_is_null(rows, row, column) ? 0 : strtoll(PQgetvalue(rows->result, row, column), NULL, 10);
+}
+
+bool mg_rows_bool(const struct mg_rows *rows, int row, int column)
+{
+    return !mg_rows_is_null(rows, row, column) && PQgetvalue(rows->result, row, column)[0] == 't';
+}
+
+void mg_rows_copy(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size)
+{
+    struct mg_slice value = mg_rows_value(rows, row, column);
+    size_t len = value.len < size ? value.len : size - 1;
+    if (len > 0) memcpy(ret_text, value.data, len);
+    ret_text[len] = '\0';
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return -1;
+}
+
+/* bytea in text format is "\x" and hexadecimal digits (bytea_output is set to it for each session). */
+bool mg_rows_bytes(const struct mg_rows *rows, int row, int column, uint8_t *ret_bytes, size_t size)
+{
+    struct mg_slice value = mg_rows_value(rows, row, column);
+    if (value.data == NULL || value.len != 2 + 2 * size) return false;
+    for (size_t i = 0; i < size; i++) {
+        int high = hex_digit(value.data[2 + 2 * i]), low = hex_digit(value.data[3 + 2 * i]);
+        if (high < 0 || low < 0) return false;
+        ret_bytes[i] = (uint8_t)(high * 16 + low);
+    }
+    return true;
+}

@@ -1,0 +1,163 @@
+/*
+ * Alerts that no order's transition carries: about services, queues, poisoned messages, invariants. One is
+ * open for one (code, subject); the unique index decides which of several writers opened it, and only that
+ * one publishes it.
+ */
+#include <stdlib.h>
+
+#include "io/store/private.h"
+
+/*
+ * A leader's alerts are fenced by its epoch ($6, $7) under a row lock, as law 9, one leader, asks: what a
+ * leader does on waking from a pause changes nothing. Who is no leader has no right to that lock, and does
+ * not need it.
+ */
+/* clang-format off */
+#define WRITE_ALERTS(fence, is_let_through)                                                                  \
+    "WITH " fence                                                                                            \
+    " input AS MATERIALIZED ("                                                                               \
+    "  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])"                  \
+    "   WITH ORDINALITY AS i(code, subject, order_id, text, is_closed, n)"                                   \
+    "  WHERE " is_let_through "),"                                                                           \
+    " closed AS ("                                                                                           \
+    "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM input i"                                  \
+    "  WHERE i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"              \
+    "  RETURNING a.code, a.subject, true AS is_closed),"                                                     \
+    " opened AS ("                                                                                           \
+    "  INSERT INTO operator_alert (code, subject, order_id, text)"                                           \
+    "  SELECT i.code, i.subject, i.order_id, i.text FROM input i WHERE NOT i.is_closed ORDER BY i.code,"     \
+    " i.subject"                                                                                             \
+    "  ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"                                       \
+    "  RETURNING code, subject, false AS is_closed)"                                                         \
+    " SELECT min(i.n) - 1 FROM input i"                                                                      \
+    " JOIN (SELECT * FROM closed UNION ALL SELECT * FROM opened) c USING (code, subject, is_closed)"         \
+    " GROUP BY code, subject, is_closed"
+
+static const struct mg_sql WRITE_ALERTS_FREELY = {"write_alerts_freely", WRITE_ALERTS("", "true")};
+static const struct mg_sql WRITE_ALERTS_FENCED = {
+    "write_alerts_fenced",
+    WRITE_ALERTS("fence AS MATERIALIZED ("
+                 "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint"
+                 "   AND holder = $7::text FOR SHARE),",
+                 "EXISTS (SELECT FROM fence)")};
+/* clang-format on */
+
+/* What happened once has no cause that could go away: acknowledging it closes it, also after a tool that did
+ * not know its word and has only acknowledged it. */
+/* clang-format off */
+#define HAPPENED_ONCE "code IN ('poisoned', 'batch_stopped', 'newer_version', 'statuses_given_up')"
+static const struct mg_sql ACK_ALERT = {
+    "ack_alert",
+    "UPDATE operator_alert SET acked_at = " MG_SQL_NOW ", acked_by = $2::text,"
+    " closed_at = CASE WHEN " HAPPENED_ONCE " THEN " MG_SQL_NOW " END"
+    " WHERE alert_id = $1::bigint AND closed_at IS NULL AND (acked_at IS NULL OR " HAPPENED_ONCE ") RETURNING alert_id"};
+/* clang-format on */
+
+struct alerts_job {
+    struct mg_store_job base;
+    bool *is_changed;
+    int count;
+    mg_store_alerts_fn *done;
+    void *arg;
+};
+
+static void finish_alerts(struct mg_store_job *base)
+{
+    free(((struct alerts_job *)base)->is_changed);
+}
+
+static bool take_changed(struct alerts_job *job, const struct mg_rows *rows, struct mg_err *err)
+{
+    for (int row = 0; row < mg_rows_count(rows); row++) {
+        int index = mg_store_index_of(rows, row, job->count, err);
+        if (index < 0) {
+            (void)mg_err_prefix(err, "cannot tell which alerts are new");
+            return false;
+        }
+        job->is_changed[index] = true;
+    }
+    return true;
+}
+
+static void on_alerts_written(void *arg, const struct mg_pg_answer *reply)
+{
+    struct alerts_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err != NULL) {
+        job->done(job->arg, NULL, 0, mg_store_error(reply, "write alerts", &err));
+    } else if (!take_changed(job, reply->rows[0], &err)) {
+        job->done(job->arg, NULL, 0, &err);
+    } else {
+        job->done(job->arg, job->is_changed, job->count, NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
+                           mg_store_alerts_fn *done, void *arg)
+{
+    struct alerts_job *job = mg_store_job_create(store, sizeof *job, finish_alerts);
+    job->count = count;
+    job->done = done;
+    job->arg = arg;
+    job->is_changed = calloc((size_t)count + 1, sizeof *job->is_changed);
+    if (job->is_changed == NULL) {
+        mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", on_alerts_written, job);
+        return;
+    }
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    int code = mg_pg_add_array(&params, MG_PG_TEXT), subject = mg_pg_add_array(&params, MG_PG_TEXT);
+    int order_id = mg_pg_add_array(&params, MG_PG_TEXT), text = mg_pg_add_array(&params, MG_PG_TEXT);
+    int is_closed = mg_pg_add_array(&params, MG_PG_BOOL);
+    for (int i = 0; i < count; i++) {
+        bool has_order = alerts[i].order_id != NULL && alerts[i].order_id[0] != '\0';
+        mg_pg_push_text(&params, code, mg_slice_of(mg_alert_name(alerts[i].alert)));
+        mg_pg_push_text(&params, subject, mg_slice_of(alerts[i].subject));
+        mg_pg_push_text(&params, order_id,
+                        has_order ? mg_slice_of(alerts[i].order_id) : (struct mg_slice){NULL, 0});
+        mg_pg_push_text(&params, text, alerts[i].text.data == NULL ? mg_slice_of("") : alerts[i].text);
+        mg_pg_push_bool(&params, is_closed, alerts[i].is_closed);
+    }
+    bool is_fenced = store->options.is_leader_session;
+    if (is_fenced) {
+        /* A session for leading that does not lead has no epoch that any row could carry. */
+        mg_pg_add_int(&params, store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);
+        mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
+    }
+    mg_store_send_one(store, is_fenced ? &WRITE_ALERTS_FENCED : &WRITE_ALERTS_FREELY, &params,
+                      on_alerts_written, job);
+}
+
+struct ack_job {
+    struct mg_store_job base;
+    mg_store_changed_fn *done;
+    void *arg;
+};
+
+static void on_acked(void *arg, const struct mg_pg_answer *reply)
+{
+    struct ack_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err != NULL) {
+        job->done(job->arg, false, mg_store_error(reply, "acknowledge the alert", &err));
+    } else {
+        job->done(job->arg, mg_rows_count(reply->rows[0]) > 0, NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
+                        void *arg)
+{
+    struct ack_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, alert_id);
+    mg_pg_add_text(&params, mg_slice_of(by));
+    mg_store_send_one(store, &ACK_ALERT, &params, on_acked, job);
+}

@@ -1,0 +1,247 @@
+/*
+ * Batches as operators start and change them: each in one transaction, with the line that says who and why.
+ * Only starting and stopping walk the list of a batch's orders.
+ */
+#include "io/store/batch.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "io/store/failures.h"
+#include "io/store/private.h"
+
+#define IS_OPEN "state IN ('canary', 'running', 'paused')"
+
+/* clang-format off */
+
+/* Orders with such a failure that can be taken, parameters from $4: workflow, step, error, services, since, until. */
+#define CHOSEN                                                                                               \
+    "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
+    " JOIN order_process p ON p.order_id = f.order_id"                                                       \
+    " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6", "$7")                                               \
+    " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
+    " AND NOT " MG_SQL_IS_IN_BATCH("p.order_id")
+#define CHOSEN_COUNT "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN ") c"
+
+/* Who starts reads what others have: side by side two would leave holes in each other's lists, wait for each other's orders,
+ * and open more batches than may be. */
+static const struct mg_sql LOCK_BATCHES = {
+    "lock_batches",
+    "SELECT pg_advisory_xact_lock(" MG_SQL_LOCK("4") ")"};
+/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 batches, $16 orders */
+static const struct mg_sql BEGIN_BATCH = {
+    "begin_batch",
+    "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
+    " SELECT $1::text, $2::text, $3::text, $10::text, $11::text, $12::bigint, $13::text::double precision, $14::bigint"
+    " WHERE (SELECT count(*) FROM batch WHERE ended_at IS NULL) < $15::bigint AND EXISTS (" CHOSEN ")"
+    "  AND ($16::bigint = 0 OR (" CHOSEN_COUNT ") <= $16::bigint)"
+    " ON CONFLICT DO NOTHING"};
+/* $1 batch_id, $2 and $3 as above, $4 to $9, $10 orders: one that failed since they were counted is left out. Nobody else sees a batch without `orders`: it is this transaction's. */
+static const struct mg_sql FILL_BATCH = {
+    "fill_batch",
+    "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
+    " SELECT $1::text, row_number() OVER (ORDER BY min(c.opened_at), c.order_id), c.order_id, c.version, c.goal"
+    " FROM (" CHOSEN ") c WHERE EXISTS (SELECT FROM batch WHERE batch_id = $1::text AND verb = $2::text"
+    "  AND filter = $3::text AND orders IS NULL)"
+    " GROUP BY c.order_id, c.version, c.goal ORDER BY 2 LIMIT nullif($10::bigint, 0) ON CONFLICT DO NOTHING"};
+/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 orders */
+static const struct mg_sql FINISH_BATCH = {
+    "finish_batch",
+    "WITH made AS (UPDATE batch b SET orders = o.count, waiting = o.count,"
+    "   state = CASE WHEN o.count = 0 THEN 'done' ELSE b.state END,"
+    "   ended_at = CASE WHEN o.count = 0 THEN " MG_SQL_NOW " END"
+    "  FROM (SELECT count(*) FROM batch_order WHERE batch_id = $1::text) o"
+    "  WHERE b.batch_id = $1::text AND b.orders IS NULL RETURNING b.*),"
+    " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
+    "  SELECT by_whom, 'batch start', batch_id, reason, json_build_object('verb', verb, 'filter', filter::json,"
+    "   'canary', canary, 'rate_per_s', rate_per_s, 'stop_percent', stop_percent, 'orders', orders) FROM made),"
+    " known AS (SELECT batch_id, state, orders, 1 AS rank FROM batch WHERE batch_id = $1::text"
+    "  UNION ALL SELECT batch_id, state, orders, 2 FROM batch WHERE verb = $2::text AND filter = $3::text"
+    "  AND " IS_OPEN " ORDER BY rank LIMIT 1)"
+    " SELECT k.batch_id, EXISTS (SELECT FROM made), coalesce((SELECT state FROM made), k.state),"
+    "  coalesce((SELECT orders FROM made), k.orders,"
+    "   CASE WHEN $10::bigint > 0 AND k.batch_id IS NULL THEN (" CHOSEN_COUNT ") END), (SELECT count(*) FROM batch WHERE ended_at IS NULL)"
+    " FROM (SELECT) one LEFT JOIN known k ON true"};
+enum { START_ID, START_IS_NEW, START_STATE, START_ORDERS, START_OPEN };
+enum { LOCKED, BEGUN, FILLED, STARTED, STATEMENTS };
+
+/* $1 batch_id, $2 what, $3 version, $4 reason, $5 by */
+static const struct mg_sql CHANGE_BATCH = {
+    "change_batch",
+    "WITH changed AS (UPDATE batch SET version = version + 1, state = CASE $2::text WHEN 'pause' THEN 'paused'"
+    "   WHEN 'stop' THEN 'stopped' ELSE CASE WHEN is_tried THEN 'running' ELSE 'canary' END END,"
+    "   waiting = CASE $2::text WHEN 'stop' THEN 0 ELSE waiting END,"
+    "   skipped = skipped + CASE $2::text WHEN 'stop' THEN waiting ELSE 0 END,"
+    "   why = CASE $2::text WHEN 'stop' THEN $4::text ELSE why END,"
+    "   ended_at = CASE WHEN $2::text = 'stop' AND asked = 0 THEN " MG_SQL_NOW " END"
+    "  WHERE batch_id = $1::text AND version = $3::bigint AND CASE $2::text WHEN 'resume' THEN state = 'paused'"
+    "   WHEN 'pause' THEN state IN ('canary', 'running') ELSE " IS_OPEN " END RETURNING *),"
+    " stopped AS (UPDATE batch_order o SET result = 'skipped', ended_at = " MG_SQL_NOW ", text = 'the batch was stopped'"
+    "  FROM changed c WHERE $2::text = 'stop' AND o.batch_id = c.batch_id AND o.n > c.asked_to AND o.result = 'waiting'),"
+    " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
+    "  SELECT $5::text, 'batch ' || $2::text, batch_id, $4::text, json_build_object('state', state, 'version', version,"
+    "   'waiting', waiting, 'asked', asked, 'done', done, 'failed', failed, 'skipped', skipped) FROM changed)"
+    " SELECT EXISTS (SELECT FROM batch WHERE batch_id = $1::text), (SELECT version FROM changed)"};
+
+/* clang-format on */
+
+/* ---- starting ---- */
+
+static void member_add(struct mg_buf *buf, const char *name, const char *value)
+{
+    if (value[0] == '\0') return;
+    mg_buf_append_text(buf, buf->len > 1 ? ", \"" : "\"");
+    mg_buf_append_text(buf, name);
+    mg_buf_append_text(buf, "\": ");
+    mg_buf_append_json(buf, mg_slice_of(value));
+}
+
+/* Of the number that the statements take: "6h" ago, or a time. */
+static void moment_add(struct mg_buf *buf, const char *name, const char *number)
+{
+    char text[MG_TIME_TEXT_SIZE] = "";
+    int64_t ms = strtoll(number, NULL, 10);
+    if (ms < 0) {
+        mg_duration_format(-ms, text, sizeof text);
+    } else if (number[0] != '\0') {
+        mg_time_format(ms, text);
+    }
+    member_add(buf, name, text);
+}
+
+/* The same filter is always the same text: by it one that is under way is found. */
+static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *ret_text)
+{
+    mg_buf_append_text(ret_text, "{");
+    member_add(ret_text, "workflow", filter->workflow);
+    member_add(ret_text, "step", filter->step);
+    member_add(ret_text, "service", filter->services);
+    member_add(ret_text, "error", filter->error);
+    moment_add(ret_text, "since", filter->since);
+    moment_add(ret_text, "until", filter->until);
+    mg_buf_append_text(ret_text, "}");
+}
+
+struct start_job {
+    struct mg_store_job base;
+    mg_store_batch_started_fn *done;
+    void *arg;
+};
+
+static void on_started(void *arg, const struct mg_pg_answer *reply)
+{
+    struct start_job *job = arg;
+    struct mg_batch_started started = {.state = MG_BATCH_DONE};
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, NULL, mg_store_error(reply, "start the batch", &err));
+    } else {
+        const struct mg_rows *rows = reply->rows[STARTED];
+        struct mg_slice state = mg_rows_value(rows, 0, START_STATE);
+        mg_rows_copy(rows, 0, START_ID, started.batch_id, sizeof started.batch_id);
+        started.is_new = mg_rows_bool(rows, 0, START_IS_NEW);
+        if (state.data != NULL) (void)mg_batch_state_parse(state.data, state.len, &started.state);
+        started.orders = mg_rows_int(rows, 0, START_ORDERS);
+        started.open_batches = mg_rows_int(rows, 0, START_OPEN);
+        job->done(job->arg, &started, NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *start,
+                          mg_store_batch_started_fn *done, void *arg)
+{
+    struct start_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    const struct mg_failure_filter *filter = &start->filter;
+    struct mg_buf text;
+    mg_buf_init(&text, 8 * MG_FAILURE_FILTER_MAX);
+    filter_write(filter, &text);
+    struct mg_pg_params params[STATEMENTS];
+    const struct mg_sql *const sqls[] = {&LOCK_BATCHES, &BEGIN_BATCH, &FILL_BATCH, &FINISH_BATCH};
+    struct mg_pg_statement statements[STATEMENTS];
+    for (int i = LOCKED; i < STATEMENTS; i++) {
+        mg_pg_params_init(&params[i]);
+        statements[i] = (struct mg_pg_statement){sqls[i], &params[i]};
+    }
+    for (int i = BEGUN; i < STATEMENTS; i++) {
+        mg_pg_add_text(&params[i], mg_slice_of(start->batch_id));
+        mg_pg_add_text(&params[i], mg_slice_of(mg_cause_name(start->verb)));
+        mg_pg_add_text(&params[i], mg_buf_slice(&text));
+    }
+    const char *const parts[] = {filter->workflow, filter->step,  filter->error,
+                                 filter->services, filter->since, filter->until};
+    for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
+        mg_pg_add_text(&params[BEGUN], mg_slice_of(parts[part]));
+        mg_pg_add_text(&params[FILLED], mg_slice_of(parts[part]));
+        mg_pg_add_text(&params[STARTED], mg_slice_of(parts[part]));
+    }
+    mg_pg_add_int(&params[FILLED], start->orders_max);
+    mg_pg_add_int(&params[STARTED], start->orders_max);
+    mg_pg_add_text(&params[BEGUN], mg_slice_of(start->reason));
+    mg_pg_add_text(&params[BEGUN], mg_slice_of(start->by));
+    mg_pg_add_int(&params[BEGUN], start->canary);
+    mg_pg_add_text(&params[BEGUN], mg_slice_of(start->rate_per_s));
+    mg_pg_add_int(&params[BEGUN], start->stop_percent);
+    mg_pg_add_int(&params[BEGUN], MG_BATCHES_MAX);
+    mg_pg_add_int(&params[BEGUN], start->orders_max);
+    if (text.failed) {
+        mg_pg_refuse(store->pg, text.is_out_of_memory ? MG_PG_BUSY : MG_PG_DATA, "the filter is too long",
+                     on_started, job);
+    } else {
+        mg_store_send(store, statements, STATEMENTS, on_started, job);
+    }
+    for (int i = LOCKED; i < STATEMENTS; i++)
+        mg_pg_params_finish(&params[i]);
+    mg_buf_finish(&text);
+}
+
+/* ---- changing ---- */
+
+const char *mg_batch_wish_name(enum mg_batch_wish wish)
+{
+    static const char *const names[] = {
+        [MG_BATCH_WISH_PAUSE] = "pause", [MG_BATCH_WISH_RESUME] = "resume", [MG_BATCH_WISH_STOP] = "stop"};
+    return names[wish];
+}
+
+struct change_job {
+    struct mg_store_job base;
+    mg_store_batch_changed_fn *done;
+    void *arg;
+};
+
+static void on_changed(void *arg, const struct mg_pg_answer *reply)
+{
+    struct change_job *job = arg;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, MG_WISH_CONFLICT, 0, mg_store_error(reply, "change the batch", &err));
+    } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
+        job->done(job->arg, MG_WISH_NOT_FOUND, 0, NULL);
+    } else if (mg_rows_is_null(reply->rows[0], 0, 1)) {
+        job->done(job->arg, MG_WISH_CONFLICT, 0, NULL);
+    } else {
+        job->done(job->arg, MG_WISH_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change *change,
+                           mg_store_batch_changed_fn *done, void *arg)
+{
+    struct change_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_text(&params, mg_slice_of(change->batch_id));
+    mg_pg_add_text(&params, mg_slice_of(mg_batch_wish_name(change->wish)));
+    mg_pg_add_int(&params, (int64_t)change->version);
+    mg_pg_add_text(&params, mg_slice_of(change->reason));
+    mg_pg_add_text(&params, mg_slice_of(change->by));
+    mg_store_send_one(store, &CHANGE_BATCH, &params, on_changed, job);
+}

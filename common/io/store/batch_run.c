@@ -1,0 +1,325 @@
+/*
+ * Batches as their runner drives them. Each statement touches, by key, at most as many orders of a batch as
+ * may be under way, but the one that stops it; each write is fenced by the runner's epoch under a row lock.
+ */
+#include "io/store/batch.h"
+
+#include <stdlib.h>
+
+#include "io/store/private.h"
+
+#define US(time)         "floor(extract(epoch FROM " time ") * 1000000)::bigint"
+#define TEXT_OF(macro)   TEXT_AS_IS(macro)
+#define TEXT_AS_IS(text) #text
+
+/* clang-format off */
+
+/* $1 how many. The newest that ended, whenever they were asked for: who fails slowly is among them. Their number is no
+ * parameter, or the planner would take it for a tenth of the list and read all of that, to sort it. */
+static const struct mg_sql LOOK_AT_BATCHES = {
+    "look_at_batches",
+    "SELECT b.batch_id, b.verb, b.reason, b.by_whom, b.version, b.state, b.is_tried, b.canary, b.stop_percent,"
+    "  b.rate_per_s, b.waiting, b.asked, b.done, b.failed, " US("b.next_ask_at") ", " US(MG_SQL_NOW) ","
+    "  (SELECT count(*) FILTER (WHERE r.result = 'failed') FROM (SELECT o.result FROM batch_order o"
+    "    WHERE o.batch_id = b.batch_id AND o.result IN ('done', 'failed')"
+    "    ORDER BY o.ended_at DESC LIMIT " TEXT_OF(MG_BATCH_RECENT) ") r)"
+    " FROM batch b WHERE b.ended_at IS NULL ORDER BY b.created_at, b.batch_id LIMIT $1::bigint"};
+enum {
+    ROW_ID,
+    ROW_VERB,
+    ROW_REASON,
+    ROW_BY,
+    ROW_VERSION,
+    ROW_STATE,
+    ROW_IS_TRIED,
+    ROW_CANARY,
+    ROW_PERCENT,
+    ROW_RATE,
+    ROW_WAITING,
+    ROW_ASKED,
+    ROW_DONE,
+    ROW_FAILED,
+    ROW_NEXT,
+    ROW_NOW,
+    ROW_RECENT_FAILED
+};
+/* $1 how many batches. The event that follows a version has the next one as its key. An order that was to be turned back
+ * already when it failed, and is then resumed, ends well by being so; its pivot may have it processed all the same. */
+static const struct mg_sql LOOK_AT_ASKED = {
+    "look_at_asked",
+    "SELECT o.batch_id, o.n, o.order_id, o.version, p.version, p.process_state, e.cause,"
+    "  CASE b.verb WHEN 'resume' THEN o.goal = 'processed' AND p.process_state IN ('compensated', 'cancelled')"
+    "   ELSE p.process_state = 'processed' END"
+    " FROM (SELECT batch_id, verb, created_at FROM batch WHERE ended_at IS NULL ORDER BY created_at, batch_id LIMIT $1::bigint) b"
+    " JOIN batch_order o ON o.batch_id = b.batch_id AND o.result = 'asked'"
+    " LEFT JOIN order_process p ON p.order_id = o.order_id"
+    " LEFT JOIN order_event e ON e.order_id = o.order_id AND e.version = o.version + 1"
+    " ORDER BY b.created_at, b.batch_id, o.n"};
+enum {
+    ORDER_BATCH,
+    ORDER_N,
+    ORDER_ID,
+    ORDER_ASKED_VERSION,
+    ORDER_VERSION,
+    ORDER_STATE,
+    ORDER_CAUSE,
+    ORDER_IS_TURNED
+};
+
+/* $1 epoch, $2 holder, $3 batch_id, $4 version, $5 to $7 what ended, $8 state, $9 is_tried, $10 why, $11 ask, $12 next */
+static const struct mg_sql WRITE_BATCH = {
+    "write_batch",
+    "WITH fence AS MATERIALIZED (SELECT 1 FROM batch_runner WHERE name = 'batches' AND epoch = $1::bigint"
+    "  AND holder = $2::text FOR SHARE),"
+    " b AS MATERIALIZED (SELECT * FROM batch WHERE batch_id = $3::text AND version = $4::bigint"
+    "  AND EXISTS (SELECT FROM fence) FOR NO KEY UPDATE),"
+    /* Never before what has ended already: while the clock is put back that would be the newest else, and new failures unseen. */
+    " ended AS (UPDATE batch_order o SET result = i.result, text = nullif(i.text, ''), ended_at = greatest(" MG_SQL_NOW ","
+    "   (SELECT max(ended_at) FROM batch_order WHERE batch_id = $3::text AND result IN ('done', 'failed'))"
+    "    + interval '1 microsecond')"
+    "  FROM unnest($5::bigint[], $6::text[], $7::text[]) AS i(n, result, text)"
+    "  WHERE o.batch_id = $3::text AND o.n = i.n AND o.result = 'asked'"
+    "   AND EXISTS (SELECT FROM b) RETURNING o.result),"
+    /* A piece of the key, because a limit may be reached by sorting all that wait. Behind asked_to none was asked. */
+    " asked AS (UPDATE batch_order o SET result = 'asked', asked_at = " MG_SQL_NOW " WHERE o.batch_id = $3::text"
+    "  AND o.n > (SELECT asked_to FROM b) AND o.n <= (SELECT asked_to + $11::bigint FROM b)"
+    "  AND o.asked_at IS NULL AND o.ended_at IS NULL RETURNING o.n),"
+    " stopped AS (UPDATE batch_order o SET result = 'skipped', ended_at = " MG_SQL_NOW ", text = 'the batch stopped'"
+    "  FROM b WHERE $8::text = 'stopped' AND b.state <> 'stopped' AND o.batch_id = b.batch_id AND o.n > b.asked_to"
+    "   AND o.result = 'waiting'),"
+    " counted AS MATERIALIZED (SELECT (SELECT count(*) FROM asked) AS asked, count(*) AS ended,"
+    "   count(*) FILTER (WHERE result = 'done') AS done, count(*) FILTER (WHERE result = 'failed') AS failed,"
+    "   count(*) FILTER (WHERE result = 'skipped') AS skipped FROM ended),"
+    " written AS (UPDATE batch t SET state = $8::text, is_tried = $9::text::boolean,"
+    "   version = t.version + CASE WHEN t.state = $8::text THEN 0 ELSE 1 END, why = coalesce($10::text, t.why),"
+    "   stopped_itself = t.stopped_itself OR ($8::text = 'stopped' AND t.state <> 'stopped'),"
+    "   next_ask_at = 'epoch'::timestamptz + $12::bigint * interval '1 microsecond',"
+    "   asked_to = t.asked_to + $11::bigint,"
+    "   waiting = CASE $8::text WHEN 'stopped' THEN 0 ELSE t.waiting - c.asked END,"
+    "   asked = t.asked + c.asked - c.ended, done = t.done + c.done, failed = t.failed + c.failed,"
+    "   skipped = t.skipped + c.skipped + CASE $8::text WHEN 'stopped' THEN t.waiting ELSE 0 END,"
+    "   ended_at = CASE WHEN $8::text = 'done' OR ($8::text = 'stopped' AND t.asked + c.asked = c.ended)"
+    "    THEN " MG_SQL_NOW " END"
+    "  FROM b, counted c WHERE t.batch_id = b.batch_id RETURNING t.*),"
+    " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
+    "  SELECT $2::text, 'batch stopped', w.batch_id, $10::text, json_build_object('state', w.state, 'version', w.version,"
+    "   'waiting', w.waiting, 'asked', w.asked, 'done', w.done, 'failed', w.failed, 'skipped', w.skipped)"
+    "  FROM written w, b WHERE b.state <> 'stopped' AND $8::text = 'stopped')"
+    " SELECT EXISTS (SELECT FROM fence), EXISTS (SELECT FROM written),"
+    "  EXISTS (SELECT FROM written w, b WHERE w.stopped_itself AND NOT b.stopped_itself),"
+    "  (SELECT asked FROM counted)"};
+enum { WRITE_IS_LEADER, WRITE_IS_WRITTEN, WRITE_IS_ALERTED, WRITE_ASKED };
+
+/* $1 epoch, $2 holder */
+static const struct mg_sql KEEP_BATCHES = {
+    "keep_batches",
+    "UPDATE batch_runner SET seen_at = " MG_SQL_NOW " WHERE name = 'batches' AND epoch = $1::bigint"
+    " AND holder = $2::text RETURNING epoch"};
+/* clang-format on */
+
+static enum mg_batch_state state_of(const struct mg_rows *rows, int row, int column)
+{
+    enum mg_batch_state state = MG_BATCH_DONE; /* a word of a newer version: leave it alone */
+    struct mg_slice word = mg_rows_value(rows, row, column);
+    if (word.data != NULL) (void)mg_batch_state_parse(word.data, word.len, &state);
+    return state;
+}
+
+/* ---- looking ---- */
+
+struct look_job {
+    struct mg_store_job base;
+    struct mg_batch_row *rows;
+    struct mg_batch_order_row *orders;
+    mg_store_batches_fn *done;
+    void *arg;
+};
+
+static void finish_look(struct mg_store_job *base)
+{
+    struct look_job *job = (struct look_job *)base;
+    free(job->rows);
+    free(job->orders);
+}
+
+static bool row_fill(const struct mg_rows *rows, int row, struct mg_batch_row *to)
+{
+    char rate[32];
+    struct mg_slice verb = mg_rows_value(rows, row, ROW_VERB);
+    mg_rows_copy(rows, row, ROW_ID, to->batch_id, sizeof to->batch_id);
+    mg_rows_copy(rows, row, ROW_REASON, to->reason, sizeof to->reason);
+    mg_rows_copy(rows, row, ROW_BY, to->by, sizeof to->by);
+    mg_rows_copy(rows, row, ROW_RATE, rate, sizeof rate);
+    to->version = (uint64_t)mg_rows_int(rows, row, ROW_VERSION);
+    to->batch = (struct mg_batch){.state = state_of(rows, row, ROW_STATE),
+                                  .is_tried = mg_rows_bool(rows, row, ROW_IS_TRIED),
+                                  .canary = mg_rows_int(rows, row, ROW_CANARY),
+                                  .stop_percent = mg_rows_int(rows, row, ROW_PERCENT),
+                                  .spacing_us = mg_batch_spacing_us(strtod(rate, NULL)),
+                                  .waiting = mg_rows_int(rows, row, ROW_WAITING),
+                                  .asked = mg_rows_int(rows, row, ROW_ASKED),
+                                  .done = mg_rows_int(rows, row, ROW_DONE),
+                                  .failed = mg_rows_int(rows, row, ROW_FAILED),
+                                  .recent_failed = mg_rows_int(rows, row, ROW_RECENT_FAILED),
+                                  .now_us = mg_rows_int(rows, row, ROW_NOW),
+                                  .next_us = mg_rows_int(rows, row, ROW_NEXT)};
+    return verb.data != NULL && mg_cause_parse(verb.data, verb.len, &to->verb);
+}
+
+/* Of the batches that were taken. False: of another, which a commit in between has brought. */
+static bool order_fill(const struct mg_rows *rows, int row, const struct mg_batches *taken,
+                       struct mg_batch_order_row *to)
+{
+    struct mg_slice batch_id = mg_rows_value(rows, row, ORDER_BATCH);
+    struct mg_slice state = mg_rows_value(rows, row, ORDER_STATE);
+    to->batch = 0;
+    while (to->batch < taken->count && !mg_slice_is(batch_id, taken->rows[to->batch].batch_id))
+        to->batch++;
+    to->n = mg_rows_int(rows, row, ORDER_N);
+    mg_rows_copy(rows, row, ORDER_ID, to->order_id, sizeof to->order_id);
+    mg_rows_copy(rows, row, ORDER_CAUSE, to->cause, sizeof to->cause);
+    to->order = (struct mg_batch_order){.version = (uint64_t)mg_rows_int(rows, row, ORDER_ASKED_VERSION),
+                                        .order_version = (uint64_t)mg_rows_int(rows, row, ORDER_VERSION),
+                                        .is_turned = mg_rows_bool(rows, row, ORDER_IS_TURNED)};
+    if (state.data != NULL) (void)mg_order_state_parse(state.data, state.len, &to->order.state);
+    return to->batch < taken->count;
+}
+
+static void on_looked(void *arg, const struct mg_pg_answer *reply)
+{
+    struct look_job *job = arg;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, NULL, mg_store_error(reply, "look at the batches", &err));
+        mg_store_job_destroy(&job->base);
+        return;
+    }
+    int row_count = mg_rows_count(reply->rows[0]), order_count = mg_rows_count(reply->rows[1]);
+    job->rows = calloc((size_t)row_count + 1, sizeof *job->rows);
+    job->orders = calloc((size_t)order_count + 1, sizeof *job->orders);
+    if (job->rows == NULL || job->orders == NULL) {
+        (void)mg_err_set(&err, MG_TRANSIENT, "could not look at the batches: no memory");
+        job->done(job->arg, NULL, &err);
+    } else {
+        struct mg_batches batches = {.rows = job->rows, .orders = job->orders};
+        for (int row = 0; row < row_count; row++)
+            batches.count += row_fill(reply->rows[0], row, &job->rows[batches.count]);
+        for (int row = 0; row < order_count; row++)
+            batches.order_count +=
+                order_fill(reply->rows[1], row, &batches, &job->orders[batches.order_count]);
+        job->done(job->arg, &batches, NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done, void *arg)
+{
+    struct look_job *job = mg_store_job_create(store, sizeof *job, finish_look);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params of_rows, of_orders;
+    mg_pg_params_init(&of_rows);
+    mg_pg_add_int(&of_rows, MG_BATCHES_MAX);
+    mg_pg_params_init(&of_orders);
+    mg_pg_add_int(&of_orders, MG_BATCHES_MAX);
+    struct mg_pg_statement statements[] = {{&LOOK_AT_BATCHES, &of_rows}, {&LOOK_AT_ASKED, &of_orders}};
+    mg_store_send(store, statements, 2, on_looked, job);
+    mg_pg_params_finish(&of_rows);
+    mg_pg_params_finish(&of_orders);
+}
+
+/* ---- driving ---- */
+
+struct write_job {
+    struct mg_store_job base;
+    mg_store_batch_written_fn *done;
+    void *arg;
+};
+
+static void on_written(void *arg, const struct mg_pg_answer *reply)
+{
+    struct write_job *job = arg;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, NULL, mg_store_error(reply, "write the batch", &err));
+    } else {
+        const struct mg_rows *rows = reply->rows[0];
+        job->done(job->arg,
+                  &(struct mg_batch_written){.is_leader = mg_rows_bool(rows, 0, WRITE_IS_LEADER),
+                                             .is_written = mg_rows_bool(rows, 0, WRITE_IS_WRITTEN),
+                                             .is_alerted = mg_rows_bool(rows, 0, WRITE_IS_ALERTED),
+                                             .asked = mg_rows_int(rows, 0, WRITE_ASKED)},
+                  NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+/* Of a session that does not lead there is no row. */
+static void lead_add(struct mg_pg_params *params, const struct mg_store *store)
+{
+    mg_pg_add_int(params, store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);
+    mg_pg_add_text(params, mg_slice_of(store->lead_holder));
+}
+
+static void bool_add(struct mg_pg_params *params, bool is_true)
+{
+    mg_pg_add_text(params, mg_slice_of(is_true ? "true" : "false"));
+}
+
+void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *write,
+                          mg_store_batch_written_fn *done, void *arg)
+{
+    struct write_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    lead_add(&params, store);
+    mg_pg_add_text(&params, mg_slice_of(write->row->batch_id));
+    mg_pg_add_int(&params, (int64_t)write->row->version);
+    int n = mg_pg_add_array(&params, MG_PG_INT), result = mg_pg_add_array(&params, MG_PG_TEXT);
+    int text = mg_pg_add_array(&params, MG_PG_TEXT);
+    for (int i = 0; i < write->ended_count; i++) {
+        mg_pg_push_int(&params, n, write->ended[i].n);
+        mg_pg_push_text(&params, result, mg_slice_of(mg_batch_result_name(write->ended[i].result)));
+        mg_pg_push_text(&params, text, mg_slice_of(write->ended[i].text));
+    }
+    mg_pg_add_text(&params, mg_slice_of(mg_batch_state_name(write->plan.state)));
+    bool_add(&params, write->plan.is_tried);
+    mg_pg_add_text(&params, mg_slice_of(write->why));
+    mg_pg_add_int(&params, write->plan.ask);
+    mg_pg_add_int(&params, write->plan.next_us);
+    mg_store_send_one(store, &WRITE_BATCH, &params, on_written, job);
+}
+
+struct keep_job {
+    struct mg_store_job base;
+    mg_store_changed_fn *done;
+    void *arg;
+};
+
+static void on_kept(void *arg, const struct mg_pg_answer *reply)
+{
+    struct keep_job *job = arg;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, false, mg_store_error(reply, "keep the lead", &err));
+    } else {
+        job->done(job->arg, mg_rows_count(reply->rows[0]) > 0, NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_keep_batches(struct mg_store *store, mg_store_changed_fn *done, void *arg)
+{
+    struct keep_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    lead_add(&params, store);
+    mg_store_send_one(store, &KEEP_BATCHES, &params, on_kept, job);
+}

@@ -1,0 +1,149 @@
+/*
+ * Who leads: the supervisors, or those that drive batches. The advisory lock of this very session is the
+ * gate; the truth is a row (of supervisor_leader, of batch_runner) with its epoch and holder, under which
+ * every act of a leader is fenced.
+ *
+ * A lock means something only while the session is ours alone. A pooler that hands each transaction to
+ * another backend would leave the lock with a stranger. Such a pooler answers the handshake itself, with a
+ * backend id of its own making: so a session whose backend calls itself otherwise is refused before any lock
+ * is taken; and a lock that the next transaction does not find in pg_locks is refused, too.
+ */
+#include <stdio.h>
+
+#include "io/store/private.h"
+
+/* Each lead has a lock of its own. */
+#define HELD_HERE(number)                                                                                    \
+    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = " MG_SQL_LOCK_CLASS              \
+    " AND objid = " number                                                                                   \
+    " AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"      \
+    " AND pid = pg_backend_pid() AND granted)"
+
+/* clang-format off */
+static const struct mg_sql IDENTIFY_BACKEND = {
+    "",
+    "SELECT pg_backend_pid()"};
+/* clang-format on */
+
+/* Taking a lock that this session holds would only count it twice. */
+/* clang-format off */
+#define LEAD(suffix, number, table, row, swept_at)                                                           \
+    {{"try_lock" suffix,                                                                                     \
+      "SELECT CASE WHEN h.is_held THEN true ELSE pg_try_advisory_lock(" MG_SQL_LOCK(number) ") END, "        \
+      MG_SQL_MS(MG_SQL_NOW) " FROM (SELECT " HELD_HERE(number) " AS is_held OFFSET 0) h"},                   \
+     {"take_epoch" suffix,                                                                                   \
+      "UPDATE " table " SET epoch = epoch + 1, holder = $1::text, seen_at = " MG_SQL_NOW                     \
+      " WHERE name = '" row "' AND " HELD_HERE(number) " RETURNING epoch, " MG_SQL_MS(MG_SQL_NOW) ", " swept_at}, \
+     {"stop_leading" suffix,                                                                                 \
+      "WITH resigned AS (UPDATE " table " SET holder = '' WHERE name = '" row "' AND epoch = $1::bigint"     \
+      "  AND holder = $2::text)"                                                                             \
+      " SELECT pg_advisory_unlock_all()"}}
+static const struct {
+    struct mg_sql try_lock, take_epoch, stop_leading;
+} LEADS[] = {
+    [MG_LEAD_SUPERVISORS] = LEAD("", "1", "supervisor_leader", "supervisor", MG_SQL_MS("swept_at")),
+    [MG_LEAD_BATCHES] = LEAD("_batches", "3", "batch_runner", "batches", "0::bigint"),
+};
+/* clang-format on */
+
+struct lead_job {
+    struct mg_store_job base;
+    char holder[128];
+    mg_store_lead_fn *done;
+    void *arg;
+};
+
+static void answer(struct lead_job *job, const struct mg_lead_answer *answer)
+{
+    mg_store_job_detach(&job->base);
+    job->done(job->arg, answer, NULL);
+    mg_store_job_destroy(&job->base);
+}
+
+static bool has_failed(struct lead_job *job, const struct mg_pg_answer *reply)
+{
+    if (reply->err == NULL) return false;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    job->done(job->arg, NULL, mg_store_error(reply, "ask for the lead", &err));
+    mg_store_job_destroy(&job->base);
+    return true;
+}
+
+static void on_epoch(void *arg, const struct mg_pg_answer *reply)
+{
+    struct lead_job *job = arg;
+    if (has_failed(job, reply)) return;
+    const struct mg_rows *rows = reply->rows[0];
+    if (mg_rows_count(rows) == 0) {
+        answer(
+            job,
+            &(struct mg_lead_answer){
+                .refusal =
+                    "cannot lead: the lock that this session took is not there in its next transaction; "
+                    "let it reach PostgreSQL without a pooler in between, and see that the schema is complete"});
+        return;
+    }
+    struct mg_store *store = job->base.store;
+    store->lead_epoch = (uint64_t)mg_rows_int(rows, 0, 0);
+    snprintf(store->lead_holder, sizeof store->lead_holder, "%s", job->holder);
+    answer(job, &(struct mg_lead_answer){.is_leader = true,
+                                         .epoch = store->lead_epoch,
+                                         .now_ms = mg_rows_int(rows, 0, 1),
+                                         .swept_at_ms = mg_rows_int(rows, 0, 2)});
+}
+
+static void on_lock(void *arg, const struct mg_pg_answer *reply)
+{
+    struct lead_job *job = arg;
+    if (has_failed(job, reply)) return;
+    if (!mg_rows_bool(reply->rows[0], 0, 0)) {
+        answer(job, &(struct mg_lead_answer){.now_ms = mg_rows_int(reply->rows[0], 0, 1)});
+        return;
+    }
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_text(&params, mg_slice_of(job->holder));
+    mg_store_send_one(job->base.store, &LEADS[job->base.store->options.lead].take_epoch, &params, on_epoch,
+                      job);
+}
+
+static void on_backend(void *arg, const struct mg_pg_answer *reply)
+{
+    struct lead_job *job = arg;
+    if (has_failed(job, reply)) return;
+    if (mg_rows_int(reply->rows[0], 0, 0) != mg_pg_backend_pid(job->base.store->pg)) {
+        answer(job,
+               &(struct mg_lead_answer){
+                   .refusal =
+                       "cannot lead through a connection pooler: the lock needs a session of its own; let "
+                       "it reach PostgreSQL itself"});
+        return;
+    }
+    mg_store_send_one(job->base.store, &LEADS[job->base.store->options.lead].try_lock, NULL, on_lock, job);
+}
+
+void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
+{
+    struct lead_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    snprintf(job->holder, sizeof job->holder, "%s", holder);
+    job->done = done;
+    job->arg = arg;
+    if (!store->options.is_leader_session) {
+        /* Without its time-out a paused leader would keep the lock for ever. */
+        mg_pg_refuse(store->pg, MG_PG_WRONG, "this store was not made for leading", on_backend, job);
+        return;
+    }
+    mg_store_send_one(store, &IDENTIFY_BACKEND, NULL, on_backend, job);
+}
+
+void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void *arg)
+{
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)store->lead_epoch);
+    mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
+    store->lead_epoch = 0;
+    mg_store_send_one(store, &LEADS[store->options.lead].stop_leading, &params, mg_store_done_job_answer,
+                      mg_store_done_job_create(store, done, arg));
+}

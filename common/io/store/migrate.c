@@ -1,0 +1,249 @@
+/*
+ * Bringing the schema up to date: the numbered files of a folder (NNNN_name.sql), each in one transaction
+ * together with the row that records it, all under an advisory lock, so that two who migrate at once do it
+ * once. Files only ever go forward, and one that was applied must not change: its SHA-256 is compared.
+ * Afterwards grants.sql of the same folder, which may change and is applied each time: what the roles may do.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "io/pg/pg.h"
+#include "io/store/store.h"
+
+/* Numbers have four digits; a hundred files are many years of schema. */
+#define FILES_MAX 100
+/* A schema is text that people wrote. */
+#define FILE_BYTES_MAX (1024 * 1024)
+#define NAME_SIZE      256 /* what a file system allows */
+#define PATH_SIZE      4096
+#define GRANTS         "grants.sql"
+/* A file's first line; without it the file serves programs of its own version only. */
+#define SERVES_LINE "-- serves programs from schema "
+
+struct migration {
+    int version;
+    int serves_from; /* the oldest program, by its schema version, that works with this one */
+    char name[NAME_SIZE];
+    char *text;
+    char sha256[2 * MG_SHA256_SIZE + 1];
+    bool is_applied;
+};
+
+struct migrations {
+    struct migration items[FILES_MAX];
+    int count;
+    struct migration grants; /* without text: there is no such file */
+};
+
+static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err);
+static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations *list, struct mg_err *err);
+static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
+                           struct mg_err *err);
+
+/* It ends with the session. It waits for another who migrates, who may build an index: longer than the role's
+ * lock_timeout, which is meant for tables that services use. */
+static const char TAKE_LOCK[] =
+    "SET lock_timeout = '10min'; SELECT pg_advisory_lock(" MG_SQL_LOCK("2") "); RESET lock_timeout";
+/* Programs of schema 1 kept their record in makegood_schema; theirs is taken over, what comes later adds
+ * nothing (0002 makes a view of it). */
+static const char PREPARE_RECORD[] =
+    "DO $$ BEGIN"
+    " CREATE TABLE IF NOT EXISTS makegood_migration (version integer PRIMARY KEY, name text NOT NULL, sha256 "
+    "text NOT NULL, serves_from integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp());"
+    " IF to_regclass('makegood_schema') IS NOT NULL THEN"
+    "  INSERT INTO makegood_migration (version, name, sha256, serves_from, applied_at)"
+    "  SELECT version, name, sha256, version, applied_at FROM makegood_schema ON CONFLICT DO NOTHING;"
+    " END IF; "
+    "END $$";
+static const char READ_RECORD[] = "SELECT version, name, sha256 FROM makegood_migration ORDER BY version";
+static const char RECORD[] =
+    "INSERT INTO makegood_migration (version, name, sha256, serves_from) VALUES ($1, $2, $3, $4)";
+
+static enum mg_class migrate(struct mg_pg_once *once, struct migrations *list,
+                             void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+{
+    enum mg_class class = mg_pg_once_run(once, TAKE_LOCK, NULL, 0, NULL, err);
+    if (class == MG_OK) class = mg_pg_once_run(once, PREPARE_RECORD, NULL, 0, NULL, err);
+    if (class != MG_OK) return mg_err_prefix(err, "could not prepare the migration");
+    class = compare_applied(once, list, err);
+    int applied = 0;
+    for (int i = 0; class == MG_OK && i < list->count; i++) {
+        if (list->items[i].is_applied) continue;
+        class = apply(once, &list->items[i], RECORD, err);
+        if (class != MG_OK) break;
+        applied++;
+        char line[NAME_SIZE + 32];
+        snprintf(line, sizeof line, "applied %s", list->items[i].name);
+        if (report != NULL) report(arg, line);
+    }
+    if (class == MG_OK && applied == 0 && report != NULL) report(arg, "the schema is up to date");
+    if (class == MG_OK && list->grants.text != NULL) {
+        class = apply(once, &list->grants, NULL, err);
+        if (class == MG_OK && report != NULL)
+            report(arg, "applied " GRANTS " to those of its roles that exist");
+    }
+    return class;
+}
+
+enum mg_class mg_store_migrate(const char *dsn, const char *directory,
+                               void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+{
+    struct migrations *list = calloc(1, sizeof *list);
+    if (list == NULL) return mg_err_set(err, MG_TRANSIENT, "could not migrate: no memory");
+    struct mg_pg_once *once = NULL;
+    enum mg_class class = read_folder(directory, list, err);
+    if (class == MG_OK) class = mg_pg_once_open(dsn, &once, err);
+    if (class == MG_OK) class = migrate(once, list, report, arg, err);
+    mg_pg_once_close(once);
+    for (int i = 0; i < list->count; i++)
+        free(list->items[i].text);
+    free(list->grants.text);
+    free(list);
+    return class;
+}
+
+/* `record` NULL: it is not recorded, and comes again each time. */
+static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
+                           struct mg_err *err)
+{
+    char version[16], serves_from[16];
+    snprintf(version, sizeof version, "%d", migration->version);
+    snprintf(serves_from, sizeof serves_from, "%d", migration->serves_from);
+    const char *const params[] = {version, migration->name, migration->sha256, serves_from};
+    enum mg_class class = mg_pg_once_run(once, "BEGIN", NULL, 0, NULL, err);
+    if (class == MG_OK) class = mg_pg_once_run(once, migration->text, NULL, 0, NULL, err);
+    if (class == MG_OK && record != NULL) class = mg_pg_once_run(once, record, params, 4, NULL, err);
+    if (class == MG_OK) class = mg_pg_once_run(once, "COMMIT", NULL, 0, NULL, err);
+    if (class == MG_OK) return MG_OK;
+    return mg_err_prefix(err, "could not apply %s (nothing of it was kept)", migration->name);
+}
+
+static struct migration *find(struct migrations *list, int64_t version)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (list->items[i].version == version) return &list->items[i];
+    }
+    return NULL;
+}
+
+static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations *list, struct mg_err *err)
+{
+    struct mg_rows *rows = NULL;
+    enum mg_class class = mg_pg_once_run(once, READ_RECORD, NULL, 0, &rows, err);
+    if (class != MG_OK) return mg_err_prefix(err, "could not read makegood_migration");
+    for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
+        struct migration *migration = find(list, mg_rows_int(rows, row, 0));
+        char name[NAME_SIZE];
+        mg_rows_copy(rows, row, 1, name, sizeof name);
+        if (migration == NULL) {
+            class = mg_err_set(
+                err, MG_PERMANENT,
+                "cannot migrate: the database has %s, which this folder does not know; use the newer program",
+                name);
+        } else if (!mg_slice_is(mg_rows_value(rows, row, 2), migration->sha256)) {
+            class = mg_err_set(
+                err, MG_PERMANENT,
+                "cannot migrate: %s was applied with other content; put the file back as it was and write "
+                "the change into a new one",
+                migration->name);
+        } else {
+            migration->is_applied = true;
+        }
+    }
+    mg_rows_destroy(rows);
+    return class;
+}
+
+/* ---- files ---- */
+
+/* "0001_schema.sql" → 1; 0: not such a name. */
+static int version_of(const char *name)
+{
+    size_t len = strlen(name);
+    if (len < 10 || len >= NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') return 0;
+    if (strcmp(name + len - 4, ".sql") != 0) return 0;
+    return (int)strtol(name, NULL, 10);
+}
+
+static enum mg_class read_file(const char *path, struct migration *migration, struct mg_err *err)
+{
+    migration->text = malloc(FILE_BYTES_MAX + 1);
+    if (migration->text == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
+    ssize_t len = mg_file_read(path, true, migration->text, FILE_BYTES_MAX + 1);
+    if (len < 0) return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
+    if (len > FILE_BYTES_MAX)
+        return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: it is larger than 1 MiB", path);
+    migration->text[len] = '\0';
+    uint8_t digest[MG_SHA256_SIZE];
+    mg_sha256((struct mg_slice){migration->text, (size_t)len}, digest);
+    *mg_hex_write(digest, MG_SHA256_SIZE, migration->sha256) = '\0';
+    return MG_OK;
+}
+
+/* Reads what the file's first line says of the programs that it serves. */
+static enum mg_class read_serves(struct migration *migration, struct mg_err *err)
+{
+    migration->serves_from = migration->version;
+    if (strncmp(migration->text, SERVES_LINE, strlen(SERVES_LINE)) != 0) return MG_OK;
+    char *end;
+    long serves_from = strtol(migration->text + strlen(SERVES_LINE), &end, 10);
+    if (*end != '\n' || serves_from < 1 || serves_from > migration->version)
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "cannot use %s: its first line should be \"%sN\", N from 1 to %d", migration->name,
+                          SERVES_LINE, migration->version);
+    migration->serves_from = (int)serves_from;
+    return MG_OK;
+}
+
+static enum mg_class read_grants(const char *directory, struct migration *grants, struct mg_err *err)
+{
+    char path[PATH_SIZE];
+    snprintf(grants->name, sizeof grants->name, GRANTS);
+    if (snprintf(path, sizeof path, "%s/" GRANTS, directory) >= (int)sizeof path || access(path, F_OK) != 0)
+        return MG_OK;
+    return read_file(path, grants, err);
+}
+
+static int compare_by_version(const void *a, const void *b)
+{
+    return ((const struct migration *)a)->version - ((const struct migration *)b)->version;
+}
+
+static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err)
+{
+    DIR *dir = opendir(directory);
+    if (dir == NULL)
+        return mg_err_set(err, MG_BAD_INPUT, "cannot read the folder %s: %s", directory, strerror(errno));
+    enum mg_class class = MG_OK;
+    const struct dirent *entry;
+    while (class == MG_OK && (entry = readdir(dir)) != NULL) {
+        int version = version_of(entry->d_name);
+        if (version == 0) continue;
+        char path[PATH_SIZE];
+        if (list->count == FILES_MAX || find(list, version) != NULL ||
+            snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path) {
+            class = mg_err_set(err, MG_BAD_INPUT,
+                               "cannot use %s/%s: its number is taken, or there are too many files",
+                               directory, entry->d_name);
+            break;
+        }
+        struct migration *migration = &list->items[list->count++];
+        migration->version = version;
+        snprintf(migration->name, sizeof migration->name, "%s", entry->d_name);
+        class = read_file(path, migration, err);
+        if (class == MG_OK) class = read_serves(migration, err);
+    }
+    (void)closedir(dir); /* only read: nothing can be lost */
+    if (class == MG_OK && list->count == 0) {
+        class =
+            mg_err_set(err, MG_BAD_INPUT, "cannot migrate: there is no file NNNN_name.sql in %s", directory);
+    }
+    if (class == MG_OK) class = read_grants(directory, &list->grants, err);
+    qsort(list->items, (size_t)list->count, sizeof list->items[0], compare_by_version);
+    return class;
+}

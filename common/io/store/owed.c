@@ -1,0 +1,411 @@
+/*
+ * Statuses that are owed to a client: marked when the broker would not take them, found when one may be tried
+ * again, read to be sent again, and given up in the end.
+ *
+ * What they cost is bounded by queue: reply_queue has a row for each client's queue that did not take a
+ * status, and each client has a share of the retries. While it takes none, one status is tried, and the next
+ * one later each time. Once it takes one the others follow, many at once. No statement here reads more rows
+ * than it answers for, whatever is owed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/store/owed.h"
+#include "io/store/private.h"
+
+/* The oldest first; what is not among them is asked for again. */
+/* clang-format off */
+static const struct mg_sql LOAD_OWED_EVENTS = {
+    "load_owed_events",
+    "SELECT e.order_id, " MG_SQL_EVENT_COLUMNS " FROM order_event e WHERE e.order_id = $1::text AND e.owed"
+    " ORDER BY e.version LIMIT 64"};
+/* clang-format on */
+
+/* Room for an order with 64 events' texts; what does not fit is answered as MG_TRANSIENT and left owed. */
+#define OWED_BYTES_MAX (16u * 1024 * 1024)
+
+struct owed_job {
+    struct mg_store_job base;
+    struct mg_arena *arena;
+    mg_store_events_fn *done;
+    void *arg;
+};
+
+static void finish_owed(struct mg_store_job *base)
+{
+    mg_arena_destroy(((struct owed_job *)base)->arena);
+}
+
+static void answer_owed(struct owed_job *job, const struct mg_order_record *record,
+                        const struct mg_event_record *events, int count, const struct mg_err *err)
+{
+    mg_store_job_detach(&job->base);
+    job->done(job->arg, record, events, count, err);
+    mg_store_job_destroy(&job->base);
+}
+
+static void on_owed(void *arg, const struct mg_pg_answer *reply)
+{
+    struct owed_job *job = arg;
+    struct mg_err err;
+    if (reply->err != NULL) {
+        answer_owed(job, NULL, NULL, 0, mg_store_error(reply, "read owed statuses", &err));
+        return;
+    }
+    struct mg_loaded loaded = {.record = NULL};
+    int count = mg_rows_count(reply->rows[1]);
+    struct mg_event_record *events =
+        job->arena == NULL ? NULL : mg_arena_alloc(job->arena, ((size_t)count + 1) * sizeof *events);
+    if (events == NULL) {
+        (void)mg_err_set(&err, MG_TRANSIENT, "could not read owed statuses: no memory");
+        answer_owed(job, NULL, NULL, 0, &err);
+        return;
+    }
+    enum mg_class class = mg_store_take_orders(job->arena, reply->rows[0], &loaded, 1, &err);
+    for (int row = 0; class == MG_OK && row < count; row++) {
+        class = mg_store_take_event(job->arena, reply->rows[1], row, &events[row], &err);
+    }
+    if (class != MG_OK) {
+        answer_owed(job, NULL, NULL, 0, &err);
+    } else {
+        answer_owed(job, loaded.record, events, count, NULL);
+    }
+}
+
+void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg)
+{
+    struct owed_job *job = mg_store_job_create(store, sizeof *job, finish_owed);
+    job->arena = mg_arena_create(OWED_BYTES_MAX);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params order_params, event_params;
+    mg_pg_params_init(&order_params);
+    mg_pg_params_init(&event_params);
+    mg_pg_push_int(&order_params, mg_pg_add_array(&order_params, MG_PG_INT), 0);
+    mg_pg_push_text(&order_params, mg_pg_add_array(&order_params, MG_PG_TEXT), mg_slice_of(order_id));
+    mg_pg_add_text(&event_params, mg_slice_of(order_id));
+    struct mg_pg_statement statements[] = {{&MG_STORE_LOAD_ORDERS, &order_params},
+                                           {&LOAD_OWED_EVENTS, &event_params}};
+    mg_store_send(store, statements, 2, on_owed, job);
+    mg_pg_params_finish(&order_params);
+    mg_pg_params_finish(&event_params);
+}
+
+/* ---- marking ---- */
+
+/* Statistics say nothing of what is owed, which comes and goes: with them a plan might read all of it. */
+const struct mg_sql MG_STORE_BY_KEY = {"by_key", "SELECT set_config('enable_seqscan', 'off', true),"
+                                                 " set_config('enable_bitmapscan', 'off', true),"
+                                                 " set_config('enable_hashjoin', 'off', true),"
+                                                 " set_config('enable_mergejoin', 'off', true)"};
+
+/* The queue is the one to which the order's statuses go now: it may be another than that which was tried. The
+ * lock lets a client that comes back from another queue be before this word or behind it. */
+#define OWED_TO "coalesce(p.reply_to, w.reply_to)"
+/* A retry that failed makes the next one later: by a sixteenth of the time in which the queue has taken
+ * nothing. So what an absence held up is told soon after it, and a client that is gone for good costs next to
+ * nothing. */
+#define FIRST_RETRY  "interval '1 second'"
+#define PATIENCE_MAX "interval '4 hours'"
+/* clang-format off */
+static const struct mg_sql MARK_OWED = {
+    "mark_owed",
+    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    /* The last word on an event counts. */
+    " word AS MATERIALIZED ("
+    "  SELECT DISTINCT ON (order_id, version) order_id, version, owed, is_retry, reply_to"
+    "  FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::boolean[], $5::text[]) WITH ORDINALITY"
+    "   AS u(order_id, version, owed, is_retry, reply_to, n) ORDER BY order_id, version, n DESC),"
+    " place AS MATERIALIZED ("
+    "  SELECT p.order_id, p.reply_to FROM order_process p WHERE p.order_id IN (SELECT order_id FROM word WHERE owed)"
+    "  ORDER BY p.order_id COLLATE \"C\" FOR SHARE OF p),"
+    /* What was given up stays so, unless it has arrived after all. */
+    " marked AS ("
+    "  UPDATE order_event e SET owed = w.owed, owed_asked_at = NULL, owed_to = CASE WHEN w.owed THEN " OWED_TO " END,"
+    "   given_up_at = NULL FROM word w LEFT JOIN place p USING (order_id)"
+    "  WHERE e.order_id = w.order_id AND e.version = w.version"
+    "   AND CASE WHEN NOT w.owed THEN e.owed OR e.given_up_at IS NOT NULL"
+    "    WHEN w.is_retry THEN e.owed AND e.owed_to IS DISTINCT FROM " OWED_TO
+    "    ELSE NOT e.owed OR e.owed_to IS DISTINCT FROM " OWED_TO " END"
+    "  RETURNING e.owed_to),"
+    " queue AS MATERIALIZED ("
+    "  SELECT name, bool_or(is_failing) AS is_failing, bool_or(is_later) AS is_later FROM ("
+    "   SELECT reply_to AS name, owed AS is_failing, owed AND is_retry AS is_later FROM word"
+    "   UNION ALL SELECT owed_to, true, false FROM marked) s WHERE name IS NOT NULL GROUP BY name)"
+    /* `marks` of a new row tells the old one whether a retry failed. By name: so all writers lock them. */
+    " INSERT INTO reply_queue AS q (name, since, tried_at, ask_at, is_open, marks)"
+    " SELECT n.name, k.now, k.now, k.now + " FIRST_RETRY ", NOT n.is_failing, CASE WHEN n.is_later THEN 1 ELSE 0 END"
+    " FROM queue n CROSS JOIN clock k WHERE n.is_failing OR EXISTS (SELECT FROM reply_queue o WHERE o.name = n.name)"
+    " ORDER BY n.name"
+    " ON CONFLICT (name) DO UPDATE SET marks = q.marks + 1, is_open = excluded.is_open,"
+    "  since = CASE WHEN excluded.is_open THEN excluded.since ELSE q.since END,"
+    "  tried_at = CASE WHEN excluded.is_open THEN excluded.tried_at ELSE q.tried_at END,"
+    "  ask_at = CASE WHEN excluded.is_open THEN excluded.tried_at WHEN excluded.marks = 1"
+    "   THEN greatest(q.ask_at, excluded.tried_at + least((excluded.tried_at - q.since) / 16, " PATIENCE_MAX "))"
+    "   ELSE q.ask_at END"};
+/* clang-format on */
+
+/* ---- giving up ---- */
+
+/* $1 queues, $2 age in ms, $3 events of each */
+/* clang-format off */
+static const struct mg_sql GIVE_UP = {
+    "give_up",
+    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    " gone AS MATERIALIZED ("
+    "  SELECT u.name, e.order_id, e.version FROM (SELECT DISTINCT name FROM unnest($1::text[]) AS u(name)) u"
+    "  CROSS JOIN LATERAL (SELECT order_id, version FROM order_event WHERE owed AND owed_to = u.name"
+    "   AND at <= (SELECT now FROM clock) - $2::bigint * interval '1 millisecond'"
+    "   ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e),"
+    " given_up AS ("
+    "  UPDATE order_event e SET owed = false, owed_to = NULL, given_up_at = k.now FROM gone g CROSS JOIN clock k"
+    "  WHERE e.order_id = g.order_id AND e.version = g.version RETURNING g.name),"
+    " counted AS MATERIALIZED (SELECT name, count(*) AS number FROM given_up GROUP BY name),"
+    /* There is more of it: the next retry comes at once. */
+    " hurried AS (UPDATE reply_queue q SET ask_at = k.now, tried_at = k.now FROM counted c CROSS JOIN clock k"
+    "  WHERE q.name = c.name AND c.number >= $3::bigint)"
+    /* Each queue of this call opens one more. */
+    " SELECT name, number, (SELECT count(*) FROM operator_alert WHERE code = 'statuses_given_up' AND closed_at IS NULL)"
+    "  + row_number() OVER (ORDER BY name) - 1 FROM counted ORDER BY name"};
+/* clang-format on */
+
+#define GIVE_UP_BITE 500 /* of a queue's at once: some 10 ms */
+
+struct mark_job {
+    struct mg_store_job base;
+    struct mg_given_up *given_up;
+    int room; /* for so many: one of each retry that failed; 0: nothing is given up */
+    mg_store_marked_fn *done;
+    void *arg;
+};
+
+static void finish_mark(struct mg_store_job *base)
+{
+    free(((struct mark_job *)base)->given_up);
+}
+
+enum { GIVEN_UP_NAME, GIVEN_UP_NUMBER, GIVEN_UP_ALERTS };
+enum { STATEMENT_BY_KEY, STATEMENT_MARK, STATEMENT_GIVE_UP, STATEMENT_COUNT };
+
+static void on_marked(void *arg, const struct mg_pg_answer *reply)
+{
+    struct mark_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    const struct mg_rows *rows = reply->err == NULL && job->room > 0 ? reply->rows[STATEMENT_GIVE_UP] : NULL;
+    int count = rows != NULL ? mg_rows_count(rows) : 0;
+    count = count < job->room ? count : job->room;
+    for (int row = 0; row < count; row++) {
+        struct mg_given_up *given_up = &job->given_up[row];
+        mg_rows_copy(rows, row, GIVEN_UP_NAME, given_up->queue, sizeof given_up->queue);
+        given_up->count = mg_rows_int(rows, row, GIVEN_UP_NUMBER);
+        given_up->alerts_open = mg_rows_int(rows, row, GIVEN_UP_ALERTS);
+    }
+    job->done(job->arg, job->given_up, count,
+              reply->err == NULL ? NULL : mg_store_error(reply, "mark owed statuses", &err));
+    mg_store_job_destroy(&job->base);
+}
+
+/* Parameters of the statements; returns how many retries have failed. */
+static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct mg_owed *marks, int count,
+                       int64_t owed_for_ms)
+{
+    struct mg_pg_params *words = &params[STATEMENT_MARK], *failed = &params[STATEMENT_GIVE_UP];
+    int failed_count = 0;
+    for (int i = 0; i < STATEMENT_COUNT; i++)
+        mg_pg_params_init(&params[i]);
+    int order_id = mg_pg_add_array(words, MG_PG_TEXT), version = mg_pg_add_array(words, MG_PG_INT);
+    int owed = mg_pg_add_array(words, MG_PG_BOOL), is_retry = mg_pg_add_array(words, MG_PG_BOOL);
+    int reply_to = mg_pg_add_array(words, MG_PG_TEXT), name = mg_pg_add_array(failed, MG_PG_TEXT);
+    for (int i = 0; i < count; i++) {
+        struct mg_slice queue = mg_slice_of(marks[i].reply_to);
+        mg_pg_push_text(words, order_id, mg_slice_of(marks[i].order_id));
+        mg_pg_push_int(words, version, (int64_t)marks[i].version);
+        mg_pg_push_bool(words, owed, marks[i].is_owed);
+        mg_pg_push_bool(words, is_retry, marks[i].is_retry);
+        mg_pg_push_text(words, reply_to, queue.len > 0 ? queue : (struct mg_slice){NULL, 0});
+        if (marks[i].is_owed && marks[i].is_retry) {
+            mg_pg_push_text(failed, name, queue);
+            failed_count++;
+        }
+    }
+    mg_pg_add_int(failed, owed_for_ms);
+    mg_pg_add_int(failed, GIVE_UP_BITE);
+    return failed_count;
+}
+
+void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count, int64_t owed_for_ms,
+                        mg_store_marked_fn *done, void *arg)
+{
+    struct mark_job *job = mg_store_job_create(store, sizeof *job, finish_mark);
+    struct mg_pg_params params[STATEMENT_COUNT];
+    job->done = done;
+    job->arg = arg;
+    job->room = params_fill(params, marks, count, owed_for_ms);
+    job->given_up = calloc((size_t)job->room + 1, sizeof *job->given_up);
+    struct mg_pg_statement statements[STATEMENT_COUNT] = {
+        [STATEMENT_BY_KEY] = {&MG_STORE_BY_KEY, &params[STATEMENT_BY_KEY]},
+        [STATEMENT_MARK] = {&MARK_OWED, &params[STATEMENT_MARK]},
+        [STATEMENT_GIVE_UP] = {&GIVE_UP, &params[STATEMENT_GIVE_UP]},
+    };
+    if (job->given_up == NULL) {
+        mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", on_marked, job);
+    } else {
+        mg_store_send(store, statements, job->room > 0 ? STATEMENT_COUNT : STATEMENT_GIVE_UP, on_marked, job);
+    }
+    for (int i = 0; i < STATEMENT_COUNT; i++)
+        mg_pg_params_finish(&params[i]);
+}
+
+/* ---- asking ---- */
+
+/* An event may be owed from its commit on; its scheduler gets this long to send the statuses. */
+#define OWED_REST "interval '1 second'"
+/* Gone queues that are tried by one statement: 400 a second at most, some hundredths of a core. Half of them
+ * are shared among the clients that have any, at least one of each; the rest are the oldest of all. So no
+ * client's gone queues hold up another's, however many they are. */
+#define RETRIES_MAX "100"
+#define SHARED_PART "2"
+/* Clients that have a share, in order of their names: no more than there are retries to share. Those beyond
+ * have what is the oldest of all. */
+#define CLIENTS_MAX "50"
+/* Asked a moment ago, and the answer is on its way. What is of the future was asked by a clock that was
+ * ahead. */
+#define IS_ASKED(event, now)                                                                                 \
+    "coalesce(" event ".owed_asked_at > " now " - $4::bigint * interval '1 millisecond'"                     \
+    " AND " event ".owed_asked_at <= " now ", false)"
+/* An order's statuses go out together. */
+#define EVENTS_MAX "64"
+
+/* $1 epoch, $2 holder, $3 limit, $4 ask again (ms) */
+/* clang-format off */
+const struct mg_sql MG_STORE_ASK_OWED = {
+    "ask_owed",
+    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    " leader AS MATERIALIZED ("
+    "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE),"
+    /* Nobody has tried these yet: owed from the commit on, or marked by an older program. */
+    " stray AS MATERIALIZED ("
+    "  SELECT e.order_id, e.version FROM (SELECT order_id, version, at, owed_asked_at FROM order_event"
+    "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader)"
+    "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k"
+    "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") "),"
+    /* Clients have shares only where not all queues that are due have a place. */
+    " crowd AS MATERIALIZED ("
+    "  SELECT ask_at FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY ask_at, name LIMIT " RETRIES_MAX " + 1),"
+    /* From client to client along the index, with the oldest queue of each. */
+    " client AS ("
+    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE (SELECT count(*) FROM crowd) > least($3::bigint, " RETRIES_MAX ")"
+    "    ORDER BY client, ask_at LIMIT 1)"
+    "  UNION ALL"
+    "  SELECT n.client, n.ask_at, c.nth + 1 FROM client c CROSS JOIN LATERAL ("
+    "   SELECT client, ask_at FROM reply_queue WHERE client > c.client ORDER BY client, ask_at LIMIT 1) n"
+    "  WHERE c.nth < " CLIENTS_MAX "),"
+    " share AS MATERIALIZED ("
+    "  SELECT q.name, q.marks FROM ("
+    "   SELECT client, greatest(least($3::bigint, " RETRIES_MAX ") / " SHARED_PART " / count(*) OVER (), 1) AS most FROM client"
+    "   WHERE ask_at <= (SELECT now FROM clock)) c CROSS JOIN LATERAL ("
+    /* A range, for which no other index will do: an equal client lets a plan filter the walk of reply_queue_ask. */
+    "   SELECT name, marks FROM reply_queue WHERE (client, ask_at) >= (c.client, '-infinity')"
+    "    AND (client, ask_at) <= (c.client, (SELECT now FROM clock))"
+    "   ORDER BY client, ask_at, name LIMIT c.most FOR NO KEY UPDATE SKIP LOCKED) q),"
+    " due AS MATERIALIZED ("
+    "  SELECT name, marks FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
+    "   AND name NOT IN (SELECT name FROM share)"
+    "  ORDER BY ask_at, name LIMIT greatest(least($3::bigint, " RETRIES_MAX ") - (SELECT count(*) FROM share), 1)"
+    "  FOR NO KEY UPDATE SKIP LOCKED),"
+    " ahead AS MATERIALIZED ("
+    "  SELECT name, marks FROM reply_queue WHERE tried_at > (SELECT now FROM clock) AND ask_at > (SELECT now FROM clock)"
+    "   AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY tried_at DESC, name DESC LIMIT least($3::bigint, " RETRIES_MAX ") FOR NO KEY UPDATE SKIP LOCKED),"
+    /* The same in the statement's snapshot, from which the events are read, too. */
+    " queue AS MATERIALIZED ("
+    "  SELECT q.name, q.is_open, count(*) FILTER (WHERE q.is_open) OVER () AS open_count,"
+    "   (SELECT true FROM order_event e WHERE e.owed AND e.owed_to = q.name ORDER BY e.at LIMIT 1) AS is_owed"
+    "  FROM (SELECT * FROM share UNION ALL SELECT * FROM due UNION ALL SELECT * FROM ahead) l"
+    "  JOIN reply_queue q ON q.name = l.name AND q.marks = l.marks),"
+    " oldest AS MATERIALIZED ("
+    "  SELECT e.order_id, e.version, e.owed_asked_at FROM queue q CROSS JOIN LATERAL ("
+    "   SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to = q.name"
+    "   ORDER BY at, order_id, version LIMIT CASE WHEN q.is_open THEN greatest($3::bigint / q.open_count, 1) ELSE 1 END"
+    "   FOR NO KEY UPDATE SKIP LOCKED) e),"
+    " asked AS MATERIALIZED ("
+    "  SELECT order_id, min(version) AS version FROM (SELECT order_id, version FROM stray"
+    "   UNION ALL SELECT o.order_id, o.version FROM oldest o CROSS JOIN clock k WHERE NOT " IS_ASKED("o", "k.now") ") o"
+    "  GROUP BY order_id),"
+    " event AS MATERIALIZED ("
+    "  SELECT e.order_id, e.version FROM asked a CROSS JOIN LATERAL ("
+    "   SELECT order_id, version FROM order_event WHERE order_id = a.order_id AND owed ORDER BY version"
+    "   LIMIT " EVENTS_MAX " FOR NO KEY UPDATE SKIP LOCKED) e),"
+    " remembered AS ("
+    "  UPDATE order_event e SET owed_asked_at = k.now FROM event n CROSS JOIN clock k"
+    "  WHERE e.order_id = n.order_id AND e.version = n.version),"
+    /* What comes of it makes the next retry later, or the others follow; a lost word is asked for again. */
+    " pushed AS ("
+    "  UPDATE reply_queue q SET tried_at = k.now, ask_at = k.now + $4::bigint * interval '1 millisecond', is_open = false"
+    "  FROM queue n CROSS JOIN clock k WHERE q.name = n.name AND n.is_owed),"
+    " forgotten AS (DELETE FROM reply_queue q USING queue n WHERE q.name = n.name AND n.is_owed IS NULL)"
+    " SELECT EXISTS (SELECT FROM leader), a.order_id, a.version, a.seq FROM clock k LEFT JOIN ("
+    "  SELECT a.order_id, a.version, p.seq FROM asked a JOIN order_process p USING (order_id)) a ON true"
+    " ORDER BY a.order_id"};
+/* clang-format on */
+
+struct ask_job {
+    struct mg_store_job base;
+    struct mg_due *dues;
+    mg_store_owed_fn *done;
+    void *arg;
+};
+
+static void finish_ask(struct mg_store_job *base)
+{
+    free(((struct ask_job *)base)->dues);
+}
+
+static void on_asked(void *arg, const struct mg_pg_answer *reply)
+{
+    enum { IS_LEADER, ORDER_ID, VERSION, SEQ };
+    struct ask_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    const struct mg_rows *rows = reply->err == NULL ? reply->rows[1] : NULL;
+    int count = rows != NULL ? mg_rows_count(rows) : 0, filled = 0;
+    job->dues = calloc((size_t)count + 1, sizeof *job->dues);
+    for (int row = 0; row < count && job->dues != NULL; row++) {
+        if (mg_rows_value(rows, row, ORDER_ID).data == NULL) continue;
+        struct mg_due *due = &job->dues[filled++];
+        mg_rows_copy(rows, row, ORDER_ID, due->order_id, sizeof due->order_id);
+        due->ask = MG_CAUSE_OWED;
+        due->version = (uint64_t)mg_rows_int(rows, row, VERSION);
+        due->seq = (uint64_t)mg_rows_int(rows, row, SEQ);
+    }
+    if (reply->err != NULL) {
+        job->done(job->arg, false, NULL, 0, mg_store_error(reply, "find owed statuses", &err));
+    } else if (job->dues == NULL) {
+        (void)mg_err_set(&err, MG_TRANSIENT, "could not find owed statuses: no memory");
+        job->done(job->arg, false, NULL, 0, &err);
+    } else {
+        job->done(job->arg, mg_rows_bool(rows, 0, IS_LEADER), job->dues, filled, NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_ask_owed(struct mg_store *store, const struct mg_ask_owed *options, mg_store_owed_fn *done,
+                       void *arg)
+{
+    struct ask_job *job = mg_store_job_create(store, sizeof *job, finish_ask);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params none, params;
+    mg_pg_params_init(&none);
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)options->epoch);
+    mg_pg_add_text(&params, mg_slice_of(options->holder));
+    mg_pg_add_int(&params, options->limit);
+    mg_pg_add_int(&params, options->ask_again_ms);
+    struct mg_pg_statement statements[] = {{&MG_STORE_BY_KEY, &none}, {&MG_STORE_ASK_OWED, &params}};
+    mg_store_send(store, statements, 2, on_asked, job);
+    mg_pg_params_finish(&none);
+    mg_pg_params_finish(&params);
+}

@@ -1,0 +1,181 @@
+/*
+ * Steps that wait for the gate of their service. They are asked about by service, those that were parked
+ * first first, and only while the gate is open and its queue has room; so behind a closed gate a million of
+ * them cost what one costs. The sweep leaves them alone.
+ *
+ * A step is marked by whoever parks it (store/write.c), or by the sweep. Who moves it on without knowing of
+ * the mark, a scheduler of schema 10 or below, leaves the mark behind: it is taken away here.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/store/private.h"
+
+/* Nothing is parked for so long (--park is 1 s): a clock that was ahead said so. Or an earlier attempt may
+ * act until then: the scheduler leaves it alone. */
+#define PARKED_FAR "interval '5 seconds'"
+
+#define QUEUES_MAX "256"
+static_assert(MG_PARKED_QUEUES_MAX == 256, "the same");
+
+/* $1 epoch, $2 holder, $3 ask again (ms), $4 services, $5 is high, $6 room */
+/* clang-format off */
+static const struct mg_sql ASK_PARKED = {
+    "ask_parked",
+    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    " leader AS MATERIALIZED ("
+    "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE),"
+    /* From each queue to the next by one step down the index. */
+    " queue (service, is_high, n) AS ("
+    "  (SELECT service, parked_high, 1 FROM order_step WHERE parked_high IS NOT NULL AND EXISTS (SELECT FROM leader)"
+    "   ORDER BY service, parked_high LIMIT 1)"
+    "  UNION ALL"
+    "  SELECT s.service, s.parked_high, q.n + 1 FROM queue q CROSS JOIN LATERAL ("
+    "   SELECT service, parked_high FROM order_step WHERE parked_high IS NOT NULL"
+    "    AND (service, parked_high) > (q.service, q.is_high) ORDER BY service, parked_high LIMIT 1) s"
+    "  WHERE q.n < " QUEUES_MAX "),"
+    " gated AS MATERIALIZED ("
+    "  SELECT q.service, q.is_high, coalesce(g.gate = 'none', true) AS is_open, coalesce(g.is_probing, false) AS is_probing"
+    "  FROM queue q LEFT JOIN " MG_SQL_GATES " g USING (service)),"
+    " span AS (SELECT '-infinity'::timestamptz AS after, now AS until FROM clock"
+    "  UNION ALL SELECT now + " PARKED_FAR ", 'infinity' FROM clock),"
+    " chosen AS MATERIALIZED ("
+    "  SELECT s.order_id, s.step, s.state, s.reason FROM unnest($4::text[], $5::boolean[], $6::bigint[]) AS r(service, is_high, room)"
+    "  JOIN gated g USING (service, is_high) CROSS JOIN span CROSS JOIN LATERAL ("
+    "   SELECT order_id, step, state, reason FROM order_step"
+    "   WHERE service = g.service AND parked_high = g.is_high AND parked_until > span.after AND parked_until <= span.until"
+    "   ORDER BY parked_until LIMIT r.room FOR NO KEY UPDATE SKIP LOCKED) s"
+    "  WHERE g.is_open),"
+    /* What an order that has ended left waiting goes out no more: its mark is taken away, as is one that was left
+     * behind. Once the order goes on, the sweep finds it due and marks it again. */
+    " pushed AS ("
+    "  UPDATE order_step s SET"
+    "   parked_high = CASE WHEN c.is_waiting THEN parked_high END,"
+    "   parked_until = CASE WHEN c.is_waiting THEN k.now + $3::bigint * interval '1 millisecond' END"
+    "  FROM (SELECT c.order_id, c.step, " MG_SQL_WAITS_FOR_GATE("c") " AND p.process_state IN"
+    "    ('pending', 'processing', 'compensating') AS is_waiting FROM chosen c JOIN order_process p USING (order_id)) c"
+    "  CROSS JOIN clock k WHERE s.order_id = c.order_id AND s.step = c.step"
+    "  RETURNING s.service, s.parked_high, s.order_id, s.step, s.attempt, s.due_at),"
+    " told AS ("
+    "  SELECT service, is_high, is_open, is_probing, NULL::text AS order_id, NULL::text AS step, NULL::bigint AS attempt,"
+    "   NULL::timestamptz AS due_at FROM gated"
+    "  UNION ALL"
+    "  SELECT service, parked_high, true, NULL, order_id, step, attempt, due_at FROM pushed WHERE parked_high IS NOT NULL)"
+    " SELECT EXISTS (SELECT FROM leader), t.service, t.is_high, t.is_open, t.is_probing, t.order_id, t.step, t.attempt,"
+    "  " MG_SQL_MS("t.due_at")
+    " FROM clock LEFT JOIN told t ON true"
+    " ORDER BY t.order_id IS NOT NULL, t.due_at, t.order_id, t.step, t.service, t.is_high"};
+/* clang-format on */
+enum {
+    COLUMN_IS_LEADER,
+    COLUMN_SERVICE,
+    COLUMN_IS_HIGH,
+    COLUMN_IS_OPEN,
+    COLUMN_IS_PROBING,
+    COLUMN_ORDER_ID,
+    COLUMN_STEP,
+    COLUMN_ATTEMPT,
+    COLUMN_DUE_AT
+};
+
+struct parked_job {
+    struct mg_store_job base;
+    struct mg_parked_queue *queues;
+    struct mg_due *dues;
+    mg_store_parked_fn *done;
+    void *arg;
+};
+
+static void finish_parked(struct mg_store_job *base)
+{
+    free(((struct parked_job *)base)->queues);
+    free(((struct parked_job *)base)->dues);
+}
+
+static void take_queue(const struct mg_rows *rows, int row, struct mg_parked_queue *queue)
+{
+    mg_rows_copy(rows, row, COLUMN_SERVICE, queue->service, sizeof queue->service);
+    queue->is_high = mg_rows_bool(rows, row, COLUMN_IS_HIGH);
+    queue->is_open = mg_rows_bool(rows, row, COLUMN_IS_OPEN);
+    queue->is_probing = mg_rows_bool(rows, row, COLUMN_IS_PROBING);
+    queue->asked = 0;
+}
+
+static void take_due(const struct mg_rows *rows, int row, struct mg_due *due)
+{
+    *due = (struct mg_due){.ask = MG_CAUSE_DUE, .is_parked = true};
+    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof due->order_id);
+    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof due->step);
+    due->attempt = (uint32_t)mg_rows_int(rows, row, COLUMN_ATTEMPT);
+    due->due_at_ms = mg_rows_int(rows, row, COLUMN_DUE_AT);
+}
+
+static void count_asked(const struct mg_rows *rows, int row, struct mg_parked_queue *queues, int count)
+{
+    struct mg_slice service = mg_rows_value(rows, row, COLUMN_SERVICE);
+    for (int i = 0; i < count; i++) {
+        if (mg_slice_is(service, queues[i].service) &&
+            queues[i].is_high == mg_rows_bool(rows, row, COLUMN_IS_HIGH))
+            queues[i].asked++;
+    }
+}
+
+/* Queues come before what is asked. */
+static void answer_rows(struct parked_job *job, const struct mg_rows *rows)
+{
+    int count = mg_rows_count(rows);
+    struct mg_parked_answer answer = {
+        .is_leader = mg_rows_bool(rows, 0, COLUMN_IS_LEADER), .queues = job->queues, .dues = job->dues};
+    for (int row = 0; row < count; row++) {
+        if (mg_rows_value(rows, row, COLUMN_ORDER_ID).data != NULL) {
+            count_asked(rows, row, job->queues, answer.queue_count);
+            take_due(rows, row, &job->dues[answer.due_count++]);
+        } else if (mg_rows_value(rows, row, COLUMN_SERVICE).data != NULL) {
+            take_queue(rows, row, &job->queues[answer.queue_count++]);
+        }
+    }
+    job->done(job->arg, &answer, NULL);
+}
+
+static void on_asked(void *arg, const struct mg_pg_answer *reply)
+{
+    struct parked_job *job = arg;
+    struct mg_err err;
+    mg_store_job_detach(&job->base);
+    if (reply->err != NULL) {
+        job->done(job->arg, NULL, mg_store_error(reply, "ask about parked steps", &err));
+    } else {
+        size_t count = (size_t)mg_rows_count(reply->rows[0]);
+        job->queues = calloc(count, sizeof *job->queues);
+        job->dues = calloc(count, sizeof *job->dues);
+        if (job->queues == NULL || job->dues == NULL) {
+            (void)mg_err_set(&err, MG_TRANSIENT, "could not ask about parked steps: no memory");
+            job->done(job->arg, NULL, &err);
+        } else {
+            answer_rows(job, reply->rows[0]);
+        }
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options *options,
+                         mg_store_parked_fn *done, void *arg)
+{
+    struct parked_job *job = mg_store_job_create(store, sizeof *job, finish_parked);
+    struct mg_pg_params params;
+    job->done = done;
+    job->arg = arg;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)options->epoch);
+    mg_pg_add_text(&params, mg_slice_of(options->holder));
+    mg_pg_add_int(&params, options->ask_again_ms);
+    int service = mg_pg_add_array(&params, MG_PG_TEXT), is_high = mg_pg_add_array(&params, MG_PG_BOOL);
+    int room = mg_pg_add_array(&params, MG_PG_INT);
+    for (int i = 0; i < options->room_count; i++) {
+        mg_pg_push_text(&params, service, mg_slice_of(options->rooms[i].service));
+        mg_pg_push_bool(&params, is_high, options->rooms[i].is_high);
+        mg_pg_push_int(&params, room, options->rooms[i].room);
+    }
+    mg_store_send_one(store, &ASK_PARKED, &params, on_asked, job);
+}

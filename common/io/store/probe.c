@@ -1,0 +1,52 @@
+/*
+ * Whether the database answers, and has room: asked now and then, since an idle session knows of neither. The
+ * question spills some rows to a temporary file, so a full disk refuses it (53100); it needs no right and
+ * leaves nothing. It stands in the session's line behind all calls before: without an answer the whole
+ * session waits.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "io/store/private.h"
+
+#define ANSWER_MAX_MS 3000 /* statements take milliseconds, and a lock time-out 2 s */
+#define FULL_MS       5000 /* after a refusal; above the time between two probes */
+
+/* The least memory that PostgreSQL grants, and a few times that in rows. */
+/* clang-format off */
+static const struct mg_sql SHRINK = {"probe_memory", "SELECT set_config('work_mem', '64kB', true)"};
+static const struct mg_sql SPILL = {
+    "probe_room",
+    "WITH spilled AS MATERIALIZED (SELECT repeat('x', 1000) AS row FROM generate_series(1, 200))"
+    " SELECT sum(length(row)) FROM spilled"};
+/* clang-format on */
+
+static void on_probed(void *arg, const struct mg_err *err)
+{
+    struct mg_store *store = arg;
+    (void)err; /* a refusal for want of room is noted where those of all calls are, another is no matter */
+    store->probed_boot_ms = 0;
+}
+
+void mg_store_probe(struct mg_store *store)
+{
+    if (store->state != MG_STORE_UP || store->probed_boot_ms != 0) return;
+    const struct mg_pg_statement statements[] = {{&SHRINK, NULL}, {&SPILL, NULL}};
+    struct mg_store_done_job *job = mg_store_done_job_create(store, on_probed, store);
+    store->probed_boot_ms = mg_clock_boot_ms();
+    mg_store_send(store, statements, 2, mg_store_done_job_answer, job);
+}
+
+bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    int64_t silent_ms = store->probed_boot_ms == 0 ? 0 : now_ms - store->probed_boot_ms;
+    bool is_silent = silent_ms > ANSWER_MAX_MS;
+    bool is_full = store->full_boot_ms != 0 && now_ms - store->full_boot_ms < FULL_MS;
+    if (is_silent)
+        (void)snprintf(ret_reason, size, "the database has given no answer for %lld s",
+                       (long long)(silent_ms / 1000));
+    else if (is_full)
+        (void)snprintf(ret_reason, size, "the database has no room: its disk is full");
+    return !is_silent && !is_full;
+}

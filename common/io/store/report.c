@@ -1,0 +1,378 @@
+/*
+ * What the operator's tool reads: named queries whose rows go out as text. Times are RFC 3339 in UTC, as
+ * everywhere else. Nothing here is on an order's path; all are bounded by a limit, by one order or by
+ * the number of services.
+ */
+#include <assert.h>
+
+#include "io/store/failures.h"
+#include "io/store/pages.h"
+#include "io/store/private.h"
+#include "io/store/retention.h"
+#include "io/store/services.h"
+
+/* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
+#define ROWS_MAX "10000"
+/* Of what is open so many are counted, through an index each: some tenths of a second at most. Who has more
+ * open orders knows without a number. */
+#define FIGURES_MAX  "100000"
+#define AGE_MS(time) "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
+
+/* A number from a table that may not be there: SQL that names it could not be planned. */
+#define SCHEMA(value, table)                                                                                 \
+    "(xpath('//v/text()', query_to_xml('SELECT " value " AS v FROM ' || " table                              \
+    ", false, true, '')))[1]::text"
+
+#define ISO(time) "to_char(" time " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+
+/* A sweep that was to come by and has not for this long does not come. */
+#define SWEEP_BOUND "interval '60 seconds'"
+/* A woken order's wake_at does not say how long it has waited. Sweeps take it first; so it is passed by only
+ * if none comes, and each is seen in the leader's row. */
+#define IS_PASSED_BY                                                                                         \
+    "p.wake_at < " MG_SQL_NOW " - " SWEEP_BOUND " AND (p.wake_at <> " MG_SQL_WOKEN                           \
+    " OR NOT EXISTS (SELECT FROM supervisor_leader WHERE seen_at >= " MG_SQL_NOW " - " SWEEP_BOUND "))"
+/* A pause may end by itself. */
+#define IS_PAUSED "(c.is_paused AND (c.paused_until IS NULL OR c.paused_until > " MG_SQL_NOW "))"
+/* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
+ * and by the sweep, if wake_at is set and the sweep comes by. */
+#define IS_STUCK                                                                                             \
+    "p.process_state IN ('pending', 'processing', 'compensating') AND (p.wake_at IS NULL"                    \
+    " OR (" IS_PASSED_BY ")"                                                                                 \
+    " OR (p.process_state <> 'pending' AND NOT EXISTS (SELECT FROM order_step s WHERE s.order_id = "         \
+    "p.order_id"                                                                                             \
+    "  AND (s.state IN ('running', 'undo_running', 'unknown') OR (s.due_at IS NOT NULL"                      \
+    "   AND s.state IN ('pending', 'waiting', 'undo_pending', 'undo_waiting'))))))"
+
+/* clang-format off */
+
+/* The services that new orders need: of each workflow's newest version, as rows `service`. */
+#define SERVICES_OF(workflows)                                                                               \
+    "(SELECT DISTINCT step->>'service' AS service"                                                           \
+    " FROM " workflows " v JOIN workflow w USING (name, version), json_array_elements(w.definition::json->'steps') AS step)"
+/* Of the versions that open orders keep, as far as figures go. */
+#define KEPT_VERSIONS                                                                                        \
+    "(SELECT DISTINCT workflow AS name, workflow_version AS version FROM (SELECT workflow, workflow_version" \
+    "  FROM order_process WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX ") o)"
+
+/* One that has left, as it was then: type json keeps bytes, so what is taken out of it is as it was put in. While there is
+ * one of its id in the tables, the archive is not looked at. */
+#define ARCHIVED                                                                                             \
+    "(SELECT archived_on, dossier FROM order_archive WHERE order_id = $1::text"                              \
+    " AND NOT EXISTS (SELECT FROM order_process p WHERE p.order_id = $1::text)"                              \
+    " ORDER BY archived_on DESC LIMIT 1) a"
+
+#define BATCH_COLUMNS                                                                                        \
+    "b.batch_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
+    " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter, b.by_whom, b.reason, b.why,"             \
+    " " ISO("b.created_at") " AS created_at, " ISO("b.ended_at") " AS ended_at"
+
+static const struct {
+    struct mg_sql sql;
+    int param_count;
+} REPORTS[MG_REPORT_COUNT] = {
+    [MG_REPORT_ORDERS] = {{
+        "report_orders",
+        "SELECT order_id, workflow, process_state AS state, goal, reason, failure_count,"
+        " " ISO("created_at") " AS created_at, " ISO("updated_at") " AS updated_at,"
+        " " ISO("complete_by") " AS complete_by"
+        " FROM order_process p"
+        " WHERE ($1::text = '' OR process_state = $1::text) AND ($2::text = '' OR workflow = $2::text)"
+        "  AND " MG_SQL_IS_WITHIN("p.created_at", "$3", "$4")
+        "  AND ($5::text = '' OR (p.created_at, p.order_id) <"
+        "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"
+        " ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
+    [MG_REPORT_PAGE_OPEN] = {{"report_page_open", PAGE_OPEN}, 6},
+    [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", PAGE_NEWEST}, 6},
+    [MG_REPORT_VERSIONS] = {{
+        "report_versions",
+        "SELECT order_id, version, process_state AS state FROM order_process"
+        " WHERE order_id = ANY (string_to_array($1::text, ' ')) LIMIT " ROWS_MAX}, 1},
+    [MG_REPORT_FAILURES] = {{
+        "report_failures",
+        "SELECT f.alert_id, f.order_id, f.workflow, p.process_state AS state, f.step, f.service, f.error,"
+        " a.error_code, a.code AS alert, " ISO("f.opened_at") " AS opened_at, a.acked_by, a.text"
+        " FROM (SELECT f.* FROM (" MG_SQL_FAILURES("$5", "$6", "$7") ") f"
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
+        "  ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT least($8::text::bigint, " ROWS_MAX ")) f"
+        " JOIN operator_alert a ON a.alert_id = f.alert_id LEFT JOIN order_process p ON p.order_id = f.order_id"
+        " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 8},
+    [MG_REPORT_FAILURE_GROUPS] = {{
+        "report_failure_groups",
+        "SELECT f.workflow, f.step, f.service, f.error, count(DISTINCT f.order_id) AS count,"
+        " " ISO("min(f.opened_at)") " AS oldest, (array_agg(f.order_id ORDER BY f.opened_at DESC, f.alert_id DESC))[1] AS example"
+        " FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
+        " GROUP BY f.workflow, f.step, f.service, f.error"
+        " ORDER BY count(DISTINCT f.order_id) DESC, min(f.opened_at), f.workflow, f.step, f.service, f.error"
+        " LIMIT least($7::text::bigint, " ROWS_MAX ")"}, 7},
+    [MG_REPORT_FAILURES_LOOKED_AT] = {{
+        "report_failures_looked_at",
+        "SELECT count(*) AS looked_at, count(*) = " MG_SQL_FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest,"
+        " ($3::text = '' OR " MG_SQL_BEHIND("alert_id", "$3") " IS NOT NULL) AS is_known"
+        " FROM (" MG_SQL_FAILURES("$1", "$2", "$3") ") f"}, 3},
+    [MG_REPORT_ORDER] = {{
+        "report_order",
+        "SELECT p.order_id, p.process_state AS state, p.goal, p.reason, p.version, p.seq, p.generation,"
+        " p.failure_count, p.locked_by, " ISO("p.complete_by") " AS complete_by,"
+        " " ISO("p.wake_at") " AS wake_at, p.workflow, p.workflow_version, p.revision, p.reply_to,"
+        " p.correlation_id, p.traceparent, p.is_high, p.wants_step_status,"
+        " " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"
+        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload, o.client"
+        " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
+        " WHERE p.order_id = $1::text"}, 1},
+    [MG_REPORT_ORDER_STEPS] = {{
+        "report_order_steps",
+        "SELECT position, step, service, state, kind, reason, maybe, is_undo_dispatched, is_refused,"
+        " is_accepted, attempt, failure_count, cool_down_count, generation,"
+        " " ISO("complete_by") " AS complete_by, " ISO("due_at") " AS due_at,"
+        " " ISO("quiet_at") " AS quiet_at, " ISO("finish_by") " AS finish_by,"
+        " cause, result, error_code, error_text"
+        " FROM order_step WHERE order_id = $1::text ORDER BY position"}, 1},
+    [MG_REPORT_ORDER_EVENTS] = {{
+        "report_order_events",
+        "SELECT * FROM ("
+        "  SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
+        "   statuses, owed, " ISO("given_up_at") " AS given_up_at"
+        "   FROM order_event WHERE order_id = $1::text ORDER BY version DESC LIMIT " ROWS_MAX
+        " ) AS newest ORDER BY version"}, 1},
+    [MG_REPORT_DOSSIER] = {{
+        "report_dossier",
+        "SELECT d AS dossier FROM makegood_dossier($1::text) d WHERE d IS NOT NULL"}, 1},
+    [MG_REPORT_ARCHIVED_ORDER] = {{
+        "report_archived_order",
+        "SELECT $1::text AS order_id, p.*, r.*, a.archived_on FROM " ARCHIVED ","
+        " json_to_record(a.dossier->'order') AS p (state text, goal text, reason text, version bigint, seq bigint,"
+        "  generation bigint, failure_count bigint, locked_by text, complete_by text, wake_at text, workflow text,"
+        "  workflow_version bigint, revision bigint, reply_to text, correlation_id text, traceparent text,"
+        "  is_high boolean, wants_step_status boolean, created_at text, updated_at text)"
+        " LEFT JOIN LATERAL (SELECT received_at, digest, payload, client FROM json_to_recordset(a.dossier->'revisions')"
+        "   AS r (revision bigint, received_at text, digest text, payload json, client text)"
+        "  WHERE r.revision = p.revision) r ON true"}, 1},
+    [MG_REPORT_ARCHIVED_STEPS] = {{
+        "report_archived_steps",
+        "SELECT s.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint,"
+        "  step text, service text, state text, kind text, reason text, maybe boolean, is_undo_dispatched boolean,"
+        "  is_refused boolean, is_accepted boolean, attempt bigint, failure_count bigint, cool_down_count bigint,"
+        "  generation bigint, complete_by text, due_at text, quiet_at text, finish_by text, cause text, result json,"
+        "  error_code text, error_text text) ORDER BY s.position"}, 1},
+    [MG_REPORT_ARCHIVED_EVENTS] = {{
+        "report_archived_events",
+        "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
+        "  at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
+        "  transitions json, statuses json, owed boolean, given_up_at text) ORDER BY e.version"}, 1},
+    [MG_REPORT_ORDER_OWED] = {{
+        "report_order_owed",
+        "SELECT p.reply_to, count(*) FILTER (WHERE e.owed) AS owed, " ISO("min(e.at) FILTER (WHERE e.owed)") " AS owed_since,"
+        " count(e.given_up_at) AS given_up, " ISO("max(e.given_up_at)") " AS given_up_at"
+        " FROM order_event e JOIN order_process p USING (order_id)"
+        " WHERE e.order_id = $1::text AND (e.owed OR e.given_up_at IS NOT NULL) GROUP BY p.reply_to"}, 1},
+    [MG_REPORT_OWED] = {{
+        "report_owed",
+        "SELECT o.number, o.oldest_ms, q.name AS queue, " AGE_MS("q.since") " AS queue_ms, q.number AS queues"
+        " FROM (SELECT count(*) AS number, " AGE_MS("min(at)") " AS oldest_ms"
+        "   FROM (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at LIMIT " FIGURES_MAX ") e) o"
+        "  LEFT JOIN (SELECT name, since, count(*) OVER () AS number FROM (SELECT * FROM reply_queue LIMIT " ROWS_MAX ") n"
+        "   ORDER BY since, name LIMIT 1) q ON true"}, 0},
+    [MG_REPORT_ARCHIVED_DOSSIER] = {{
+        "report_archived_dossier",
+        "SELECT dossier, archived_on FROM " ARCHIVED}, 1},
+    [MG_REPORT_RETENTION] = {{
+        "report_retention",
+        "SELECT justify_hours(r.hot) AS hot, justify_hours(r.keep) AS keep, r.by_whom, r.reason,"
+        " " ISO("r.set_at") " AS set_at, d.ahead, d.oldest_day FROM retention r,"
+        " (SELECT count(*) FILTER (WHERE day >= (" MG_SQL_NOW " AT TIME ZONE 'UTC')::date) AS ahead,"
+        "   min(day) AS oldest_day FROM (" MG_SQL_ARCHIVE_DAYS ") days) d WHERE r.name = 'orders'"}, 0},
+    /* Those that are open may be older than any number of closed ones: each has an index of its own. */
+    [MG_REPORT_ALERTS] = {{
+        "report_alerts",
+        "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at,"
+        " " ISO("acked_at") " AS acked_at, acked_by, " ISO("closed_at") " AS closed_at"
+        " FROM ((SELECT * FROM operator_alert WHERE $1::text = 'all' ORDER BY alert_id DESC"
+        "   LIMIT least($2::text::bigint, " ROWS_MAX "))"
+        "  UNION ALL (SELECT * FROM operator_alert WHERE $1::text <> 'all' AND closed_at IS NULL"
+        "   ORDER BY code, subject LIMIT " FIGURES_MAX ")) a"
+        " ORDER BY alert_id DESC LIMIT least($2::text::bigint, " ROWS_MAX ")"}, 2},
+    [MG_REPORT_WORKFLOWS] = {{
+        "report_workflows",
+        "WITH open AS MATERIALIZED (SELECT workflow, workflow_version FROM order_process"
+        "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX "),"
+        " counted AS MATERIALIZED (SELECT workflow, workflow_version, count(*) AS open_orders FROM open GROUP BY 1, 2)"
+        " SELECT w.name, w.version, " ISO("w.loaded_at") " AS loaded_at, coalesce(c.open_orders, 0) AS open_orders"
+        " FROM workflow w LEFT JOIN counted c ON c.workflow = w.name AND c.workflow_version = w.version"
+        " ORDER BY w.name, w.version LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_SERVICES] = {{
+        "report_services",
+        "SELECT service, instance, breaker, is_ready, in_flight, concurrency, reason,"
+        " " ISO("reported_at") " AS reported_at,"
+        " floor(extract(epoch FROM " MG_SQL_NOW " - reported_at) * 1000)::bigint AS age_ms"
+        " FROM service_state ORDER BY service, instance LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_CONTROL] = {{
+        "report_control",
+        "SELECT service, coalesce(c.version, 0) AS version, coalesce(" IS_PAUSED ", false) AS is_paused,"
+        " coalesce(c.concurrency, 0) AS concurrency, coalesce(c.rate_per_s, 0) AS rate_per_s,"
+        " coalesce(s.instance, '') AS instance, coalesce(s.breaker, '') AS breaker,"
+        " coalesce(s.is_ready, false) AS is_ready, coalesce(s.process, 0) AS process,"
+        " coalesce(s.is_prober, false) AS is_prober, coalesce(s.in_flight > 0, false) AS is_calling,"
+        " " MG_SQL_MS(MG_SQL_NOW) " AS now_ms"
+        /* After the clock was set no report is fresh for a while: the agents of those services are told, too. */
+        " FROM service_control c FULL JOIN (SELECT DISTINCT service FROM service_state) k USING (service)"
+        /* No service's agents leave another without a word: so many of each, and no limit for all together. */
+        " LEFT JOIN (SELECT * FROM (SELECT service, instance, breaker, is_ready, process, is_prober, in_flight,"
+        "    row_number() OVER (PARTITION BY service ORDER BY instance COLLATE \"C\") AS nth"
+        "   FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH ") fresh"
+        "  WHERE nth <= " MG_SQL_SERVICE_INSTANCES_MAX ") s USING (service)"
+        " ORDER BY service, s.instance COLLATE \"C\""}, 0},
+    [MG_REPORT_CONTROLLED] = {{
+        "report_controlled",
+        "WITH seen AS (SELECT service, count(*) AS agents, bool_and(breaker <> 'closed') AS is_open,"
+        "  bool_or(is_ready) AS is_ready, sum(in_flight) AS in_flight,"
+        "  sum(concurrency) AS capacity, count(*) FILTER (WHERE breaker <> 'closed') AS breakers_open,"
+        "  array_agg(control_version) AS versions"
+        "  FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH " GROUP BY service)"
+        " SELECT service, CASE WHEN c.is_paused THEN 'paused'"
+        "  WHEN s.agents IS NULL AND u.service IS NULL THEN 'not used' WHEN s.agents IS NULL THEN 'no agent'"
+        "  WHEN s.is_open THEN 'breaker open' WHEN s.is_ready THEN 'serving' ELSE 'not ready' END AS state,"
+        " coalesce(s.agents, 0) AS agents,"
+        " (SELECT count(*) FROM unnest(s.versions) AS v WHERE v >= coalesce(c.version, 0)) AS obeying,"
+        " coalesce(s.in_flight, 0) AS in_flight, coalesce(s.capacity, 0) AS capacity,"
+        " coalesce(s.breakers_open, 0) AS breakers_open, c.concurrency, c.rate_per_s,"
+        " " ISO("c.paused_until") " AS paused_until, coalesce(c.version, 0) AS version, c.by_whom, c.reason,"
+        " " ISO("c.set_at") " AS set_at, u.service IS NOT NULL AS is_used"
+        " FROM (SELECT service, " IS_PAUSED " AS is_paused, concurrency, rate_per_s, paused_until, version,"
+        "  by_whom, reason, set_at FROM service_control c) c FULL JOIN seen s USING (service)"
+        " FULL JOIN " SERVICES_OF(MG_SQL_NEWEST_VERSIONS) " u USING (service) ORDER BY service LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_KEPT_SERVICES] = {{
+        "report_kept_services",
+        "SELECT service FROM " SERVICES_OF(KEPT_VERSIONS) " k ORDER BY service LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_LEADER] = {{
+        "report_leader",
+        "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"
+        " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms"
+        " FROM supervisor_leader"}, 0},
+    [MG_REPORT_COUNTS] = {{
+        "report_counts",
+        "SELECT process_state AS state, count(*) AS orders FROM order_process"
+        " GROUP BY process_state ORDER BY process_state"}, 0},
+    /* An order in error that still has an attempt under way has a wake_at, the others have none: so none counts. */
+    [MG_REPORT_FIGURES] = {{
+        "report_figures",
+        "WITH orders AS MATERIALIZED (SELECT process_state, workflow, created_at FROM order_process"
+        "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX "),"
+        " alerts AS MATERIALIZED (SELECT code, opened_at FROM operator_alert WHERE closed_at IS NULL"
+        "  ORDER BY code, subject LIMIT " FIGURES_MAX "),"
+        " owed AS MATERIALIZED (SELECT at FROM order_event WHERE owed ORDER BY owed_to, at"
+        "  LIMIT " FIGURES_MAX ")"
+        " SELECT 'orders' AS figure, process_state::text AS word, workflow, count(*) AS number,"
+        "  " AGE_MS("min(created_at)") " AS oldest_ms FROM orders"
+        "  WHERE process_state <> 'error' GROUP BY process_state, workflow"
+        " UNION ALL SELECT 'alerts', code::text, '', count(*), " AGE_MS("min(opened_at)") " FROM alerts"
+        "  GROUP BY code"
+        " UNION ALL SELECT 'owed', '', '', count(*), " AGE_MS("min(at)") " FROM owed"
+        " LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_OLDEST] = {{
+        "report_oldest",
+        "WITH orders AS MATERIALIZED (SELECT order_id, workflow, process_state, reason, created_at FROM order_process"
+        "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX ")"
+        " SELECT order_id, workflow, process_state AS state, reason, " AGE_MS("created_at") " AS age_ms FROM orders"
+        "  WHERE process_state <> 'error' ORDER BY created_at, order_id LIMIT least($1::text::bigint, " ROWS_MAX ")"}, 1},
+    /* What the server counts itself: of a table of any size one number. Payloads that people repaired count, too. */
+    [MG_REPORT_ACCEPTED] = {{
+        "report_accepted",
+        "SELECT " ISO(MG_SQL_NOW) " AS now, pg_stat_get_tuples_inserted(to_regclass('orders')) AS accepted"}, 0},
+    [MG_REPORT_STUCK] = {{
+        "report_stuck",
+        "SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason,"
+        " " ISO("p.wake_at") " AS wake_at, " ISO("p.updated_at") " AS updated_at"
+        " FROM order_process p WHERE " IS_STUCK " ORDER BY p.updated_at LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_BATCH_CHOICE] = {{
+        "report_batch_choice",
+        "SELECT count(*) FILTER (WHERE is_error AND NOT is_lost AND NOT is_taken) AS orders,"
+        " count(*) FILTER (WHERE NOT is_error) AS not_in_error, count(*) FILTER (WHERE is_error AND is_lost) AS of_lost_state,"
+        " count(*) FILTER (WHERE is_error AND NOT is_lost AND is_taken) AS in_other_batches,"
+        " " ISO("min(opened_at)") " AS oldest, " ISO("max(opened_at)") " AS newest"
+        " FROM (SELECT p.order_id, min(f.opened_at) AS opened_at, p.process_state = 'error' AS is_error,"
+        "   p.reason = 'state_lost' AS is_lost, " MG_SQL_IS_IN_BATCH("p.order_id") " AS is_taken"
+        "  FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f JOIN order_process p ON p.order_id = f.order_id"
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
+        "  GROUP BY p.order_id) AS chosen"}, 6},
+    [MG_REPORT_BATCHES] = {{
+        "report_batches",
+        "SELECT " BATCH_COLUMNS " FROM batch b ORDER BY b.created_at DESC, b.batch_id DESC"
+        " LIMIT least($1::text::bigint, " ROWS_MAX ")"}, 1},
+    [MG_REPORT_BATCH] = {{
+        "report_batch",
+        "SELECT " BATCH_COLUMNS " FROM batch b WHERE b.batch_id = $1::text"}, 1},
+    [MG_REPORT_BATCH_ORDERS] = {{
+        "report_batch_orders",
+        "SELECT o.n, o.order_id, o.result, p.process_state AS state, " ISO("o.asked_at") " AS asked_at,"
+        " " ISO("o.ended_at") " AS ended_at, o.text"
+        " FROM (SELECT * FROM batch_order WHERE batch_id = $1::text AND n > coalesce(nullif($3::text, '')::bigint, 0)"
+        "   AND ($2::text = '' OR result = $2::text) ORDER BY n LIMIT least($4::text::bigint, " ROWS_MAX ")) o"
+        " LEFT JOIN order_process p ON p.order_id = o.order_id ORDER BY o.n"}, 4},
+    [MG_REPORT_BATCH_RUNNER] = {{
+        "report_batch_runner",
+        "SELECT holder, epoch, " ISO("seen_at") " AS seen_at,"
+        " CASE WHEN holder <> '' THEN floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint END AS age_ms,"
+        " (SELECT count(*) FROM batch WHERE ended_at IS NULL) AS open_batches FROM batch_runner"}, 0},
+    /* One that has just been opened may be about an order that is being written. */
+    [MG_REPORT_UNNEEDED_ALERTS] = {{
+        "report_unneeded_alerts",
+        "WITH alerts AS MATERIALIZED (SELECT subject FROM operator_alert WHERE code = 'unpublishable'"
+        "  AND closed_at IS NULL AND opened_at < " MG_SQL_NOW " - interval '10 seconds'"
+        "  ORDER BY subject LIMIT " ROWS_MAX "),"
+        " open AS MATERIALIZED (SELECT order_id FROM order_process WHERE wake_at IS NOT NULL"
+        "  AND EXISTS (SELECT FROM alerts) ORDER BY wake_at LIMIT " FIGURES_MAX " + 1),"
+        " needed AS MATERIALIZED (SELECT DISTINCT s.service FROM open o JOIN order_step s ON s.order_id = o.order_id"
+        "  WHERE s.state IN ('running', 'waiting', 'unknown', 'undo_pending', 'undo_running', 'undo_waiting'))"
+        " SELECT subject FROM alerts WHERE (SELECT count(*) FROM open) <= " FIGURES_MAX
+        " AND subject NOT IN (SELECT service FROM needed)"}, 0},
+    /* The schema's version not by a plain query of its table: that may not be there yet, and this must answer. */
+    [MG_REPORT_SETTINGS] = {{
+        "report_settings",
+        "SELECT current_setting('server_version') AS server_version, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
+        " current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,"
+        " pg_is_in_recovery() AS in_recovery,"
+        " coalesce(" SCHEMA("max(version)",
+            "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0') AS schema_version,"
+        " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0') AS serves_from"}, 0},
+};
+/* clang-format on */
+
+struct report_job {
+    struct mg_store_job base;
+    mg_store_rows_fn *done;
+    void *arg;
+};
+
+static void on_rows(void *arg, const struct mg_pg_answer *reply)
+{
+    struct report_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err != NULL) {
+        job->done(job->arg, NULL, mg_store_error(reply, "read the report", &err));
+    } else {
+        job->done(job->arg, reply->rows[0], NULL);
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+const char *mg_store_report_sql(enum mg_report report)
+{
+    assert(report >= 0 && report < MG_REPORT_COUNT);
+    return REPORTS[report].sql.text;
+}
+
+void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
+                     int param_count, mg_store_rows_fn *done, void *arg)
+{
+    assert(report >= 0 && report < MG_REPORT_COUNT && param_count == REPORTS[report].param_count);
+    struct report_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params values;
+    mg_pg_params_init(&values);
+    for (int i = 0; i < param_count; i++)
+        mg_pg_add_text(&values, mg_slice_of(params[i]));
+    mg_store_send_one(store, &REPORTS[report].sql, &values, on_rows, job);
+}

@@ -1,0 +1,115 @@
+/* What agents report of their services, and the owed marks of events: small writes that no decision hangs on.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/store/private.h"
+#include "io/store/services.h"
+
+/* Instances come and go with every restart; what has been silent for so long is no instance any more. */
+#define SERVICE_STATE_KEPT "interval '1 hour'"
+
+/* Names cost whoever invents them nothing. So often at most it is told that a service has too many. */
+#define REFUSED_TOLD_EVERY_MS (60 * 1000)
+
+/* What is of the future was written before the clock was put back. */
+#define IS_VALID                                                                                             \
+    "reported_at BETWEEN " MG_SQL_NOW " - " MG_SQL_REPORT_VALID " AND " MG_SQL_NOW " + " MG_SQL_REPORT_VALID
+
+enum { COLUMN_SERVICE, COLUMN_REFUSED };
+
+/* The last report of an instance in a batch is the one that counts. Two schedulers may commit two reports of
+ * one agent in the other order: then the row is of the later one already.
+ *
+ * Rows are counted only where an instance is new. Where its service has too many, those that are not valid
+ * go: but none that another scheduler has in hand, since both might wait for each other. */
+/* clang-format off */
+static const struct mg_sql PUT_SERVICE_STATES = {
+    "put_service_states",
+    "WITH said AS MATERIALIZED (SELECT DISTINCT ON (i.service, i.instance) i.*"
+    "  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[],"
+    "   $7::bigint[],"
+    "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[])"
+    "   AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason, control_version,"
+    "    process, sequence, is_prober)"
+    "  ORDER BY i.service, i.instance, i.n DESC),"
+    " newcomer AS MATERIALIZED (SELECT service, instance, row_number() OVER (PARTITION BY service ORDER BY n) AS nth"
+    "  FROM said i WHERE NOT EXISTS (SELECT FROM service_state s"
+    "   WHERE s.service = i.service AND s.instance = i.instance)),"
+    " counted AS MATERIALIZED (SELECT i.service, i.number, s.valid, s.kept"
+    "  FROM (SELECT service, count(*) AS number FROM newcomer GROUP BY service) i,"
+    "   LATERAL (SELECT count(*) AS kept, count(*) FILTER (WHERE " IS_VALID ") AS valid"
+    "    FROM service_state s WHERE s.service = i.service) s),"
+    " refused AS MATERIALIZED (SELECT i.service, i.instance FROM newcomer i JOIN counted c USING (service)"
+    "  WHERE i.nth + c.valid > " MG_SQL_SERVICE_INSTANCES_MAX "),"
+    " gone AS (DELETE FROM service_state WHERE ctid = ANY (ARRAY(SELECT ctid FROM service_state"
+    "  WHERE reported_at < " MG_SQL_NOW " - " SERVICE_STATE_KEPT
+    "   OR (service IN (SELECT service FROM counted WHERE kept + number > " MG_SQL_SERVICE_INSTANCES_MAX ")"
+    "    AND NOT " IS_VALID ") FOR UPDATE SKIP LOCKED))),"
+    " written AS (INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency,"
+    "   reason, control_version, process, sequence, is_prober)"
+    "  SELECT i.service, i.instance, i.breaker, i.is_ready, i.in_flight, i.concurrency, i.reason,"
+    "   i.control_version, i.process, i.sequence, i.is_prober"
+    "  FROM said i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)"
+    "  ORDER BY i.service, i.instance"
+    "  ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready,"
+    "   in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason,"
+    "   control_version = excluded.control_version, process = excluded.process, sequence = excluded.sequence,"
+    "   is_prober = excluded.is_prober, reported_at = excluded.reported_at"
+    "  WHERE excluded.process = 0 OR s.process <> excluded.process OR s.sequence < excluded.sequence)"
+    " SELECT service, count(*) FROM refused GROUP BY service"};
+/* clang-format on */
+
+static void refused_tell(struct mg_store *store, const struct mg_rows *rows)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    bool was_told = store->refused_boot_ms != 0 && now_ms - store->refused_boot_ms < REFUSED_TOLD_EVERY_MS;
+    if (was_told || mg_rows_count(rows) == 0) {
+        return;
+    }
+    store->refused_boot_ms = now_ms;
+    for (int row = 0; row < mg_rows_count(rows); row++) {
+        char service[MG_NAME_MAX + 1];
+        mg_rows_copy(rows, row, COLUMN_SERVICE, service, sizeof service);
+        mg_log(MG_LOG_WARN, "a service has too many agents: reports of further ones are not kept",
+               MG_LOG_TEXT("service", service), MG_LOG_NUMBER("kept", MG_SERVICE_INSTANCES_MAX),
+               MG_LOG_NUMBER("refused", mg_rows_int(rows, row, COLUMN_REFUSED)));
+    }
+}
+
+static void on_put(void *arg, const struct mg_pg_answer *answer)
+{
+    struct mg_store_done_job *job = arg;
+    if (answer->err == NULL) {
+        refused_tell(job->base.store, answer->rows[0]);
+    }
+    mg_store_done_job_answer(job, answer);
+}
+
+void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
+                                 mg_store_done_fn *done, void *arg)
+{
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    int n = mg_pg_add_array(&params, MG_PG_INT), service = mg_pg_add_array(&params, MG_PG_TEXT);
+    int instance = mg_pg_add_array(&params, MG_PG_TEXT), breaker = mg_pg_add_array(&params, MG_PG_TEXT);
+    int is_ready = mg_pg_add_array(&params, MG_PG_BOOL), in_flight = mg_pg_add_array(&params, MG_PG_INT);
+    int concurrency = mg_pg_add_array(&params, MG_PG_INT), reason = mg_pg_add_array(&params, MG_PG_TEXT);
+    int control_version = mg_pg_add_array(&params, MG_PG_INT), process = mg_pg_add_array(&params, MG_PG_INT);
+    int sequence = mg_pg_add_array(&params, MG_PG_INT), is_prober = mg_pg_add_array(&params, MG_PG_BOOL);
+    for (int i = 0; i < count; i++) {
+        mg_pg_push_int(&params, n, i);
+        mg_pg_push_text(&params, service, mg_slice_of(states[i].service));
+        mg_pg_push_text(&params, instance, mg_slice_of(states[i].instance));
+        mg_pg_push_text(&params, breaker, mg_slice_of(states[i].breaker));
+        mg_pg_push_bool(&params, is_ready, states[i].is_ready);
+        mg_pg_push_int(&params, in_flight, states[i].in_flight);
+        mg_pg_push_int(&params, concurrency, states[i].concurrency);
+        mg_pg_push_text(&params, reason, mg_slice_of(states[i].reason));
+        mg_pg_push_int(&params, control_version, (int64_t)states[i].control_version);
+        mg_pg_push_int(&params, process, (int64_t)states[i].process);
+        mg_pg_push_int(&params, sequence, (int64_t)states[i].sequence);
+        mg_pg_push_bool(&params, is_prober, states[i].is_prober);
+    }
+    mg_store_send_one(store, &PUT_SERVICE_STATES, &params, on_put,
+                      mg_store_done_job_create(store, done, arg));
+}

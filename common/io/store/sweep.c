@@ -1,0 +1,307 @@
+/*
+ * The supervisor's look at what is due: one statement that finds, says what to ask, and pushes wake_at
+ * forward. It changes no order: wake_at is a hint, and whether a deadline has passed is decided by the
+ * scheduler's compare-and-set.
+ *
+ * Rows that somebody is writing are skipped by the sweep; rows that were written while the statement ran are
+ * left for the next sweep, because their steps would be of another moment. So a wake_at is only moved by one
+ * who saw the order whole.
+ *
+ * Steps that wait for the gate of their service are asked about by service (store/parked.c). A sweep meets
+ * them once, and leaves them out of the wake_at that it sets.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "io/store/private.h"
+
+/* An open order that waits for a person alone (a doubted step) is looked at again after this. */
+#define LOOK_AGAIN "interval '60 seconds'"
+/* One that waits for gates alone, in case that nothing else moves it: a million of them are a dozen a second.
+ */
+#define LOOK_AT_PARKED "interval '1 day'"
+/* What the brake holds back: soon, but behind what else is due; and so much later for each SWEEPS_HELD times
+ * the brake's limit that goes before it. It has no turn sooner, and would take the places of others. */
+#define HELD_BACK   "interval '1 second'"
+#define SWEEPS_HELD "4" /* in that time, by default */
+/* An order whose end is left for so long is not judged soon: schedulers go on with it, and need a cause. */
+#define UNJUDGED "interval '30 seconds'"
+static_assert(MG_EXPIRY_WORD_MS == 30000, "the same");
+/* An order is looked at whole, so of the steps that are read one order's may be left over. */
+#define STEPS_OF_AN_ORDER "64"
+static_assert(MG_STEPS_MAX == 64, "the same");
+#define IS_GRACED(moment)                                                                                    \
+    "($6::bigint > 0 AND " moment " > " MG_SQL_TIME("$5::bigint") " AND " moment                             \
+                                                                  " <= " MG_SQL_TIME("$6::bigint") ")"
+/* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue,
+ * $8 limit of steps */
+/* clang-format off */
+const struct mg_sql MG_STORE_SWEEP = {
+    "sweep",
+    "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+    /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is swept. */
+    " leader AS ("
+    "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = greatest(swept_at, c.now) FROM clock c"
+    "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
+    " timely AS MATERIALIZED ("
+    "  SELECT order_id, version, wake_at FROM order_process"
+    "  WHERE wake_at > " MG_SQL_WOKEN " AND wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
+    /* Orders whose attempts are held back come again and again, before what became due just now. So where not all
+     * have a place, those that became due last have a quarter more. */
+    " latest AS MATERIALIZED ("
+    "  SELECT order_id, version, wake_at FROM order_process"
+    "  WHERE wake_at > (SELECT max(wake_at) FROM timely) AND wake_at <= (SELECT now FROM clock)"
+    "   AND (SELECT count(*) FROM timely) >= $3::bigint"
+    "  ORDER BY wake_at DESC LIMIT ($3::bigint + 3) / 4 FOR NO KEY UPDATE SKIP LOCKED),"
+    /* All that are woken may be a million: they take what others leave, and a quarter at least. */
+    " woken AS MATERIALIZED ("
+    "  SELECT order_id, version, wake_at FROM order_process"
+    "  WHERE wake_at <= " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader) ORDER BY wake_at"
+    "  LIMIT greatest($3::bigint - (SELECT count(*) FROM timely), ($3::bigint + 3) / 4) FOR NO KEY UPDATE SKIP LOCKED),"
+    /* From both ends, and the woken in turn, so that a limit of steps leaves neither the oldest nor the latest out. */
+    " locked AS MATERIALIZED ("
+    "  SELECT order_id, version, is_woken, least(2 * up - 1, 2 * (n - up + 1)) * 2 + is_woken::int AS place FROM ("
+    "   SELECT order_id, version, is_woken, count(*) OVER (PARTITION BY is_woken) AS n,"
+    "    row_number() OVER (PARTITION BY is_woken ORDER BY wake_at, order_id COLLATE \"C\") AS up FROM ("
+    "     SELECT order_id, version, wake_at, false AS is_woken FROM timely UNION ALL"
+    "     SELECT order_id, version, wake_at, false FROM latest UNION ALL"
+    "     SELECT order_id, version, wake_at, true FROM woken) l) t),"
+    /* The same version in the statement's snapshot, from which the steps are read, too. */
+    " met AS MATERIALIZED ("
+    "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, l.place, CASE WHEN p.goal = 'processed'"
+    "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
+    "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
+    /* Its open steps, or one row without a step. With each the columns of its order: to join them again by name might
+     * compare all with all, since how many these are is unknown to the planner. */
+    " step_met AS MATERIALIZED ("
+    "  SELECT c.*, s.* FROM (SELECT * FROM met ORDER BY place) c LEFT JOIN LATERAL ("
+    "   SELECT s.step, s.attempt, s.service, s.state, s.state IN ('running', 'undo_running') AS is_running,"
+    "    CASE WHEN s.state IN ('running', 'undo_running') THEN s.complete_by ELSE s.due_at END AS deadline,"
+    "    s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked"
+    "   FROM order_step s WHERE s.order_id = c.order_id"
+    "    AND (s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone',"
+    "     'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating')))) s ON true"
+    "  ORDER BY c.place LIMIT $8::bigint + " STEPS_OF_AN_ORDER " + 1),"
+    /* The first order without room for all its steps, and those behind it, stay as they are for the next sweep. */
+    " beyond AS MATERIALIZED ("
+    "  SELECT min(place) AS place FROM ("
+    "   SELECT place, count(*) AS own, sum(count(*)) OVER (ORDER BY place) AS steps FROM step_met"
+    "   WHERE (SELECT count(*) FROM step_met) > $8::bigint GROUP BY place) t WHERE steps > own AND steps > $8::bigint),"
+    " open_step AS MATERIALIZED ("
+    "  SELECT * FROM step_met WHERE (place >= (SELECT place FROM beyond)) IS NOT TRUE),"
+    /* Of each order what its steps say together: one pass over all steps, not one for each order. */
+    " candidate AS MATERIALIZED ("
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken, complete_by,"
+    "   min(deadline) FILTER (WHERE NOT is_parked AND deadline > (SELECT now FROM clock)) AS next_deadline,"
+    "   bool_or(is_parked) AS has_parked,"
+    "   bool_or(is_running OR deadline IS NOT NULL OR state = 'unknown') AS is_moving"
+    "  FROM open_step GROUP BY order_id, version, seq, process_state, is_high, is_woken, complete_by),"
+    " found AS MATERIALIZED ("
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken,"
+    "   CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline"
+    "  FROM open_step WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock)"
+    "   OR (is_woken AND NOT is_running AND deadline IS NOT NULL))"
+    "  UNION ALL"
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken,"
+    "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN 'expired' ELSE 'nudge' END, '', 0, '',"
+    "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END"
+    "  FROM candidate WHERE complete_by <= (SELECT now FROM clock)"
+    "   OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)"
+    "  UNION ALL"
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL"
+    "  FROM candidate WHERE is_moving IS NOT TRUE AND complete_by <= (SELECT now FROM clock) - " UNJUDGED
+    "   AND " IS_GRACED("complete_by") "),"
+    /* More asks than the limit might not go out. Who was woken would not be due again by itself: it stays woken. */
+    " crowd AS MATERIALIZED ("
+    "  SELECT DISTINCT order_id FROM (SELECT order_id, is_woken, count(*) OVER by_order AS asks,"
+    "    dense_rank() OVER by_order AS place FROM found WHERE EXISTS (SELECT FROM woken) WINDOW by_order AS (ORDER BY is_woken, order_id)) f"
+    "  WHERE is_woken AND asks > $3::bigint AND place > 1),"
+    " graced AS MATERIALIZED ("
+    "  SELECT *, ask IN ('overdue', 'expired') AS is_braked,"
+    "   ask IN ('overdue', 'expired') AND " IS_GRACED("deadline") " AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
+    /* The brake lets the services have turns, each with its oldest deadline first; orders as such are one more. A
+     * service with very many overdue attempts holds up none but its own. */
+    " ranked AS MATERIALIZED ("
+    "  SELECT *, CASE WHEN is_braked AND NOT is_graced THEN row_number() OVER ("
+    "   PARTITION BY is_braked AND NOT is_graced, service ORDER BY deadline) END AS turn FROM graced),"
+    " judged AS MATERIALIZED ("
+    "  SELECT *, turn IS NOT NULL AND beyond > 0 AS is_held_back FROM ("
+    "   SELECT *, row_number() OVER (ORDER BY turn, deadline) - $7::bigint AS beyond FROM ranked) r),"
+    " next AS MATERIALIZED ("
+    "  SELECT n.order_id, coalesce(min(n.at), min(k.now) + CASE WHEN bool_or(n.has_parked) THEN " LOOK_AT_PARKED
+    "   ELSE " LOOK_AGAIN " END) AS wake_at FROM ("
+    "    SELECT order_id, has_parked, least(next_deadline, CASE WHEN complete_by > (SELECT now FROM clock) THEN complete_by END)"
+    "     AS at FROM candidate WHERE order_id NOT IN (SELECT order_id FROM crowd)"
+    "    UNION ALL"
+    "    SELECT order_id, NULL, (SELECT now FROM clock) + CASE WHEN is_held_back THEN " HELD_BACK
+    "      * (1 + (beyond - 1) / (" SWEEPS_HELD " * greatest($7::bigint, 1)))"
+    "     ELSE $4::bigint * interval '1 millisecond' END FROM judged) n CROSS JOIN clock k GROUP BY n.order_id),"
+    " pushed AS ("
+    "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = n.order_id),"
+    /* Of a scheduler that does not mark what it parks. */
+    " marked AS ("
+    "  UPDATE order_step s SET parked_high = j.is_high, parked_until = k.now + $4::bigint * interval '1 millisecond'"
+    "  FROM judged j CROSS JOIN clock k"
+    "  WHERE j.ask = 'due' AND s.order_id = j.order_id AND s.step = j.step AND s.parked_high IS NULL"
+    "   AND " MG_SQL_WAITS_FOR_GATE("s") "),"
+    " asked AS ("
+    "  SELECT order_id, ask, step, attempt, version, seq, deadline,"
+    "   ask = 'nudge' AND process_state <> 'pending'"
+    "    AND order_id NOT IN (SELECT order_id FROM judged WHERE ask = 'expired') AS is_stuck FROM judged WHERE NOT is_graced AND NOT is_held_back)"
+    " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
+    "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
+    "  (SELECT count(*) FROM locked) >= $3::bigint OR (SELECT place FROM beyond) IS NOT NULL,"
+    "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"
+    /* Deadlines first: where there is no room for all, waits stay behind. */
+    " FROM clock k LEFT JOIN asked a ON true ORDER BY a.ask NOT IN ('overdue', 'expired'), a.deadline"};
+/* clang-format on */
+enum {
+    COLUMN_IS_LEADER,
+    COLUMN_NOW,
+    COLUMN_OVERDUE,
+    COLUMN_IS_FULL,
+    COLUMN_ORDER_ID,
+    COLUMN_ASK,
+    COLUMN_STEP,
+    COLUMN_ATTEMPT,
+    COLUMN_VERSION,
+    COLUMN_SEQ,
+    COLUMN_DEADLINE,
+    COLUMN_IS_STUCK
+};
+
+struct sweep_job {
+    struct mg_store_job base;
+    struct mg_due *dues;
+    mg_store_sweep_fn *done;
+    void *arg;
+};
+
+static void finish_sweep(struct mg_store_job *base)
+{
+    free(((struct sweep_job *)base)->dues);
+}
+
+static bool fill_due(const struct mg_rows *rows, int row, struct mg_due *due)
+{
+    struct mg_slice ask = mg_rows_value(rows, row, COLUMN_ASK);
+    if (ask.data == NULL || !mg_cause_parse(ask.data, ask.len, &due->ask)) return false;
+    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof due->order_id);
+    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof due->step);
+    due->attempt = (uint32_t)mg_rows_int(rows, row, COLUMN_ATTEMPT);
+    due->version = (uint64_t)mg_rows_int(rows, row, COLUMN_VERSION);
+    due->seq = (uint64_t)mg_rows_int(rows, row, COLUMN_SEQ);
+    due->due_at_ms = mg_rows_int(rows, row, COLUMN_DEADLINE);
+    due->is_stuck = mg_rows_bool(rows, row, COLUMN_IS_STUCK);
+    return true;
+}
+
+static void on_swept(void *arg, const struct mg_pg_answer *reply)
+{
+    struct sweep_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err == NULL) {
+        const struct mg_rows *rows = reply->rows[0];
+        int count = mg_rows_count(rows);
+        job->dues = calloc((size_t)count, sizeof *job->dues);
+        if (job->dues == NULL) {
+            (void)mg_err_set(&err, MG_TRANSIENT, "could not sweep: no memory");
+            job->done(job->arg, NULL, &err);
+        } else {
+            struct mg_sweep_answer answer = {
+                .is_leader = mg_rows_bool(rows, 0, COLUMN_IS_LEADER),
+                .now_ms = mg_rows_int(rows, 0, COLUMN_NOW),
+                .dues = job->dues,
+                .overdue_total = mg_rows_int(rows, 0, COLUMN_OVERDUE),
+                .is_full = mg_rows_bool(rows, 0, COLUMN_IS_FULL),
+            };
+            for (int row = 0; row < count; row++) {
+                if (fill_due(rows, row, &job->dues[answer.due_count])) answer.due_count++;
+            }
+            job->done(job->arg, &answer, NULL);
+        }
+    } else {
+        job->done(job->arg, NULL, mg_store_error(reply, "sweep", &err));
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
+                    void *arg)
+{
+    struct sweep_job *job = mg_store_job_create(store, sizeof *job, finish_sweep);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)options->epoch);
+    mg_pg_add_text(&params, mg_slice_of(options->holder));
+    mg_pg_add_int(&params, options->limit);
+    mg_pg_add_int(&params, options->ask_again_ms);
+    mg_pg_add_int(&params, options->grace_after_ms);
+    mg_pg_add_int(&params, options->grace_before_ms);
+    mg_pg_add_int(&params, options->overdue_limit);
+    mg_pg_add_int(&params, options->step_limit);
+    mg_store_send_one(store, &MG_STORE_SWEEP, &params, on_swept, job);
+}
+
+/* ---- waking ---- */
+
+/* $1 epoch, $2 holder, $3 limit */
+/* clang-format off */
+static const struct mg_sql WAKE = {
+    "wake",
+    /* Only when the last are woken it is forgotten how far the clock was ahead: till then the next leader, if
+     * this one ends, sees it by this row and goes on waking. */
+    "WITH leader AS ("
+    "  UPDATE supervisor_leader SET seen_at = " MG_SQL_NOW ", swept_at = CASE WHEN $3::bigint > (SELECT count(*)"
+    "   FROM (SELECT FROM order_process WHERE wake_at > " MG_SQL_WOKEN " LIMIT $3::bigint) o)"
+    "   THEN " MG_SQL_NOW " ELSE swept_at END"
+    "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
+    " asleep AS MATERIALIZED ("
+    "  SELECT order_id FROM order_process WHERE wake_at > " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader)"
+    "  ORDER BY wake_at DESC LIMIT $3::bigint),"
+    /* Skipped, one that is being written would sleep on. Locked as writers lock: by id. */
+    " locked AS MATERIALIZED ("
+    "  SELECT order_id FROM order_process WHERE order_id = ANY (ARRAY(SELECT order_id FROM asleep))"
+    "  AND wake_at > " MG_SQL_WOKEN " ORDER BY order_id COLLATE \"C\" FOR NO KEY UPDATE),"
+    " woken AS ("
+    "  UPDATE order_process SET wake_at = " MG_SQL_WOKEN
+    "   WHERE order_id = ANY (ARRAY(SELECT order_id FROM locked)))"
+    " SELECT EXISTS (SELECT FROM leader), (SELECT count(*) FROM asleep) >= $3::bigint"};
+/* clang-format on */
+
+struct wake_job {
+    struct mg_store_job base;
+    mg_store_wake_fn *done;
+    void *arg;
+};
+
+static void on_woken(void *arg, const struct mg_pg_answer *reply)
+{
+    struct wake_job *job = arg;
+    mg_store_job_detach(&job->base);
+    struct mg_err err;
+    if (reply->err == NULL) {
+        job->done(job->arg, mg_rows_bool(reply->rows[0], 0, 0), mg_rows_bool(reply->rows[0], 0, 1), NULL);
+    } else {
+        job->done(job->arg, false, false, mg_store_error(reply, "wake the open orders", &err));
+    }
+    mg_store_job_destroy(&job->base);
+}
+
+void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
+                   mg_store_wake_fn *done, void *arg)
+{
+    struct wake_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    job->done = done;
+    job->arg = arg;
+    struct mg_pg_params params;
+    mg_pg_params_init(&params);
+    mg_pg_add_int(&params, (int64_t)epoch);
+    mg_pg_add_text(&params, mg_slice_of(holder));
+    mg_pg_add_int(&params, limit);
+    mg_store_send_one(store, &WAKE, &params, on_woken, job);
+}

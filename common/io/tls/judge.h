@@ -1,0 +1,25 @@
+/*
+ * Why a peer's certificate was refused, in words: whose it is, what is wrong with it, what to do. OpenSSL's
+ * types are in here; for the files that set up its contexts (amqp/tls.c, pg/tls.c).
+ */
+#ifndef MG_IO_TLS_JUDGE_H
+#define MG_IO_TLS_JUDGE_H
+
+#include <openssl/ssl.h>
+#include <stddef.h>
+
+#define MG_TLS_TIME_SIZE 32
+
+struct mg_tls_words {
+    const char *peer;      /* "broker" */
+    const char *host;      /* as which it was called */
+    const char *ca_file;   /* whom we trust; "": the system's CAs */
+    const char *ca_option; /* what names that file */
+};
+
+/* What OpenSSL found when it called the verify callback with this store. Names from the certificate are
+ * printable. */
+void mg_tls_judge(X509_STORE_CTX *store, const struct mg_tls_words *words, char *ret_text, size_t size);
+void mg_tls_write_time(const ASN1_TIME *time, char text[MG_TLS_TIME_SIZE]);
+
+#endif
