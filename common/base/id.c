@@ -24,6 +24,11 @@ static_assert(sizeof(uuid_t) == 16, "a UUID has 128 bits");
 static const unsigned char NAMESPACE[16] = {0x7c, 0x1f, 0x3b, 0x0e, 0x52, 0xd4, 0x4a, 0x6b,
                                             0x9e, 0x83, 0x0d, 0x2a, 0xc6, 0x71, 0xf5, 0x48};
 
+bool mg_uuid_is_valid(const char *text)
+{
+    return strlen(text) == MG_UUID_SIZE - 1 && strspn(text, "0123456789abcdef-") == MG_UUID_SIZE - 1;
+}
+
 void mg_uuid_random(char ret_text[MG_UUID_SIZE])
 {
     uuid_t uuid;

@@ -13,6 +13,8 @@
 #define MG_UUID_SIZE   37 /* 36 characters and NUL */
 #define MG_SHA256_SIZE 32
 
+/* Whether a text has the form of a UUID in small letters: its length and characters, not its version. */
+bool mg_uuid_is_valid(const char *text);
 void mg_uuid_random(char ret_text[MG_UUID_SIZE]); /* version 4 */
 /* Version 5 (RFC 9562 §5.5) of `sender` and `message_id` in Makegood's own namespace. */
 void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char ret_text[MG_UUID_SIZE]);

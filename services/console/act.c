@@ -24,90 +24,9 @@ _Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal says so");
 #define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
 #define BY_SIZE      (NAME_SIZE + 142) /* and the begin of the reason */
 
-static void change_free(struct change *change)
-{
-    struct change **at = &change->console->changes;
-    while (*at != change) {
-        at = &(*at)->next;
-    }
-    *at = change->next;
-    free(change);
-}
-
-void changes_free(struct mg_console *console)
-{
-    while (console->changes != NULL) {
-        change_free(console->changes);
-    }
-}
-
-static void change_over(const struct change *change, unsigned int status)
-{
-    asker_forget(change->console->asker);
-    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a change was asked for", MG_LOG_TEXT("by", change->by),
-           MG_LOG_TEXT("noun", change->noun), MG_LOG_TEXT("id", change->id),
-           MG_LOG_TEXT("verb", change->verb), MG_LOG_NUMBER("status", status));
-}
-
-void change_end_with(struct change *change, unsigned int status, struct mg_slice json)
-{
-    change_over(change, status);
-    if (change->request != NULL) {
-        answer_json(change->request, status, json);
-    }
-    change_free(change);
-}
-
-void change_end(struct change *change, unsigned int status, const char *text)
-{
-    struct mg_buf json;
-    if (status < 300) {
-        mg_buf_init(&json, MG_ERR_TEXT_MAX * 8);
-        mg_buf_append_text(&json, "{\"text\": ");
-        mg_buf_append_json(&json, mg_slice_of(text));
-        mg_buf_append_text(&json, "}");
-        change_end_with(change, status, mg_buf_slice(&json));
-        mg_buf_finish(&json);
-        return;
-    }
-    change_over(change, status);
-    if (change->request != NULL) {
-        answer_error(change->request, status, "%s", text);
-    }
-    change_free(change);
-}
-
 static void on_gone(void *arg)
 {
     ((struct change *)arg)->request = NULL;
-}
-
-/* ---- what the page sent ---- */
-
-bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
-{
-    struct mg_buf text;
-    mg_buf_init(&text, size - 1);
-    struct mg_slice value = mg_json_find(body, pointer);
-    bool is_there = value.data != NULL && mg_json_string(value, &text);
-    bool has_text = is_there && !text.failed && text.len > 0;
-    bool has_nul = has_text && memchr(text.data, '\0', text.len) != NULL;
-    bool is_good = !is_there || (!text.failed && !has_nul);
-    (void)snprintf(ret_text, size, "%s", has_text && is_good ? text.data : "");
-    mg_buf_finish(&text);
-    return is_good;
-}
-
-uint64_t number_read(struct mg_slice body, const char *pointer)
-{
-    char text[24];
-    struct mg_slice value = mg_json_find(body, pointer);
-    if (value.data == NULL || value.len >= sizeof text || strspn(value.data, "0123456789") < value.len) {
-        return 0;
-    }
-    memcpy(text, value.data, value.len);
-    text[value.len] = '\0';
-    return strtoull(text, NULL, 10);
 }
 
 /* ---- orders ---- */
@@ -140,11 +59,6 @@ static void order_change(struct change *change)
     }
 }
 
-bool uuid_is_valid(const char *text)
-{
-    return strlen(text) == MG_UUID_SIZE - 1 && strspn(text, "0123456789abcdef-") == MG_UUID_SIZE - 1;
-}
-
 #define IDENTITY_MAX (2 * MG_UUID_SIZE + NAME_SIZE + 2 * PART_SIZE)
 
 /* Who asks for the same once more with the same `click` means the command that there is; no id that a page
@@ -153,7 +67,7 @@ static void command_id_make(const struct change *change, uint64_t version, const
                             char ret_command_id[MG_UUID_SIZE])
 {
     struct mg_buf identity;
-    if (!uuid_is_valid(click)) {
+    if (!mg_uuid_is_valid(click)) {
         mg_uuid_random(ret_command_id);
         return;
     }
@@ -391,16 +305,11 @@ void act(struct mg_console *console, struct mg_http_exchange *request, const str
     struct mg_slice body = mg_http_exchange_body(request);
     struct mg_err err;
     char reason[MG_ERR_TEXT_MAX];
-    struct change *change = calloc(1, sizeof *change);
+    struct change *change = change_create(console, request, visitor->name);
     if (change == NULL) {
         answer_error(request, 503, "there is no memory for it");
         return;
     }
-    change->console = console;
-    change->request = request;
-    change->next = console->changes;
-    console->changes = change;
-    memcpy(change->by, visitor->name, sizeof change->by);
     const char *wrong = NULL;
     if (mg_json_check(body, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
         wrong = err.text;

@@ -190,7 +190,7 @@ static const char *wish_begin(struct change *change, struct mg_slice body)
 {
     static const enum mg_batch_wish wishes[] = {MG_BATCH_WISH_PAUSE, MG_BATCH_WISH_RESUME,
                                                 MG_BATCH_WISH_STOP};
-    if (!uuid_is_valid(change->id)) {
+    if (!mg_uuid_is_valid(change->id)) {
         return "this is no batch's id";
     }
     for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {

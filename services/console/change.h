@@ -1,7 +1,8 @@
-/* One change that a page asked for, while it is under way: what act.c and batches.c share. */
+/* One change that a page asked for, while it is under way; and how its request is read. */
 #ifndef MG_CONSOLE_CHANGE_H
 #define MG_CONSOLE_CHANGE_H
 
+#include "console/path.h"
 #include "console/server.h"
 #include "operator/batch_words.h"
 #include "wire/command.h"
@@ -20,6 +21,10 @@ struct change {
     int64_t orders_max;                     /* of a batch: so many were confirmed */
 };
 
+/* NULL: there is no memory. The console keeps it until one of the functions below ends it. */
+struct change *change_create(struct mg_console *console, struct mg_http_exchange *request,
+                             const char by[NAME_SIZE]);
+void change_free(struct change *change); /* its request has been answered */
 /* Answers the request with this text, or as an error, and is the end of the change. */
 void change_end(struct change *change, unsigned int status, const char *text);
 /* The same with JSON of one's own. */

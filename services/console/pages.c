@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "console/server.h"
 #include "core/key.h"
 #include "core/words.h"
@@ -460,7 +461,7 @@ bool plan_batch(const struct mg_http_exchange *request, const char *id, struct p
 {
     const char *result, *after;
     enum mg_batch_result known;
-    if (!uuid_is_valid(id)) {
+    if (!mg_uuid_is_valid(id)) {
         (void)snprintf(ret_refusal, REFUSAL_SIZE, "this is no batch's id");
         return false;
     }

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/host.h"
+#include "console/path.h"
 #include "console/server.h"
 
 #define API       "/api/v1/"
@@ -72,21 +73,6 @@ static const struct {
     {"batches", false, plan_batches},   {"batches", true, plan_batch},
     {"choice", false, plan_choice},
 };
-
-bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE])
-{
-    char *const parts[] = {ret_noun, ret_id, ret_verb};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        size_t len = strcspn(rest, "/");
-        if (len >= PART_SIZE) {
-            return false;
-        }
-        memcpy(parts[i], rest, len);
-        parts[i][len] = '\0';
-        rest += len + (rest[len] == '/');
-    }
-    return rest[0] == '\0';
-}
 
 static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {

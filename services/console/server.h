@@ -172,15 +172,13 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request, const stru
 /* `rest` is what stands behind /api/v1/; the visitor may act. Answers the request. */
 void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
          const char *rest);
-bool uuid_is_valid(const char *text);
-/* When nobody is left who would end them. */
+
+/* ---- change.c ---- */
+
+/* Ends the changes that are under way, when nothing is left that would end them. */
 void changes_free(struct mg_console *console);
 
 /* ---- route.c ---- */
-
-/* "orders/ID/verb" to its parts, "" for those that are not there; false: there are more, or too long ones. */
-#define PART_SIZE 128
-bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE]);
 
 void route_request(void *console, struct mg_http_exchange *request);
 

@@ -1,5 +1,6 @@
 /* See servers.h. */
 #include "servers.h"
+#include "base/id.h"
 #include "io/pg/dsn.h"
 
 #include <jansson.h>
@@ -406,7 +407,7 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
                           mg_store_batch_started_fn *done, void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(uuid_is_valid(start->batch_id) && batch_filter_is_narrow(&start->filter));
+    FUZZ_REQUIRE(mg_uuid_is_valid(start->batch_id) && batch_filter_is_narrow(&start->filter));
     FUZZ_REQUIRE(start->verb == MG_CAUSE_RESUME || start->verb == MG_CAUSE_COMPENSATE ||
                  start->verb == MG_CAUSE_CANCEL);
     FUZZ_REQUIRE(start->canary >= 0 && start->stop_percent >= 0 && start->stop_percent <= 100);
@@ -427,7 +428,7 @@ void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change 
                            mg_store_batch_changed_fn *done, void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(uuid_is_valid(change->batch_id));
+    FUZZ_REQUIRE(mg_uuid_is_valid(change->batch_id));
     change_begins(change->by, change->reason);
     owe(wish_answer, (void (*)(void))done, arg);
 }

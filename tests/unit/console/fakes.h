@@ -8,6 +8,7 @@
 
 #include <check.h>
 
+#include "console/path.h"
 #include "console/server.h"
 #include "io/store/batch.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../suite.h"
+#include "base/id.h"
 #include "fakes.h"
 #include "io/amqp/topology.h"
 
@@ -211,7 +212,7 @@ START_TEST(a_click_is_one_command_of_one_person_for_one_change)
     command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[4]); /* without a click each is its own */
     command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[5]);
     for (size_t i = 0; i < COUNT(ids); i++) {
-        ck_assert_msg(uuid_is_valid(ids[i]), "%s", ids[i]);
+        ck_assert_msg(mg_uuid_is_valid(ids[i]), "%s", ids[i]);
         ck_assert_str_ne(ids[i], first);
         ck_assert_str_ne(ids[i], BATCH_ID); /* what a page names is never the id itself */
         ck_assert_msg(i == 0 || strcmp(ids[i], ids[i - 1]) != 0, "%zu", i);

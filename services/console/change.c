@@ -1,0 +1,105 @@
+/* See change.h. */
+#include "console/change.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "wire/json.h"
+
+struct change *change_create(struct mg_console *console, struct mg_http_exchange *request,
+                             const char by[NAME_SIZE])
+{
+    struct change *change = calloc(1, sizeof *change);
+    if (change == NULL) {
+        return NULL;
+    }
+    change->console = console;
+    change->request = request;
+    change->next = console->changes;
+    console->changes = change;
+    memcpy(change->by, by, sizeof change->by);
+    return change;
+}
+
+void change_free(struct change *change)
+{
+    struct change **at = &change->console->changes;
+    while (*at != change) {
+        at = &(*at)->next;
+    }
+    *at = change->next;
+    free(change);
+}
+
+void changes_free(struct mg_console *console)
+{
+    while (console->changes != NULL) {
+        change_free(console->changes);
+    }
+}
+
+static void change_over(const struct change *change, unsigned int status)
+{
+    asker_forget(change->console->asker);
+    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a change was asked for", MG_LOG_TEXT("by", change->by),
+           MG_LOG_TEXT("noun", change->noun), MG_LOG_TEXT("id", change->id),
+           MG_LOG_TEXT("verb", change->verb), MG_LOG_NUMBER("status", status));
+}
+
+void change_end_with(struct change *change, unsigned int status, struct mg_slice json)
+{
+    change_over(change, status);
+    if (change->request != NULL) {
+        answer_json(change->request, status, json);
+    }
+    change_free(change);
+}
+
+void change_end(struct change *change, unsigned int status, const char *text)
+{
+    struct mg_buf json;
+    if (status < 300) {
+        mg_buf_init(&json, MG_ERR_TEXT_MAX * 8);
+        mg_buf_append_text(&json, "{\"text\": ");
+        mg_buf_append_json(&json, mg_slice_of(text));
+        mg_buf_append_text(&json, "}");
+        change_end_with(change, status, mg_buf_slice(&json));
+        mg_buf_finish(&json);
+        return;
+    }
+    change_over(change, status);
+    if (change->request != NULL) {
+        answer_error(change->request, status, "%s", text);
+    }
+    change_free(change);
+}
+
+/* ---- what the page sent ---- */
+
+bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, size - 1);
+    struct mg_slice value = mg_json_find(body, pointer);
+    bool is_there = value.data != NULL && mg_json_string(value, &text);
+    bool has_text = is_there && !text.failed && text.len > 0;
+    bool has_nul = has_text && memchr(text.data, '\0', text.len) != NULL;
+    bool is_good = !is_there || (!text.failed && !has_nul);
+    (void)snprintf(ret_text, size, "%s", has_text && is_good ? text.data : "");
+    mg_buf_finish(&text);
+    return is_good;
+}
+
+uint64_t number_read(struct mg_slice body, const char *pointer)
+{
+    char text[24];
+    struct mg_slice value = mg_json_find(body, pointer);
+    if (value.data == NULL || value.len >= sizeof text || strspn(value.data, "0123456789") < value.len) {
+        return 0;
+    }
+    memcpy(text, value.data, value.len);
+    text[value.len] = '\0';
+    return strtoull(text, NULL, 10);
+}

@@ -1,0 +1,19 @@
+/* See path.h. */
+#include "console/path.h"
+
+#include <string.h>
+
+bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE])
+{
+    char *const parts[] = {ret_noun, ret_id, ret_verb};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        size_t len = strcspn(rest, "/");
+        if (len >= PART_SIZE) {
+            return false;
+        }
+        memcpy(parts[i], rest, len);
+        parts[i][len] = '\0';
+        rest += len + (rest[len] == '/');
+    }
+    return rest[0] == '\0';
+}
