@@ -3,7 +3,8 @@
  *
  *   receive.c   a delivery becomes a job, or is refused; late ones are dropped, doubtful ones held
  *   job.c       a job's life, and how its delivery is given back
- *   serve.c     which waiting job is next; what the breaker's changes mean for those that wait
+ *   lane.c      how much is consumed, and what is answered without a call, by breaker, pause and limits
+ *   serve.c     which waiting job is next
  *   call.c      one try: one HTTP call, judged by the clock before and after
  *   trace.c     what is told of a try, if somebody wants to know
  *   answer.c    the reply is published, and confirmed, before the request is acked
@@ -11,6 +12,7 @@
  *               supervisor tells it
  *   report.c    what schedulers, /readyz and /metrics are told
  *   drain.c     the way out
+ *   clock.c tick.c   standstills and the database's clock; what is looked at each second
  *   deadline.c limiter.c breaker.c classify.c   the arithmetic of it, pure
  *
  * A job lives from its delivery until the delivery is given back to the broker, whatever the way; it is in
@@ -87,6 +89,9 @@ struct mg_try_trace {
     char traceparent[MG_TRACEPARENT_SIZE]; /* what the service gets */
 };
 
+struct mg_job;
+typedef void mg_job_end_fn(struct mg_job *job);
+
 struct mg_job {
     TAILQ_ENTRY(mg_job) entry;
     struct mg_lane *lane;
@@ -98,6 +103,7 @@ struct mg_job {
     /* One that was given up, or of another delivery, may still be at work there (law 11, quiesce); and what
      * the reply says of it. */
     bool may_still_act, says_may_still_act;
+    mg_job_end_fn *on_end; /* cancels what still runs for it, just before it is gone */
     struct mg_delivery *delivery;
     struct mg_arena *arena; /* holds what the request borrows beside the delivery's body */
     struct mg_request request;
@@ -206,6 +212,8 @@ enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_e
 /* receive.c: the broker's callbacks */
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
 void mg_agent_on_state(void *arg, bool is_up, const char *reason);
+
+/* clock.c */
 /* At each tick and each delivery: after a standstill nothing that comes soon counts as fresh. */
 void mg_agent_turn(struct mg_agent *agent);
 /* What a message that came says of the database's clock. */
@@ -213,15 +221,14 @@ void mg_agent_note_time(struct mg_agent *agent, int64_t boot_ms, int64_t sent_at
 
 /* job.c */
 enum mg_job_end { MG_JOB_ACK, MG_JOB_REJECT, MG_JOB_REQUEUE };
-struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high,
-                             struct mg_delivery *delivery); /* NULL: no memory */
+struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery,
+                             mg_job_end_fn *on_end); /* NULL: no memory */
 void mg_job_finish(struct mg_job *job,
                    enum mg_job_end end);                /* its delivery goes back as said; the job is gone */
 void mg_job_enqueue(struct mg_job *job, bool is_first); /* into its waiting line, at the end or in front */
 void mg_job_move(struct mg_job *job, enum mg_job_phase phase); /* out of whatever list into the begun ones */
 int64_t mg_job_left_ms(const struct mg_job *job);
 void mg_job_drop_late(struct mg_job *job); /* past complete-by: acked, and not a word about it (P7) */
-void mg_job_put_back(struct mg_job *job);  /* it has not begun and will not begin here */
 void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change);
 void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
 
@@ -232,6 +239,8 @@ void mg_agent_on_isolated(void *arg);                                 /* lets on
 
 /* serve.c */
 void mg_lane_pump(void *arg); /* lets out what may go; runs from the lane's idle handle and timer */
+
+/* lane.c */
 void mg_lane_breaker_changed(struct mg_lane *lane);
 void mg_lane_consume(struct mg_lane *lane); /* as breaker and limits now are */
 /* What waits here, and what would be tried again, is answered: no call will be made. */
@@ -256,17 +265,21 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
 /* answer.c: from here on the job ends by itself */
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body);
 void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why);
+void mg_job_put_back(struct mg_job *job); /* it has not begun and will not begin here */
 
 /* report.c */
 void mg_agent_report(struct mg_agent *agent);
-void mg_agent_on_tick(void *arg);
+bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t size);
 bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size);
 void mg_lane_measure(struct mg_lane *lane);
 void mg_lane_register_metrics(struct mg_lane *lane);
 
+/* tick.c */
+void mg_agent_on_tick(void *arg);
+
 /* drain.c */
 void mg_agent_drain(void *arg); /* SIGTERM, SIGINT; the second one ends at once */
 void mg_agent_on_drain_timer(void *arg);
-void mg_agent_drain_check(struct mg_agent *agent); /* after each job that ended */
+void mg_agent_drain_check(struct mg_agent *agent); /* after each turn of a lane, which follows each end */
 
 #endif

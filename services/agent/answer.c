@@ -186,3 +186,19 @@ void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *wh
     mg_classify_not_made(code, why, &verdict);
     mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
 }
+
+/* What has been tried is answered. What may be sent only once is answered too, as long as this process can
+ * still say for certain that it was not: given back it would count as redelivered. The rest is another
+ * instance's. */
+void mg_job_put_back(struct mg_job *job)
+{
+    if (job->phase == MG_JOB_SET_ASIDE) {
+        mg_job_finish(job, MG_JOB_REQUEUE);
+    } else if (job->try_count > 0) {
+        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+    } else if (job->request.is_at_most_once) {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the agent stopped before the call");
+    } else {
+        mg_job_finish(job, MG_JOB_REQUEUE);
+    }
+}

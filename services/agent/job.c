@@ -1,7 +1,7 @@
 /*
  * The life of a job: made from a delivery, moved between the lists of its service, ended by giving the
- * delivery back. Ending it cancels whatever still runs for it, so that nothing can call back into memory that
- * is gone.
+ * delivery back. Whatever still runs for it is cancelled before (on_end), so that nothing can call back into
+ * memory that is gone.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 
-struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery)
+struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery,
+                             mg_job_end_fn *on_end)
 {
     struct mg_job *job = calloc(1, sizeof *job);
     if (job == NULL) {
@@ -20,6 +21,7 @@ struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_deliv
     job->lane = lane;
     job->is_high = is_high;
     job->delivery = delivery;
+    job->on_end = on_end;
     job->is_redelivered = delivery->is_redelivered;
     job->phase = MG_JOB_SET_ASIDE;
     /* A path unescaped, and the URL and headers of each try: less than what came, twice over. */
@@ -51,9 +53,8 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
 {
     struct mg_lane *lane = job->lane;
     struct mg_broker *broker = lane->agent->broker;
-    mg_job_cancel_call(job);
+    job->on_end(job);
     job_unlink(job);
-    mg_job_clear(job);
     mg_line_hold(lane, &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
     switch (end) {
     case MG_JOB_ACK:
@@ -72,7 +73,6 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
     mg_buf_finish(&job->reply);
     free(job);
     mg_idle_arm(lane->pump);
-    mg_agent_drain_check(lane->agent);
 }
 
 void mg_job_enqueue(struct mg_job *job, bool is_first)
@@ -110,22 +110,6 @@ void mg_job_drop_late(struct mg_job *job)
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
            MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("tries", job->try_count));
     mg_job_finish(job, MG_JOB_ACK);
-}
-
-/* What has been tried is answered. What may be sent only once is answered too, as long as this process can
- * still say for certain that it was not: given back it would count as redelivered. The rest is another
- * instance's. */
-void mg_job_put_back(struct mg_job *job)
-{
-    if (job->phase == MG_JOB_SET_ASIDE) {
-        mg_job_finish(job, MG_JOB_REQUEUE);
-    } else if (job->try_count > 0) {
-        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
-    } else if (job->request.is_at_most_once) {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the agent stopped before the call");
-    } else {
-        mg_job_finish(job, MG_JOB_REQUEUE);
-    }
 }
 
 /* What was acked and not yet told is held as the broker counts: behind it a backlog may wait, however much

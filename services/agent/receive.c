@@ -258,28 +258,10 @@ static void receive(struct mg_job *job, bool is_fresh)
     }
 }
 
-void mg_agent_turn(struct mg_agent *agent)
+static void on_job_end(struct mg_job *job)
 {
-    int64_t now_ms = mg_clock_boot_ms();
-    if (!mg_skew_stood_still(&agent->skew, now_ms)) {
-        return;
-    }
-    agent->awake_since_boot_ms = now_ms;
-    for (int i = 0; i < agent->lane_count; i++) {
-        for (int k = 0; k < MG_LINE_COUNT; k++) {
-            struct mg_line *line = &agent->lanes[i].lines[k];
-            line->room_since_ms = line->room_since_ms != INT64_MAX ? now_ms : INT64_MAX;
-        }
-    }
-}
-
-void mg_agent_note_time(struct mg_agent *agent, int64_t boot_ms, int64_t sent_at_ms, enum mg_sample sample)
-{
-    int64_t back_ms = mg_skew_note(&agent->skew, boot_ms, mg_clock_wall_ms(), sent_at_ms, sample);
-    if (back_ms > 0) {
-        mg_log(MG_LOG_WARN, "the database's clock went back; deadlines are judged by it as it is now",
-               MG_LOG_NUMBER("by_ms", back_ms));
-    }
+    mg_job_cancel_call(job);
+    mg_job_clear(job);
 }
 
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
@@ -294,7 +276,7 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
     bool is_fresh = !delivery->is_redelivered && line->room_since_ms != INT64_MAX &&
                     line->room_since_ms + MG_SKEW_ROOM_MS <= delivery->arrived_boot_ms;
 
-    struct mg_job *job = mg_job_create(lane, line_index == MG_LINE_HIGH, delivery);
+    struct mg_job *job = mg_job_create(lane, line_index == MG_LINE_HIGH, delivery, on_job_end);
     if (job == NULL) {
         mg_log(MG_LOG_ERROR, "could not take a request: no memory",
                MG_LOG_TEXT("service", lane->service->name));

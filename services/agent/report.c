@@ -20,7 +20,7 @@ static void on_report_published(void *arg, enum mg_publish_outcome outcome)
 }
 
 /* Work can be done right. Not asked about the broker: without it no report goes out. */
-static bool is_sound(const struct mg_agent *agent, char *ret_reason, size_t size)
+bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t size)
 {
     int64_t ahead_ms;
     if (agent->is_draining) {
@@ -50,7 +50,7 @@ bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size)
     if (!mg_broker_is_up(agent->broker, ret_reason, size)) {
         return false;
     }
-    return is_sound(agent, ret_reason, size);
+    return mg_agent_is_sound(agent, ret_reason, size);
 }
 
 static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
@@ -99,37 +99,10 @@ void mg_agent_report(struct mg_agent *agent)
         return;
     }
     char reason[MG_ERROR_TEXT_MAX + 1];
-    bool is_ready = is_sound(agent, reason, sizeof reason);
+    bool is_ready = mg_agent_is_sound(agent, reason, sizeof reason);
     for (int i = 0; i < agent->lane_count; i++) {
         report_lane(&agent->lanes[i], is_ready, reason);
     }
-}
-
-void mg_agent_on_tick(void *arg)
-{
-    struct mg_agent *agent = arg;
-    mg_agent_turn(agent);
-    char reason[MG_ERROR_TEXT_MAX + 1];
-    bool is_ready = is_sound(agent, reason, sizeof reason);
-    int64_t ahead_ms;
-    if (mg_skew_measure(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms)) {
-        mg_metric_set(agent->skew_metric, (double)ahead_ms / 1000.0);
-    }
-    if (is_ready != agent->was_ready) {
-        mg_log(is_ready ? MG_LOG_INFO : MG_LOG_WARN, is_ready ? "ready again" : "not ready",
-               MG_LOG_TEXT("why", reason));
-    }
-    agent->ticks++;
-    if (is_ready != agent->was_ready ||
-        agent->ticks % (MG_SERVICE_REPORT_PERIOD_MS / MG_AGENT_TICK_MS) == 0) {
-        agent->was_ready = is_ready;
-        mg_agent_report(agent);
-    }
-    for (int i = 0; i < agent->lane_count; i++) {
-        mg_lane_doubt_word(&agent->lanes[i]);
-        mg_lane_measure(&agent->lanes[i]);
-    }
-    mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());
 }
 
 void mg_lane_measure(struct mg_lane *lane)

@@ -27,11 +27,7 @@ static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer
     mg_metric_set(supervisor->leading, 1);
     mg_log(MG_LOG_INFO, "leading", MG_LOG_NUMBER("epoch", answer->epoch),
            MG_LOG_TEXT("holder", supervisor->holder));
-    supervisor_owed_start(supervisor);
-    if (!supervisor_sweep_start(supervisor, answer->now_ms, answer->swept_at_ms) ||
-        !supervisor_watch_start(supervisor) || !supervisor_measure_start(supervisor) ||
-        !supervisor_relay_start(supervisor) || !supervisor_retire_start(supervisor) ||
-        !supervisor_unneeded_start(supervisor)) {
+    if (!supervisor->duties->start(supervisor, answer->now_ms, answer->swept_at_ms)) {
         supervisor_lead_give_back(supervisor, "no memory");
     }
 }
@@ -100,8 +96,9 @@ static void lead_try(void *arg)
     mg_store_try_lead(supervisor->store, supervisor->holder, lead_answered, supervisor);
 }
 
-bool supervisor_lead_start(struct supervisor *supervisor)
+bool supervisor_lead_start(struct supervisor *supervisor, const struct supervisor_duties *duties)
 {
+    supervisor->duties = duties;
     supervisor->lead_timer = mg_timer_create(supervisor->loop, lead_try, supervisor);
     if (supervisor->lead_timer == NULL) {
         return false;
@@ -126,14 +123,7 @@ void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
     supervisor->is_leader = false;
     mg_timer_start(supervisor->lead_timer, supervisor->options.lead_period_ms,
                    supervisor->options.lead_period_ms);
-    supervisor_sweep_stop(supervisor);
-    if (supervisor->watch_timer != NULL) {
-        mg_timer_stop(supervisor->watch_timer);
-    }
-    supervisor_measure_stop(supervisor);
-    supervisor_relay_stop(supervisor);
-    supervisor_retire_stop(supervisor);
-    supervisor_unneeded_stop(supervisor);
+    supervisor->duties->stop(supervisor);
     mg_metric_set(supervisor->leading, 0);
     mg_log(MG_LOG_WARN, "no longer leading", MG_LOG_TEXT("reason", why),
            MG_LOG_NUMBER("epoch", supervisor->epoch));

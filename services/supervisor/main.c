@@ -101,7 +101,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     if (class == MG_OK) {
         class = mg_broker_create(process->loop, &broker, &supervisor.broker, err);
     }
-    if (class == MG_OK && !supervisor_lead_start(&supervisor)) {
+    if (class == MG_OK && !supervisor_lead_start(&supervisor, &SUPERVISOR_DUTIES)) {
         class = mg_err_set(err, MG_TRANSIENT, "no memory");
     }
     process->store = supervisor.store;

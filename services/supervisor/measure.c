@@ -123,11 +123,24 @@ static void own_make(struct supervisor *supervisor)
     }
 }
 
+static void retire_make(struct supervisor *supervisor)
+{
+    struct mg_metrics *metrics = supervisor->metrics;
+    supervisor->retired = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_retired_total", NULL,
+                                            "orders moved to the archive: makegood db vacuum-policy");
+    supervisor->retire_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_retire_seconds", NULL,
+                                                   "how long the database took to move some to the archive");
+    supervisor->finished_oldest = mg_metrics_series(
+        metrics, MG_GAUGE, "makegood_order_finished_oldest_age_seconds", NULL,
+        "how long ago the oldest order changed that has ended and is not in the archive, as last looked for");
+    mg_metric_silence(supervisor->finished_oldest);
+}
+
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics)
 {
     supervisor->metrics = metrics;
     own_make(supervisor);
-    supervisor_retire_metrics_make(supervisor);
+    retire_make(supervisor);
     for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_init(&supervisor->queues[i], metrics, QUEUES[i]);
     }

@@ -27,19 +27,6 @@
 /* What does not pass by itself in this time needs a person; a lock that is held, or a busy server, does. */
 #define FAILING_MAX_MS 60000
 
-void supervisor_retire_metrics_make(struct supervisor *supervisor)
-{
-    struct mg_metrics *metrics = supervisor->metrics;
-    supervisor->retired = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_retired_total", NULL,
-                                            "orders moved to the archive: makegood db vacuum-policy");
-    supervisor->retire_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_retire_seconds", NULL,
-                                                   "how long the database took to move some to the archive");
-    supervisor->finished_oldest = mg_metrics_series(
-        metrics, MG_GAUGE, "makegood_order_finished_oldest_age_seconds", NULL,
-        "how long ago the oldest order changed that has ended and is not in the archive, as last looked for");
-    mg_metric_silence(supervisor->finished_oldest);
-}
-
 static void failure_note(struct supervisor *supervisor, const char *why)
 {
     int64_t now_boot_ms = mg_clock_boot_ms();

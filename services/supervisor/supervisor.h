@@ -81,11 +81,14 @@ struct supervisor_parked {
 
 #define SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; more are found the next time */
 
+struct supervisor_duties;
+
 struct supervisor {
     struct supervisor_options options;
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
+    const struct supervisor_duties *duties;
     struct mg_timer *lead_timer, *sweep_timer, *watch_timer;
     char holder[128]; /* names this process in the leader's row */
     bool is_stopping;
@@ -179,7 +182,15 @@ struct supervisor {
         *asked[MG_CAUSE_COUNT], *unasked, *violations, *violations_found, *held_back;
 };
 
-bool supervisor_lead_start(struct supervisor *supervisor); /* false: no memory */
+/* What only a leader does. `start` false: there is no memory. A leader that lost the lead stops all of it. */
+struct supervisor_duties {
+    bool (*start)(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
+    void (*stop)(struct supervisor *supervisor);
+};
+extern const struct supervisor_duties SUPERVISOR_DUTIES;
+
+/* `duties` begin with each lead and end with it; borrowed. False: no memory. */
+bool supervisor_lead_start(struct supervisor *supervisor, const struct supervisor_duties *duties);
 void supervisor_lead_soon(
     struct supervisor *supervisor); /* something that leading needs has come up: try at once */
 void supervisor_lead_session(void *arg, bool is_up, const char *reason); /* the store's on_state */
@@ -197,6 +208,8 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
 bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms);
 /* All open orders are woken again, a while from now: not all that was woken could be asked about. */
 void supervisor_wake_later(struct supervisor *supervisor);
+/* True: they are being woken now, and no sweep may come between: it would put those woken first to sleep. */
+bool supervisor_is_waking(struct supervisor *supervisor);
 void supervisor_sweep_stop(struct supervisor *supervisor); /* it leads no more */
 
 /* Asks about the steps that wait for gates which are open; about so many at the most. */
@@ -209,7 +222,8 @@ bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 void supervisor_owed_ask(struct supervisor *supervisor);
 void supervisor_owed_start(struct supervisor *supervisor); /* on taking the lead */
 
-bool supervisor_watch_start(struct supervisor *supervisor);      /* on taking the lead; false: no memory */
+bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+void supervisor_watch_stop(struct supervisor *supervisor);
 int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* what was not found for so long is gone */
 /* A condition was looked for; `text` NULL: it does not hold. */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
@@ -223,7 +237,6 @@ void supervisor_relay_finish(struct supervisor *supervisor);
 
 bool supervisor_retire_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 void supervisor_retire_stop(struct supervisor *supervisor);
-void supervisor_retire_metrics_make(struct supervisor *supervisor);
 
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
 bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */

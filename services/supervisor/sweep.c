@@ -29,14 +29,6 @@
  * well under the ask-again time; asking more would fill the queue and help nobody. */
 #define COMMANDS_BACKLOG_SWEEPS 2
 
-/* After the database's clock went back, waits that it set while it was ahead, and with them wake_at, end too
- * far in the future. So all open orders are woken and asked about. This long after: by then every scheduler
- * has seen the clock again, and what it had in hand is written. A leader that dies within it wakes nobody.
- * Not asked about is what a request carries: until its complete-by an attempt may act. */
-#define WAKE_REST_MS 2000
-/* Woken by one statement: some 50 ms of an index's work. */
-#define WAKE_BATCH 2000
-
 /* Open steps that one sweep looks at: some 50 ms of the database, a fifth of the period. Of 500 orders each
  * may have eight; of orders with 64 steps it looks at 64 of them. */
 #define STEPS_SWEPT_MAX 4096
@@ -75,11 +67,6 @@ static void grace_end(struct supervisor *supervisor)
     }
 }
 
-void supervisor_wake_later(struct supervisor *supervisor)
-{
-    supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
-}
-
 /* What the database's clock passed too early. The grace comes on top: so long after its own deadline an
  * attempt that is judged late can no longer act, as if quiescing. */
 static struct mg_spared spared_now(const struct supervisor *supervisor, int64_t extra_ms)
@@ -108,16 +95,6 @@ static void spared_add(const struct supervisor *supervisor, struct mg_sweep_opti
     if (is_alone || spared.before_ms > options->grace_before_ms) {
         options->grace_before_ms = spared.before_ms;
     }
-}
-
-bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms)
-{
-    int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
-    if (by_ms > 0) {
-        mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
-               MG_LOG_NUMBER("by_ms", by_ms));
-    }
-    return by_ms > 0;
 }
 
 static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
@@ -352,49 +329,11 @@ static void commands_seen(void *arg, const char *queue, int64_t ready_messages, 
     supervisor->commands_consumers = consumers;
 }
 
-static void wake_answered(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
-{
-    struct supervisor *supervisor = arg;
-    supervisor->is_sweeping = false;
-    if (!supervisor->is_leader || supervisor->is_stopping) {
-        return;
-    }
-    if (err != NULL) {
-        mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
-               "could not wake the open orders; it is tried again", MG_LOG_TEXT("reason", err->text));
-        supervisor->is_failing = true;
-        supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
-        return;
-    }
-    if (!is_leader) {
-        supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
-        return;
-    }
-    if (!is_full) {
-        supervisor->wake_at_boot_ms = 0;
-        mg_log(MG_LOG_INFO, "all open orders are asked about, since the database's clock went back",
-               MG_LOG_NONE);
-    }
-    mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
-}
-
-/* No sweep comes between: it would put those woken first to sleep again. */
-static bool is_waking(struct supervisor *supervisor)
-{
-    if (supervisor->wake_at_boot_ms == 0 || mg_clock_boot_ms() < supervisor->wake_at_boot_ms) {
-        return false;
-    }
-    supervisor->is_sweeping = true;
-    mg_store_wake(supervisor->store, supervisor->epoch, supervisor->holder, WAKE_BATCH, wake_answered,
-                  supervisor);
-    return true;
-}
-
 static void sweep_run(void *arg)
 {
     struct supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_sweeping || !can_publish(supervisor) ||
-        !are_commands_taken(supervisor) || is_waking(supervisor)) {
+        !are_commands_taken(supervisor) || supervisor_is_waking(supervisor)) {
         return;
     }
     grace_end(supervisor);

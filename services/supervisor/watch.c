@@ -220,3 +220,10 @@ bool supervisor_watch_start(struct supervisor *supervisor)
     mg_timer_start(supervisor->watch_timer, WATCH_PERIOD_MS, WATCH_PERIOD_MS);
     return true;
 }
+
+void supervisor_watch_stop(struct supervisor *supervisor)
+{
+    if (supervisor->watch_timer != NULL) {
+        mg_timer_stop(supervisor->watch_timer);
+    }
+}

@@ -56,8 +56,10 @@ CONTRACTS = ("common/io/amqp/broker.h", "common/io/amqp/topology.h", "common/io/
              "common/io/http/server.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h", "common/base/id.h")
 # Folders whose files stand in a line, and where their objects are built: no file is called back by one that it calls.
 LINES = {"common/core": "common/CMakeFiles/mg_core.dir/core",
+         "services/agent": "services/CMakeFiles/makegood-agent.dir/agent",
          "services/console": "services/CMakeFiles/mg_console.dir/console",
-         "services/scheduler": "services/CMakeFiles/makegood-scheduler.dir/scheduler"}
+         "services/scheduler": "services/CMakeFiles/makegood-scheduler.dir/scheduler",
+         "services/supervisor": "services/CMakeFiles/makegood-supervisor.dir/supervisor"}
 BANNED = {
     "strcpy": "snprintf or mg_buf", "strcat": "mg_buf", "sprintf": "snprintf", "vsprintf": "vsnprintf", "gets": "fgets",
     "strtok": "a slice", "atoi": "strtoll with its checks", "atol": "strtoll with its checks", "system": "posix_spawn",

@@ -61,7 +61,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     if (class == MG_OK) {
         class = mg_broker_create(loop, &broker, &supervisor->broker, err);
     }
-    if (class == MG_OK && !supervisor_lead_start(supervisor)) {
+    if (class == MG_OK && !supervisor_lead_start(supervisor, &SUPERVISOR_DUTIES)) {
         class = mg_err_set(err, MG_TRANSIENT, "no memory");
     }
     return class;

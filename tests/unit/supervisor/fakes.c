@@ -529,7 +529,7 @@ struct supervisor *fake_start(void)
     metrics = mg_metrics_create();
     supervisor_metrics_make(supervisor, metrics);
     supervisor->counting = fake_counting_store();
-    assert(supervisor_lead_start(supervisor));
+    assert(supervisor_lead_start(supervisor, &SUPERVISOR_DUTIES));
     return supervisor;
 }
 

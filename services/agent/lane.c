@@ -1,0 +1,80 @@
+/*
+ * What the state of a service's lane means for its requests: how many are consumed, and which are answered
+ * without a call because its breaker is open or an operator has paused it.
+ */
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* A try of it that failed says more than that the next one was not made. */
+static void answer_unserved(struct mg_job *job)
+{
+    if (job->try_count > 0) {
+        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+    } else if (job->lane->control.is_paused) {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");
+    } else {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the circuit breaker is open");
+    }
+}
+
+void mg_lane_answer_unserved(struct mg_lane *lane)
+{
+    struct mg_job *job, *next;
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        for (job = TAILQ_FIRST(&lane->lines[i].waiting); job != NULL; job = next) {
+            next = TAILQ_NEXT(job, entry);
+            answer_unserved(job);
+        }
+    }
+    struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+        next =
+            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_ISOLATED) {
+            answer_unserved(job);
+        }
+    }
+}
+
+/* A request that is left to others takes up a place while it waits. So there is a second one for what can be
+ * served here: a probe stands behind all that is left to others. */
+static uint16_t line_prefetch(const struct mg_line *line, uint16_t prefetch)
+{
+    bool is_left = line->newer_boot_ms != 0 && mg_clock_boot_ms() - line->newer_boot_ms < MG_NEWER_ROOM_MS;
+    return prefetch == 1 && is_left ? MG_NEWER_PREFETCH_MIN : prefetch;
+}
+
+void mg_lane_consume(struct mg_lane *lane)
+{
+    uint16_t prefetch = mg_limiter_prefetch(&lane->limiter);
+    if (lane->breaker.word != MG_WORD_PROBE && lane->breaker.state == MG_BREAKER_OPEN) {
+        prefetch = 0;
+    } else if (lane->breaker.word != MG_WORD_PROBE && lane->breaker.state == MG_BREAKER_HALF_OPEN) {
+        prefetch = (uint16_t)lane->breaker.plan.probes;
+    }
+    if (!lane->agent->is_draining) {
+        for (int i = 0; i < MG_LINE_COUNT; i++) {
+            mg_line_consume(lane, &lane->lines[i], line_prefetch(&lane->lines[i], prefetch));
+        }
+    }
+}
+
+void mg_lane_breaker_changed(struct mg_lane *lane)
+{
+    static const char *const WORDS[] = {[MG_WORD_NONE] = "unknown",
+                                        [MG_WORD_UP] = "not down for most agents",
+                                        [MG_WORD_DOWN] = "down for most agents",
+                                        [MG_WORD_PROBE] = "down for most agents; this one probes it"};
+    bool is_open = lane->breaker.state == MG_BREAKER_OPEN;
+    mg_log(is_open ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
+           MG_LOG_TEXT("service", lane->service->name),
+           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)),
+           MG_LOG_TEXT("service_is", WORDS[lane->breaker.word]));
+    mg_lane_consume(lane);
+    if (is_open) {
+        mg_lane_answer_unserved(lane);
+    }
+    mg_agent_report(lane->agent);
+    mg_idle_arm(lane->pump);
+}

@@ -1,0 +1,32 @@
+/* What the agent looks at each second, whether or not anything comes. */
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "wire/reply.h"
+
+void mg_agent_on_tick(void *arg)
+{
+    struct mg_agent *agent = arg;
+    mg_agent_turn(agent);
+    char reason[MG_ERROR_TEXT_MAX + 1];
+    bool is_ready = mg_agent_is_sound(agent, reason, sizeof reason);
+    int64_t ahead_ms;
+    if (mg_skew_measure(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms)) {
+        mg_metric_set(agent->skew_metric, (double)ahead_ms / 1000.0);
+    }
+    if (is_ready != agent->was_ready) {
+        mg_log(is_ready ? MG_LOG_INFO : MG_LOG_WARN, is_ready ? "ready again" : "not ready",
+               MG_LOG_TEXT("why", reason));
+    }
+    agent->ticks++;
+    if (is_ready != agent->was_ready ||
+        agent->ticks % (MG_SERVICE_REPORT_PERIOD_MS / MG_AGENT_TICK_MS) == 0) {
+        agent->was_ready = is_ready;
+        mg_agent_report(agent);
+    }
+    for (int i = 0; i < agent->lane_count; i++) {
+        mg_lane_doubt_word(&agent->lanes[i]);
+        mg_lane_measure(&agent->lanes[i]);
+    }
+    mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());
+}

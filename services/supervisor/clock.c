@@ -1,0 +1,14 @@
+/* The database's clock, as a supervisor follows it by the answers to its questions (base/far_clock.h). */
+#include "base/clock.h"
+#include "base/log.h"
+#include "supervisor.h"
+
+bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms)
+{
+    int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
+    if (by_ms > 0) {
+        mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
+               MG_LOG_NUMBER("by_ms", by_ms));
+    }
+    return by_ms > 0;
+}

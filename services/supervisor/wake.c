@@ -1,0 +1,57 @@
+/*
+ * After the database's clock went back, all open orders are woken: waits that it set while it was ahead, and
+ * with them wake_at, end too far in the future. What a request carries stays as it is: until its complete-by
+ * an attempt may act.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "supervisor.h"
+
+/* So long after the step back every scheduler has seen the clock again, and what it had in hand is written. A
+ * leader that dies before wakes none. */
+#define WAKE_REST_MS 2000
+/* Woken by one statement: some 50 ms of an index's work. */
+#define WAKE_BATCH 2000
+
+void supervisor_wake_later(struct supervisor *supervisor)
+{
+    supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
+}
+
+static void wake_answered(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
+{
+    struct supervisor *supervisor = arg;
+    supervisor->is_sweeping = false;
+    if (!supervisor->is_leader || supervisor->is_stopping) {
+        return;
+    }
+    if (err != NULL) {
+        mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+               "could not wake the open orders; it is tried again", MG_LOG_TEXT("reason", err->text));
+        supervisor->is_failing = true;
+        supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
+        return;
+    }
+    if (!is_leader) {
+        supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
+        return;
+    }
+    if (!is_full) {
+        supervisor->wake_at_boot_ms = 0;
+        mg_log(MG_LOG_INFO, "all open orders are asked about, since the database's clock went back",
+               MG_LOG_NONE);
+    }
+    mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
+}
+
+/* No sweep comes between: it would put those woken first to sleep again. */
+bool supervisor_is_waking(struct supervisor *supervisor)
+{
+    if (supervisor->wake_at_boot_ms == 0 || mg_clock_boot_ms() < supervisor->wake_at_boot_ms) {
+        return false;
+    }
+    supervisor->is_sweeping = true;
+    mg_store_wake(supervisor->store, supervisor->epoch, supervisor->holder, WAKE_BATCH, wake_answered,
+                  supervisor);
+    return true;
+}
