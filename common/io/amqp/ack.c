@@ -65,7 +65,7 @@ static void held_free(struct mg_broker *broker, struct mg_held *held)
     int consumer = held->delivery.consumer;
     if (consumer >= 0) {
         broker->consumers[consumer].held_bytes -= held->bytes;
-        mg_consume_freed(broker, consumer);
+        mg_room_freed(broker, consumer);
     }
     free(held);
 }
@@ -391,7 +391,7 @@ static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_ack_part *acks = &broker->acks;
     if (!broker->consume.is_open || (acks->untold == 0 && TAILQ_EMPTY(&acks->refused))) return;
-    bool must_wait = mg_consume_is_growing(broker);
+    bool must_wait = mg_room_is_growing(broker);
     if (!must_wait) acks_tell(broker, acked_until_boot_ms);
     if ((must_wait || acks->untold > 0) && !mg_timer_is_active(acks->overdue))
         mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);

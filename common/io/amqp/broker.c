@@ -12,12 +12,9 @@
 #include "base/secret.h"
 #include "io/amqp/parts.h"
 
-enum { TROUBLE_BLOCKED = MG_TROUBLE_SETUP + 1, TROUBLE_CANCELLED };
-
 static enum mg_class broker_copy_options(struct mg_broker *broker, const struct mg_broker_options *options,
                                          struct mg_err *err);
 static void broker_finish_parts(struct mg_broker *broker);
-static void broker_free(struct mg_broker *broker);
 
 enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_options *options,
                                struct mg_broker **ret_broker, struct mg_err *err)
@@ -30,7 +27,7 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     if (class == MG_OK && broker->own_metrics == NULL && options->metrics == NULL)
         class = mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
     if (class != MG_OK) {
-        broker_free(broker);
+        mg_broker_free(broker);
         return class;
     }
     struct mg_broker_options with_metrics = *options;
@@ -56,7 +53,7 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     if (class == MG_OK) class = mg_consume_watch(broker, err);
     if (class != MG_OK) {
         broker_finish_parts(broker);
-        broker_free(broker);
+        mg_broker_free(broker);
         return class;
     }
     if (broker->consumer_count == 0) {
@@ -146,21 +143,6 @@ static void broker_finish_parts(struct mg_broker *broker)
     mg_casts_finish(broker);
 }
 
-static void broker_free(struct mg_broker *broker)
-{
-    for (int i = 0; i < broker->consumer_count; i++)
-        free(broker->consumers[i].queue);
-    for (int i = 0; i < broker->check_count; i++)
-        free(broker->check_queues[i]);
-    if (broker->own_metrics != NULL) mg_metrics_destroy(broker->own_metrics);
-    free(broker->name);
-    free(broker->ca_file);
-    free(broker->cert_file);
-    free(broker->key_file);
-    mg_secret_free(broker->url);
-    free(broker);
-}
-
 enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struct mg_err *err)
 {
     struct mg_broker_address address = broker->address;
@@ -175,89 +157,4 @@ enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struc
     broker->address.url = copy;
     memcpy(broker->host_port, host_port, sizeof host_port);
     return MG_OK;
-}
-
-void mg_broker_enter(struct mg_broker *broker)
-{
-    broker->busy++;
-}
-
-void mg_broker_leave(struct mg_broker *broker)
-{
-    if (--broker->busy == 0 && broker->is_closing) broker_free(broker);
-}
-
-/* What keeps the broker from being up; 0: nothing is known yet, or it is up. */
-static int broker_trouble(const struct mg_broker *broker, const char **ret_reason)
-{
-    *ret_reason = "connecting";
-    const struct mg_link *links[] = {&broker->publish, &broker->consume};
-    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-        if (links[i]->is_started && !links[i]->is_open && links[i]->trouble != MG_TROUBLE_NONE) {
-            *ret_reason = links[i]->reason;
-            return (int)links[i]->trouble;
-        }
-    }
-    if (broker->publish.is_open && broker->publishes.is_doubted) {
-        *ret_reason = broker->publish.reason;
-        return MG_TROUBLE_SETUP;
-    }
-    if (broker->publish.is_open && broker->publish.is_blocked) {
-        *ret_reason = "the broker has blocked publishers: it is low on memory or disk";
-        return TROUBLE_BLOCKED;
-    }
-    for (int i = 0; i < broker->consumer_count; i++) {
-        if (broker->consume.is_open && broker->consumers[i].is_awaited &&
-            broker->consumers[i].not_before_boot_ms > 0) {
-            *ret_reason = broker->consume.reason;
-            return TROUBLE_CANCELLED;
-        }
-    }
-    return 0;
-}
-
-enum mg_reach mg_broker_reach(const struct mg_broker *broker)
-{
-    const struct mg_link *links[] = {&broker->publish, &broker->consume};
-    enum mg_reach reach = MG_REACH_UNKNOWN;
-    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-        if (!links[i]->is_started || links[i]->is_open) continue;
-        if (links[i]->trouble == MG_TROUBLE_SETUP) return MG_REACH_REFUSED;
-        if (links[i]->trouble == MG_TROUBLE_UNREACHABLE && links[i]->is_absent) reach = MG_REACH_ABSENT;
-    }
-    return reach;
-}
-
-bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
-{
-    bool is_up = broker->publish.is_open && !broker->publish.is_blocked && !broker->publishes.is_doubted &&
-                 mg_consume_is_up(broker);
-    if (ret_reason != NULL && size > 0) {
-        const char *reason = "";
-        if (!is_up) (void)broker_trouble(broker, &reason);
-        (void)snprintf(ret_reason, size, "%s", reason);
-    }
-    return is_up;
-}
-
-/* Said once for each kind of trouble, not at each retry. */
-void mg_broker_state_changed(struct mg_broker *broker)
-{
-    if (broker->is_closing) return;
-    char reason[MG_LINK_REASON_SIZE];
-    const char *why;
-    if (mg_broker_is_up(broker, reason, sizeof(reason))) {
-        mg_metric_set(broker->up, 1);
-        if (broker->said == MG_SAID_UP) return;
-        broker->said = MG_SAID_UP;
-        broker->said_trouble = 0;
-        if (broker->on_state != NULL) broker->on_state(broker->arg, true, "");
-        return;
-    }
-    mg_metric_set(broker->up, 0);
-    int trouble = broker_trouble(broker, &why);
-    if (trouble == 0 || (broker->said == MG_SAID_DOWN && broker->said_trouble == trouble)) return;
-    broker->said = MG_SAID_DOWN;
-    broker->said_trouble = trouble;
-    if (broker->on_state != NULL) broker->on_state(broker->arg, false, reason);
 }

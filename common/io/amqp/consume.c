@@ -20,11 +20,6 @@
 /* A queue that shows no consumer for so long, though we consume it, has lost ours. Longer than a queue takes
  * to find a new leader: without one, and when it is slow, RabbitMQ answers that there are none. */
 #define LOST_MS 30000
-/* Sizes are remembered for one to two spans of so many deliveries, and of so long at least: a large message
- * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone;
- * until then a guess grows smaller (consume_guess). */
-#define SPAN_DELIVERIES 64
-#define SPAN_MS         10000
 
 static void consume_opened(struct mg_link *link);
 static void consume_lost(struct mg_link *link);
@@ -69,16 +64,6 @@ void mg_consume_finish(struct mg_broker *broker)
     broker->reconsume = NULL;
 }
 
-bool mg_consume_is_up(const struct mg_broker *broker)
-{
-    if (broker->consumer_count == 0) return true;
-    if (!broker->consume.is_open) return false;
-    for (int i = 0; i < broker->consumer_count; i++) {
-        if (broker->consumers[i].is_wanted && broker->consumers[i].is_awaited) return false;
-    }
-    return true;
-}
-
 void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
                                void (*named)(void *arg, int consumer, const char *queue), void *arg)
 {
@@ -109,96 +94,6 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
     broker->consumers[consumer].prefetch = prefetch > 0 ? prefetch : 1;
     broker->consumers[consumer].is_wanted = true;
     mg_timer_start(broker->reconsume, 0, 0);
-}
-
-/* ---- bytes in hand ---- */
-
-/* A power of two, so that sizes which differ a little do not have the consumer started anew each time. */
-static uint16_t consume_prefetch(const struct mg_consumer_slot *slot)
-{
-    if (slot->bytes_max == 0) return slot->prefetch;
-    size_t largest = slot->largest[0] > slot->largest[1] ? slot->largest[0] : slot->largest[1];
-    size_t fit = slot->bytes_max / 2 / (largest > 0 ? largest : 1);
-    uint16_t prefetch = 1;
-    while (prefetch < slot->prefetch && 2 * (size_t)prefetch <= fit)
-        prefetch = (uint16_t)(2 * prefetch);
-    return prefetch < slot->prefetch ? prefetch : slot->prefetch;
-}
-
-static bool consume_has_room(const struct mg_consumer_slot *slot)
-{
-    return slot->bytes_max == 0 || slot->held_bytes <= slot->bytes_max / 2;
-}
-
-void mg_consume_freed(struct mg_broker *broker, int consumer)
-{
-    struct mg_consumer_slot *slot = &broker->consumers[consumer];
-    if (slot->is_full && consume_has_room(slot) && !broker->is_closing) {
-        slot->is_full = false;
-        mg_timer_start(broker->reconsume, 0, 0);
-    }
-}
-
-static bool consume_takes(const struct mg_consumer_slot *slot, size_t body_size)
-{
-    return slot->bytes_max == 0 || slot->held_bytes == 0 || slot->held_bytes + body_size <= slot->bytes_max;
-}
-
-static void consume_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size)
-{
-    size_t size = body_size < slot->body_max_bytes ? (size_t)body_size : slot->body_max_bytes;
-    uint16_t before = consume_prefetch(slot);
-    if (slot->bytes_max == 0) return;
-    size += MG_DELIVERY_OVERHEAD_BYTES;
-    if (size > slot->largest[0]) slot->largest[0] = size;
-    if (++slot->sized >= SPAN_DELIVERIES && mg_clock_boot_ms() >= slot->span_boot_ms) {
-        slot->largest[1] = slot->largest[0];
-        slot->largest[0] = 0;
-        slot->sized = 0;
-        slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
-    }
-    if (consume_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
-}
-
-/* Until the first span is over, largest[1] is a guess: at first the limit, and lower with each prefetch that
- * is used up, though nothing of it is settled. Slow work would wait minutes for the span's end. All steps
- * below the last are at most half of what is asked for: together they bring less than it once more. */
-static void consume_guess(struct mg_consumer_slot *slot)
-{
-    bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
-    if (!is_guess || slot->given < slot->prefetch_told) return;
-    while (slot->largest[1] > slot->largest[0]) {
-        uint16_t next = consume_prefetch(slot);
-        bool is_step = next > slot->prefetch_told && next <= slot->prefetch / 2;
-        if (is_step || next == slot->prefetch) return;
-        slot->largest[1] /= 2;
-    }
-}
-
-/* To a consumer that is stopped RabbitMQ (quorum queues, 3.8.24 on) delivers nothing any more: what was on
- * its way comes back, and counts as delivered once more. Nothing is on its way to one whose prefetch is used
- * up, and before that none needs a larger one. */
-static bool consume_has_outgrown(const struct mg_consumer_slot *slot)
-{
-    return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_told &&
-           slot->prefetch_told < consume_prefetch(slot);
-}
-
-/* Not while another question waits for its answer: that may take seconds, and acks are not to. */
-bool mg_consume_is_growing(const struct mg_broker *broker)
-{
-    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) return false;
-    for (int i = 0; i < broker->consumer_count; i++) {
-        if (consume_has_outgrown(&broker->consumers[i])) return true;
-    }
-    return false;
-}
-
-int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
-{
-    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
-    bool is_on = slot->state == MG_CONSUMER_ON && slot->is_wanted && !slot->is_full;
-    return is_on ? slot->prefetch_told : 0;
 }
 
 bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
@@ -278,7 +173,7 @@ static bool consume_start(struct mg_broker *broker, int index)
     }
     consume_tag(index, ++slot->round, tag);
     /* Not global: it counts for the consumer that follows. The broker answers both in order. */
-    uint16_t prefetch = consume_prefetch(slot);
+    uint16_t prefetch = mg_room_prefetch(slot);
     amqp_basic_qos_t qos = {.prefetch_count = prefetch};
     amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
                                     .consumer_tag = amqp_cstring_bytes(tag)};
@@ -315,8 +210,8 @@ static void consume_next(struct mg_broker *broker)
         struct mg_consumer_slot *slot = &broker->consumers[i];
         bool is_on = slot->state == MG_CONSUMER_ON;
         /* Neither can be changed under a consumer: the old one is stopped, and a new one started. */
-        bool is_outdated = is_on && (slot->prefetch_told > consume_prefetch(slot) ||
-                                     consume_has_outgrown(slot) || slot->rank_told != broker->rank);
+        bool is_outdated = is_on && (slot->prefetch_told > mg_room_prefetch(slot) ||
+                                     mg_room_is_outgrown(slot) || slot->rank_told != broker->rank);
         bool is_wanted = slot->is_wanted && !slot->is_full;
         if (is_on == is_wanted && !is_outdated) continue;
         if (!is_on && slot->not_before_boot_ms > now) {
@@ -418,18 +313,8 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
 
 /* ---- consumers that the broker forgot ---- */
 
-enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err)
-{
-    enum mg_class class = MG_OK;
-    for (int i = 0; i < broker->consumer_count && class == MG_OK; i++) {
-        const struct mg_consumer_slot *slot = &broker->consumers[i];
-        if (!slot->is_private) class = mg_broker_watch_queue(broker, slot->queue, LOOK_MS, NULL, NULL, err);
-    }
-    return class;
-}
-
 /* On a new connection nothing is left of what went wrong with the old one. */
-void mg_consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers)
+static void consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers)
 {
     int64_t now = mg_clock_boot_ms();
     for (int i = 0; i < broker->consumer_count; i++) {
@@ -444,6 +329,17 @@ void mg_consume_seen(struct mg_broker *broker, const char *queue, int64_t consum
                          "the broker has forgotten the consumer of %s", queue);
         }
     }
+}
+
+enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err)
+{
+    enum mg_class class = MG_OK;
+    broker->watches.looked = consume_seen;
+    for (int i = 0; i < broker->consumer_count && class == MG_OK; i++) {
+        const struct mg_consumer_slot *slot = &broker->consumers[i];
+        if (!slot->is_private) class = mg_broker_watch_queue(broker, slot->queue, LOOK_MS, NULL, NULL, err);
+    }
+    return class;
 }
 
 /* ---- deliveries ---- */
@@ -463,7 +359,7 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     int index = consume_tag_index(broker, deliver->consumer_tag);
     struct mg_consumer_slot *slot = index >= 0 ? &broker->consumers[index] : NULL;
     bool is_oversized = body_size > (slot != NULL ? slot->body_max_bytes : broker->body_max_bytes);
-    bool is_kept = !is_oversized && (slot == NULL || consume_takes(slot, (size_t)body_size));
+    bool is_kept = !is_oversized && (slot == NULL || mg_room_takes(slot, (size_t)body_size));
     struct mg_delivery *delivery =
         mg_acks_begin(broker, index, deliver, properties, is_kept ? (size_t)body_size : 0);
     if (delivery == NULL) {
@@ -473,10 +369,10 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     delivery->is_oversized = is_oversized;
     delivery->arrived_boot_ms = mg_clock_boot_ms();
     if (slot != NULL) {
-        consume_note_size(broker, slot, is_oversized ? 0 : body_size);
-        consume_guess(slot);
+        mg_room_note_size(broker, slot, is_oversized ? 0 : body_size);
+        mg_room_guess(slot);
     }
-    if (slot != NULL && consume_has_outgrown(slot)) mg_timer_start(broker->reconsume, 0, 0);
+    if (slot != NULL && mg_room_is_outgrown(slot)) mg_timer_start(broker->reconsume, 0, 0);
     if (is_kept || is_oversized) return;
     mg_acks_pass(broker);
     mg_metric_add(broker->passed, 1);

@@ -98,6 +98,8 @@ struct mg_watch_part {
     struct mg_watched *all;
     int count;
     struct mg_watched *due_first, *due_last, *asked;
+    /* At each look, beside what the queue is watched for; NULL: nothing. */
+    void (*looked)(struct mg_broker *broker, const char *queue, int64_t consumers);
 };
 
 enum mg_ear_stage { MG_EAR_OFF, MG_EAR_FOUND, MG_EAR_MADE, MG_EAR_BOUND, MG_EAR_ON };
@@ -162,13 +164,22 @@ struct mg_broker {
 void mg_broker_enter(struct mg_broker *broker);
 void mg_broker_leave(struct mg_broker *broker); /* the broker may be gone afterwards */
 void mg_broker_state_changed(struct mg_broker *broker);
+void mg_broker_free(struct mg_broker *broker); /* all but its parts, which have finished or never began */
 
 enum mg_class mg_consume_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_consume_finish(struct mg_broker *broker);
-bool mg_consume_is_up(const struct mg_broker *broker);
+
+/* So many deliveries fit into its bytes, by the sizes lately seen; at least one, at most what is asked for.
+ */
+uint16_t mg_room_prefetch(const struct mg_consumer_slot *slot);
+bool mg_room_takes(const struct mg_consumer_slot *slot, size_t body_size); /* one more of this size */
+void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size);
+void mg_room_guess(struct mg_consumer_slot *slot);
+bool mg_room_is_outgrown(
+    const struct mg_consumer_slot *slot); /* it is to begin anew with a larger prefetch */
 /* Something of the consumer is no longer in hand. */
-void mg_consume_freed(struct mg_broker *broker, int consumer);
-bool mg_consume_is_growing(const struct mg_broker *broker); /* a consumer is about to be stopped for it */
+void mg_room_freed(struct mg_broker *broker, int consumer);
+bool mg_room_is_growing(const struct mg_broker *broker); /* a consumer is about to be stopped for it */
 
 enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_acks_finish(struct mg_broker *broker);
@@ -185,7 +196,6 @@ void mg_acks_give_back_passed(struct mg_broker *broker, int consumer);
 
 /* Has every queue that is consumed looked at, lest a consumer be lost in silence. */
 enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
-void mg_consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers); /* at each look */
 
 enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_options *options,
                               struct mg_err *err) MG_MUSTCHECK;

@@ -135,7 +135,8 @@ static void watch_lost(struct mg_link *link)
 
 static void watch_tell(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
 {
-    mg_consume_seen(watched->broker, watched->queue, consumers);
+    struct mg_broker *broker = watched->broker;
+    if (broker->watches.looked != NULL) broker->watches.looked(broker, watched->queue, consumers);
     if (watched->seen != NULL) watched->seen(watched->arg, watched->queue, ready_messages, consumers);
 }
 

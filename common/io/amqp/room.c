@@ -1,0 +1,100 @@
+/*
+ * The bytes that a consumer may have in hand: how many deliveries that is, by the sizes lately seen, and when
+ * it is stopped or begun anew for it.
+ */
+#include "base/clock.h"
+#include "io/amqp/parts.h"
+
+/* Sizes are remembered for one to two spans of so many deliveries, and of so long at least: a large message
+ * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone;
+ * until then a guess grows smaller (mg_room_guess). */
+#define SPAN_DELIVERIES 64
+#define SPAN_MS         10000
+
+/* A power of two, so that sizes which differ a little do not have the consumer started anew each time. */
+uint16_t mg_room_prefetch(const struct mg_consumer_slot *slot)
+{
+    if (slot->bytes_max == 0) return slot->prefetch;
+    size_t largest = slot->largest[0] > slot->largest[1] ? slot->largest[0] : slot->largest[1];
+    size_t fit = slot->bytes_max / 2 / (largest > 0 ? largest : 1);
+    uint16_t prefetch = 1;
+    while (prefetch < slot->prefetch && 2 * (size_t)prefetch <= fit)
+        prefetch = (uint16_t)(2 * prefetch);
+    return prefetch < slot->prefetch ? prefetch : slot->prefetch;
+}
+
+static bool has_room(const struct mg_consumer_slot *slot)
+{
+    return slot->bytes_max == 0 || slot->held_bytes <= slot->bytes_max / 2;
+}
+
+void mg_room_freed(struct mg_broker *broker, int consumer)
+{
+    struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    if (slot->is_full && has_room(slot) && !broker->is_closing) {
+        slot->is_full = false;
+        mg_timer_start(broker->reconsume, 0, 0);
+    }
+}
+
+bool mg_room_takes(const struct mg_consumer_slot *slot, size_t body_size)
+{
+    return slot->bytes_max == 0 || slot->held_bytes == 0 || slot->held_bytes + body_size <= slot->bytes_max;
+}
+
+void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size)
+{
+    size_t size = body_size < slot->body_max_bytes ? (size_t)body_size : slot->body_max_bytes;
+    uint16_t before = mg_room_prefetch(slot);
+    if (slot->bytes_max == 0) return;
+    size += MG_DELIVERY_OVERHEAD_BYTES;
+    if (size > slot->largest[0]) slot->largest[0] = size;
+    if (++slot->sized >= SPAN_DELIVERIES && mg_clock_boot_ms() >= slot->span_boot_ms) {
+        slot->largest[1] = slot->largest[0];
+        slot->largest[0] = 0;
+        slot->sized = 0;
+        slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
+    }
+    if (mg_room_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
+}
+
+/* Until the first span is over, largest[1] is a guess: at first the limit, and lower with each prefetch that
+ * is used up, though nothing of it is settled. Slow work would wait minutes for the span's end. All steps
+ * below the last are at most half of what is asked for: together they bring less than it once more. */
+void mg_room_guess(struct mg_consumer_slot *slot)
+{
+    bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
+    if (!is_guess || slot->given < slot->prefetch_told) return;
+    while (slot->largest[1] > slot->largest[0]) {
+        uint16_t next = mg_room_prefetch(slot);
+        bool is_step = next > slot->prefetch_told && next <= slot->prefetch / 2;
+        if (is_step || next == slot->prefetch) return;
+        slot->largest[1] /= 2;
+    }
+}
+
+/* To a consumer that is stopped RabbitMQ (quorum queues, 3.8.24 on) delivers nothing any more: what was on
+ * its way comes back, and counts as delivered once more. Nothing is on its way to one whose prefetch is used
+ * up, and before that none needs a larger one. */
+bool mg_room_is_outgrown(const struct mg_consumer_slot *slot)
+{
+    return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_told &&
+           slot->prefetch_told < mg_room_prefetch(slot);
+}
+
+/* Not while another question waits for its answer: that may take seconds, and acks are not to. */
+bool mg_room_is_growing(const struct mg_broker *broker)
+{
+    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) return false;
+    for (int i = 0; i < broker->consumer_count; i++) {
+        if (mg_room_is_outgrown(&broker->consumers[i])) return true;
+    }
+    return false;
+}
+
+int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
+{
+    const struct mg_consumer_slot *slot = &broker->consumers[consumer];
+    bool is_on = slot->state == MG_CONSUMER_ON && slot->is_wanted && !slot->is_full;
+    return is_on ? slot->prefetch_told : 0;
+}
