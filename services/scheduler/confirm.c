@@ -45,9 +45,11 @@ static struct mg_work *request_note(const struct mg_send *send)
 }
 
 /* The broker did not take a request: its step must know (law 2, ack after effects). */
-static void request_failed(struct mg_send *send, bool is_unknown)
+static void request_failed(struct mg_send *send, enum mg_publish_outcome outcome)
 {
+    bool is_unknown = outcome == MG_PUBLISH_UNKNOWN || send->is_again;
     mg_gate_published(send->gate, false);
+    mg_gate_refused(send->gate, send->routing_key, outcome);
     struct mg_work *work = request_note(send);
     if (work != NULL) {
         work->executed = is_unknown ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;
@@ -95,7 +97,7 @@ void mg_confirm_failed(void *arg, struct mg_send *send, enum mg_publish_outcome 
            MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
     switch (send->kind) {
     case MG_SEND_REQUEST:
-        request_failed(send, outcome == MG_PUBLISH_UNKNOWN || send->is_again);
+        request_failed(send, outcome);
         break;
     case MG_SEND_STATUS:
         if (send->debt != NULL) {

@@ -6,6 +6,7 @@
 
 #include "base/queue_metrics.h"
 #include "core/model.h"
+#include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "io/store/store.h"
 
@@ -17,6 +18,10 @@ struct mg_gate_queue {
     int64_t ready, consumers, since; /* since: published after it was last seen */
     int64_t looked_at_boot_ms;       /* beside its period */
     int64_t arrived;                 /* of ours, since the start */
+    /* It did not take a request: none goes out until then, and then one alone; rest_ms 0: it takes them. */
+    int64_t rest_ms, rest_until_boot_ms;
+    bool is_trial; /* that one is on its way */
+    enum mg_reason rest_reason;
     struct mg_queue_metrics metrics;
 };
 
@@ -58,6 +63,8 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all that new orders may give it */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
+/* A queue did not take a request of ours: it rests, longer each time, and longest if it confirmed nothing. */
+void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome);
 /* A request of ours is in the queue. */
 void mg_gate_arrived(struct mg_gate *gate, const char *queue);
 void mg_gates_finish(struct mg_scheduler *scheduler);

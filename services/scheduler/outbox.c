@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "scheduler.h"
 
-/* How often an unanswered message is published before it counts as not taken; each waits the confirm
- * time-out. */
+/* How often a message to a queue of Makegood's own is published before it counts as not taken; each waits the
+ * confirm time-out. A queue of a client or a service is left alone after the first. */
 #define MG_SEND_TRIES 2
 /* The broker had no room although nothing of ours was outstanding: look again soon. */
 #define MG_OUTBOX_RETRY_MS 20
@@ -126,17 +126,37 @@ static void send_end(struct mg_send *send)
     }
 }
 
+static bool is_for_client(const struct mg_send *send)
+{
+    return send->kind == MG_SEND_STATUS || send->kind == MG_SEND_RESULT;
+}
+
 /* Sending it twice can only harm where the definition says that one send is all there may be. A message that
  * went down with its connection has not used up a try: it waits for the next one, however long the broker is
  * away. */
-static bool may_send_again(struct mg_send *send)
+static bool may_send_again(struct mg_send *send, bool is_up)
 {
     bool is_once = send->request != NULL && send->request->is_at_most_once;
-    if (!is_once && !mg_broker_is_up(send->scheduler->broker, NULL, 0)) {
+    if (!is_once && !is_up) {
         send->tries = 0;
         return true;
     }
-    return !is_once && send->tries < MG_SEND_TRIES;
+    bool is_left_alone = is_for_client(send) || send->kind == MG_SEND_REQUEST;
+    return !is_once && !is_left_alone && send->tries < MG_SEND_TRIES;
+}
+
+/* With the broker up the message's own queue has left it without a confirm. */
+static void silence_note(const struct mg_send *send, enum mg_publish_outcome outcome, bool is_up)
+{
+    struct mg_silence *silence = &send->scheduler->outbox.silence;
+    if (!is_for_client(send)) {
+        return;
+    }
+    if (outcome != MG_PUBLISH_UNKNOWN) {
+        mg_silence_ended(silence, send->routing_key);
+    } else if (is_up) {
+        mg_silence_began(silence, send->routing_key);
+    }
 }
 
 static void on_published(void *arg, enum mg_publish_outcome outcome)
@@ -146,7 +166,9 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_outbox *outbox = &scheduler->outbox;
     list_remove(&outbox->sent, send);
     outbox->sent_count--;
-    bool is_repeated = outcome == MG_PUBLISH_UNKNOWN && may_send_again(send);
+    bool is_up = mg_broker_is_up(scheduler->broker, NULL, 0);
+    bool is_repeated = outcome == MG_PUBLISH_UNKNOWN && may_send_again(send, is_up);
+    silence_note(send, outcome, is_up);
     if (outcome == MG_PUBLISH_CONFIRMED) {
         MG_FAILPOINT(SCHEDULER_CONFIRMED);
         outbox->on_arrived(outbox->arg, send);
@@ -196,6 +218,13 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
     while (scheduler->outbox.unsent.first != NULL && mg_broker_is_up(scheduler->broker, NULL, 0)) {
         struct mg_send *send = scheduler->outbox.unsent.first;
         struct mg_err err;
+        if (is_for_client(send) && mg_silence_holds(&scheduler->outbox.silence, send->routing_key)) {
+            list_remove(&scheduler->outbox.unsent, send);
+            scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_REFUSED,
+                                        "its queue confirms nothing", false);
+            send_end(send);
+            continue;
+        }
         enum mg_class class = send_publish(send, &err);
         if (class == MG_TRANSIENT) {
             if (scheduler->outbox.sent_count == 0 && !mg_timer_is_active(scheduler->outbox.retry)) {

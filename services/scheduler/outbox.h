@@ -5,6 +5,7 @@
 #ifndef MG_SCHEDULER_OUTBOX_H
 #define MG_SCHEDULER_OUTBOX_H
 
+#include "silence.h"
 #include "work.h"
 
 #include "base/buf.h"
@@ -69,6 +70,7 @@ struct mg_outbox {
     size_t made_bytes; /* of messages, since the start */
     struct mg_buf scratch;
     struct mg_timer *retry;
+    struct mg_silence silence;
     /* The broker has a message. */
     void (*on_arrived)(void *arg, struct mg_send *send);
     /* It has not, or perhaps not. `is_repeated`: a request that may be sent once more, by a cause of its own.

@@ -62,8 +62,12 @@ static void relay_accept(struct relay *relay)
     relay->pairs[relay->pair_count++].server = server;
 }
 
-/* AMQP 0-9-1 §2.3.5: type, channel, size, payload, end. Takes basic.cancel (60.30) out of whole frames. */
-static ssize_t cancels_leave(unsigned char *bytes, ssize_t n)
+#define BASIC_CANCEL 30
+#define BASIC_ACK    80
+
+/* AMQP 0-9-1 §2.3.5: type, channel, size, payload, end. Takes one method of basic (60) out of whole frames.
+ */
+static ssize_t method_leave(unsigned char *bytes, ssize_t n, unsigned char basic_method)
 {
     ssize_t kept = 0;
     for (ssize_t at = 0; at < n;) {
@@ -72,9 +76,9 @@ static ssize_t cancels_leave(unsigned char *bytes, ssize_t n)
                       bytes[at + 6];
         ssize_t whole = (ssize_t)size + 8;
         ck_assert_int_le(at + whole, n);
-        static const unsigned char CANCEL[] = {0, 60, 0, 30};
-        bool is_cancel = bytes[at] == 1 && size > 4 && memcmp(bytes + at + 7, CANCEL, sizeof(CANCEL)) == 0;
-        if (!is_cancel) {
+        const unsigned char method[] = {0, 60, 0, basic_method};
+        bool is_taken = bytes[at] == 1 && size > 4 && memcmp(bytes + at + 7, method, sizeof(method)) == 0;
+        if (!is_taken) {
             memmove(bytes + kept, bytes + at, (size_t)whole);
             kept += whole;
         }
@@ -83,12 +87,13 @@ static ssize_t cancels_leave(unsigned char *bytes, ssize_t n)
     return kept;
 }
 
-static bool relay_move(int from, int to, bool is_forgetful)
+/* `basic_method` is taken out; 0: none. */
+static bool relay_move(int from, int to, unsigned char basic_method)
 {
     unsigned char bytes[65536];
     ssize_t n = recv(from, bytes, sizeof(bytes), 0);
     if (n <= 0) return false;
-    if (is_forgetful) n = cancels_leave(bytes, n);
+    if (basic_method != 0) n = method_leave(bytes, n, basic_method);
     for (ssize_t sent = 0; sent < n;) {
         ssize_t m = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
         if (m <= 0) return false;
@@ -115,11 +120,13 @@ static void *relay_run(void *arg)
         if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */
         (void)poll(fds, 1U + 2U * (unsigned)count, TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
-            bool is_alive = fds[1 + 2 * i].revents == 0 ||
-                            relay_move(relay->pairs[i].client, relay->pairs[i].server, false);
+            bool is_alive =
+                fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server, 0);
             is_alive = is_alive && (fds[2 + 2 * i].revents == 0 ||
                                     relay_move(relay->pairs[i].server, relay->pairs[i].client,
-                                               relay->mode == RELAY_FORGETFUL));
+                                               relay->mode == RELAY_FORGETFUL     ? BASIC_CANCEL
+                                               : relay->mode == RELAY_UNCONFIRMED ? BASIC_ACK
+                                                                                  : 0));
             if (!is_alive) relay_close_pair(relay, i);
         }
         if (fds[0].fd >= 0 && fds[0].revents != 0) relay_accept(relay);

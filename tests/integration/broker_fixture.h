@@ -15,8 +15,9 @@
 #define WAIT_MS        15000 /* no test waits longer for anything that should happen */
 #define DELIVERIES_MAX 4096
 
-/* FORGETFUL: what the broker says of cancelled consumers is lost; only while little is said. */
-enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN, RELAY_FORGETFUL };
+/* FORGETFUL: the broker's cancels of consumers are lost. UNCONFIRMED: its confirms are. Both only while
+ * little is on its way: each read of the relay must hold whole frames. */
+enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN, RELAY_FORGETFUL, RELAY_UNCONFIRMED };
 struct relay;
 struct relay *relay_start(void);
 void relay_stop(struct relay *relay);

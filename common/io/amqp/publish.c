@@ -8,6 +8,9 @@
  * all others. So it is asked again with a message that goes to no queue, at each reconnect, before anything
  * else is sent; the broker is not up meanwhile.
  *
+ * A message that is not confirmed in time ends as unknown while the broker is up: its owner can tell that it
+ * was its queue that took nothing. Those behind it end as unknown with the connection, if that stood still.
+ *
  * A returned message carries no tag; so each message carries its own in a header, and the return, which comes
  * before the confirm that covers it, finds it by that. Every message ends exactly once, at the latest by its
  * time-out.
@@ -544,6 +547,17 @@ static void publish_lost(struct mg_link *link)
         publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);
 }
 
+/* The oldest message has waited for its confirm too long, and nothing was heard of any other for half of that
+ * time. RabbitMQ's channel works in order, and stands still before a quorum queue that has lost its majority
+ * (rabbit_fifo_client waits for a leader): what stands behind the message waits for nothing of its own. */
+static bool publish_is_stuck(const struct mg_broker *broker)
+{
+    const struct mg_outgoing *first = broker->publishes.first;
+    return broker->publish.is_open && !broker->publish.is_blocked && first != NULL &&
+           first->state == OUTGOING_SENT &&
+           mg_clock_boot_ms() - broker->publish.heard_boot_ms >= broker->confirm_timeout_ms / 2;
+}
+
 /* The line is in order of time. A message half on the wire cannot leave it, but it is told once and stepped
  * over; what stands before it has expired before it. */
 static struct mg_outgoing *publish_expired(const struct mg_publish_part *part, int64_t latest_boot_ms)
@@ -563,7 +577,10 @@ static void publish_on_expiry(void *arg)
         struct mg_outgoing *message = publish_expired(part, latest_boot_ms);
         if (message == NULL) break;
         if (message->state != OUTGOING_SENDING) {
+            bool is_stuck = message == part->first && publish_is_stuck(broker);
             publish_settle(broker, message, MG_PUBLISH_UNKNOWN);
+            if (is_stuck) /* the others get a channel that does not stand still */
+                mg_link_fail(&broker->publish, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
             continue;
         }
         message->is_told = true;

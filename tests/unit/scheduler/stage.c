@@ -101,6 +101,17 @@ void stage_pass(int64_t ms)
     mg_far_clock_init(&stage_scheduler->pump.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
 }
 
+void stage_rest_over(void)
+{
+    for (struct mg_gate *gate = stage_scheduler->gates.first; gate != NULL; gate = gate->next) {
+        gate->queues[0].rest_until_boot_ms = gate->queues[1].rest_until_boot_ms = 0;
+    }
+    struct mg_silence *silence = &stage_scheduler->outbox.silence;
+    for (int i = 0; i < silence->count; i++) {
+        silence->queues[i].until_boot_ms = 0;
+    }
+}
+
 void stage_submit(const char *order_id, bool is_again)
 {
     stage_submit_from(order_id, "[14.00]", "client", is_again);

@@ -33,6 +33,9 @@ void stage_settle(void); /* turns, answers and confirms until nothing is left to
 /* Time passes, by the database's clock and by what the scheduler knows of it: it was not set. */
 void stage_pass(int64_t ms);
 
+/* Queues that took nothing may be tried again. */
+void stage_rest_over(void);
+
 void stage_submit(const char *order_id, bool is_again);
 /* A submission with items of one's own and a reply queue; NULL: nobody asks. */
 void stage_submit_from(const char *order_id, const char *items, const char *reply_to, bool is_again);

@@ -209,14 +209,13 @@ START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_
 END_TEST
 
 /* Would catch: a step that trusts an unanswered publish to be nowhere. */
-START_TEST(an_unanswered_request_goes_out_once_more_and_then_may_have_happened)
+START_TEST(an_unanswered_request_may_have_happened)
 {
     fake_broker.fails_type = "request";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
     stage_submit("o1", false);
     stage_settle();
-    ck_assert_int_eq(fake_broker_count("request"), 2);
-    ck_assert(fake_broker_last("request")->is_again);
+    ck_assert_int_eq(fake_broker_count("request"), 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert(fake_store_order("o1")->order.steps[0].is_maybe);
     ck_assert_int_eq(fake_broker.acked, 1);
@@ -289,8 +288,11 @@ START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
     fake_broker.is_held = true;
     stage_submit("o1", false);
     stage_settle();
-    fake_broker_confirm(); /* both end, with the connection or for want of an answer */
+    fake_broker.is_down = true; /* both end with the connection */
     fake_broker_confirm();
+    fake_broker_confirm();
+    fake_broker.is_down = false;
+    fake_broker.options.on_state(fake_broker.options.arg, true, "");
     fake_broker.fails_type = NULL;
     fake_store.is_held = true;
     stage_settle();
@@ -559,7 +561,7 @@ int main(void)
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
     tcase_add_test(flow, a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere);
     tcase_add_test(flow, a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on);
-    tcase_add_test(flow, an_unanswered_request_goes_out_once_more_and_then_may_have_happened);
+    tcase_add_test(flow, an_unanswered_request_may_have_happened);
     tcase_add_test(flow, a_restarted_order_knows_no_result_of_before);
     tcase_add_test(flow, what_went_down_with_the_connection_waits_for_the_next_one);
     tcase_add_test(flow, a_step_is_maybe_before_a_second_copy_of_its_request_leaves);

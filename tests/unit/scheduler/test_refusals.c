@@ -382,6 +382,7 @@ START_TEST(an_alert_that_another_process_closed_is_opened_again)
     for (int ticks = 0; ticks < 40000 / MG_TICK_MS; ticks++) {
         fake_loop_advance(MG_TICK_MS);
     }
+    stage_rest_over();
     stage_submit("o3", false);
     stage_submit("o4", false);
     stage_settle();

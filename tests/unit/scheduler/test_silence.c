@@ -1,0 +1,165 @@
+/* Queues of clients and services that take nothing: they are left alone for a while, and hold up no other. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+static int count_to(const char *type, const char *queue)
+{
+    int count = 0;
+    for (int i = 0; i < fake_broker.count; i++) {
+        count += strcmp(fake_broker.published[i].type, type) == 0 &&
+                 strcmp(fake_broker.published[i].queue, queue) == 0;
+    }
+    return count;
+}
+
+static void submit(const char *order_id, const char *reply_to)
+{
+    stage_submit_from(order_id, "[14.00]", reply_to, false);
+    stage_settle();
+}
+
+/* Would catch: a client's queue without its majority that each order of that client has all others wait for.
+ */
+START_TEST(a_clients_queue_that_confirms_nothing_is_left_alone)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    submit("o1", "hung");
+    ck_assert_int_eq(count_to("status", "hung"), 1);
+    ck_assert_int_eq(fake_store.marks, 1);
+    fake_broker.fails_type = NULL;
+    submit("o2", "hung");
+    submit("o3", "well");
+    ck_assert_int_eq(count_to("status", "hung"), 1);
+    ck_assert_int_eq(fake_store.marks, 2); /* owed, not lost */
+    ck_assert_int_eq(count_to("status", "well"), 1);
+    ck_assert_int_eq(fake_broker.acked, 3);
+}
+END_TEST
+
+/* Would catch: a queue that is never tried again; or one that all its statuses are sent to at once, before
+ * the first is known to have arrived. */
+START_TEST(a_clients_queue_that_rested_is_tried_with_one_message)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    submit("o1", "hung");
+    fake_broker.fails_type = NULL;
+    fake_broker.is_held = true;
+    stage_rest_over();
+    submit("o2", "hung");
+    submit("o3", "hung");
+    ck_assert_int_eq(count_to("status", "hung"), 2);
+    fake_broker.is_held = false;
+    stage_settle();
+    submit("o4", "hung");
+    ck_assert_int_eq(count_to("status", "hung"), 3);
+}
+END_TEST
+
+/* Would catch: a queue that was silent once and returns, and is left alone for ever; rests that do not grow.
+ */
+START_TEST(rests_grow_while_nothing_is_confirmed)
+{
+    int64_t rest_ms = 0;
+    for (int i = 0; i < 10; i++) {
+        int64_t next_ms = mg_silence_rest_ms(rest_ms);
+        ck_assert_int_ge(next_ms, rest_ms);
+        rest_ms = next_ms;
+    }
+    ck_assert_int_eq(rest_ms, 300000);
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    submit("o1", "hung");
+    int64_t first_ms = stage_scheduler->outbox.silence.queues[0].rest_ms;
+    stage_rest_over();
+    submit("o2", "hung");
+    ck_assert_int_gt(stage_scheduler->outbox.silence.queues[0].rest_ms, first_ms);
+    fake_broker.failure = MG_PUBLISH_RETURNED; /* it is gone: that is an answer */
+    stage_rest_over();
+    submit("o3", "hung");
+    ck_assert_int_eq(stage_scheduler->outbox.silence.count, 0);
+}
+END_TEST
+
+/* Would catch: statuses of one client that count as its queue's silence because the broker went away. */
+START_TEST(what_goes_down_with_the_connection_is_no_silence)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    fake_broker.is_held = true;
+    submit("o1", "client");
+    fake_broker.is_down = true;
+    fake_broker.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(stage_scheduler->outbox.silence.count, 0);
+    fake_broker.is_down = false;
+    fake_broker.fails_type = NULL;
+    fake_broker.options.on_state(fake_broker.options.arg, true, "");
+    stage_settle();
+    ck_assert_int_eq(count_to("status", "client"), 2);
+}
+END_TEST
+
+/* Would catch: more clients' queues than are kept, and memory beyond them. */
+START_TEST(silent_queues_are_bounded)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    for (int i = 0; i < MG_SILENT_QUEUES_MAX + 5; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "hung%d", i);
+        mg_silence_began(&stage_scheduler->outbox.silence, name);
+    }
+    ck_assert_int_eq(stage_scheduler->outbox.silence.count, MG_SILENT_QUEUES_MAX);
+    ck_assert(mg_silence_holds(&stage_scheduler->outbox.silence, "hung68"));
+}
+END_TEST
+
+static const enum mg_publish_outcome FAILURES[] = {MG_PUBLISH_REFUSED, MG_PUBLISH_RETURNED,
+                                                   MG_PUBLISH_UNKNOWN};
+
+/* Would catch: a queue that takes nothing, and rows without end in the stories of all orders that wait for
+ * it. */
+START_TEST(a_services_queue_that_takes_nothing_is_tried_with_one_request)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = FAILURES[_i];
+    submit("o1", "client");
+    submit("o2", "client");
+    ck_assert_int_eq(fake_broker_count("request"), 1);
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
+    ck_assert_uint_eq(fake_store_order("o2")->order.steps[0].attempt, 0); /* none is used up */
+    fake_broker.is_held = true;
+    stage_rest_over();
+    submit("o3", "client");
+    submit("o4", "client");
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    fake_broker.fails_type = NULL;
+    fake_broker.is_held = false;
+    stage_settle(); /* the one was refused: it ended with what it was to end with */
+    stage_rest_over();
+    submit("o5", "client");
+    submit("o6", "client");
+    ck_assert_int_ge(fake_broker_count("request"), 4);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler_silence");
+    TCase *cases = tcase_create("silence");
+    tcase_add_checked_fixture(cases, stage_start, stage_finish);
+    tcase_add_test(cases, a_clients_queue_that_confirms_nothing_is_left_alone);
+    tcase_add_test(cases, a_clients_queue_that_rested_is_tried_with_one_message);
+    tcase_add_test(cases, rests_grow_while_nothing_is_confirmed);
+    tcase_add_test(cases, what_goes_down_with_the_connection_is_no_silence);
+    tcase_add_test(cases, silent_queues_are_bounded);
+    tcase_add_loop_test(cases, a_services_queue_that_takes_nothing_is_tried_with_one_request, 0, 3);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
