@@ -156,6 +156,11 @@ static bool is_probe_out(const struct mg_gate *gate)
            mg_clock_boot_ms() - gate->probed_boot_ms < MG_GATE_PROBE_MS;
 }
 
+static bool is_resting(const struct mg_gate_queue *queue)
+{
+    return queue->rest_ms > 0 && mg_clock_boot_ms() < queue->rest_until_boot_ms;
+}
+
 enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
 {
     if (gate == NULL) {
@@ -172,7 +177,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
     if (is_probe_out(gate)) {
         return MG_REASON_BREAKER_OPEN;
     }
-    if (queue->rest_ms > 0 && mg_clock_boot_ms() < queue->rest_until_boot_ms) {
+    if (is_resting(queue)) {
         return queue->rest_reason;
     }
     bool is_full = queue_holds(gate, queue, gate->scheduler->options->window);
@@ -306,7 +311,14 @@ void mg_gate_arrived(struct mg_gate *gate, const char *queue)
     if (found != NULL) {
         found->arrived++;
         found->rest_ms = 0;
+        found->is_trial = false;
     }
+}
+
+bool mg_gate_is_resting(struct mg_gate *gate, const char *queue)
+{
+    const struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;
+    return found != NULL && !found->is_trial && is_resting(found);
 }
 
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome)

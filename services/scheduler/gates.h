@@ -63,6 +63,8 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all that new orders may give it */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
+/* A queue rests: what is made for it already may not go out either. */
+bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);
 /* A queue did not take a request of ours: it rests, longer each time, and longest if it confirmed nothing. */
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome);
 /* A request of ours is in the queue. */

@@ -131,6 +131,14 @@ static bool is_for_client(const struct mg_send *send)
     return send->kind == MG_SEND_STATUS || send->kind == MG_SEND_RESULT;
 }
 
+/* Its queue has not taken the last one, and it is not the one that tries it again. */
+static bool is_left_alone(const struct mg_send *send)
+{
+    return is_for_client(send)
+               ? mg_silence_holds(&send->scheduler->outbox.silence, send->routing_key)
+               : send->kind == MG_SEND_REQUEST && mg_gate_is_resting(send->gate, send->routing_key);
+}
+
 /* Sending it twice can only harm where the definition says that one send is all there may be. A message that
  * went down with its connection has not used up a try: it waits for the next one, however long the broker is
  * away. */
@@ -141,8 +149,8 @@ static bool may_send_again(struct mg_send *send, bool is_up)
         send->tries = 0;
         return true;
     }
-    bool is_left_alone = is_for_client(send) || send->kind == MG_SEND_REQUEST;
-    return !is_once && !is_left_alone && send->tries < MG_SEND_TRIES;
+    bool is_of_others = is_for_client(send) || send->kind == MG_SEND_REQUEST;
+    return !is_once && !is_of_others && send->tries < MG_SEND_TRIES;
 }
 
 /* With the broker up the message's own queue has left it without a confirm. */
@@ -218,10 +226,10 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
     while (scheduler->outbox.unsent.first != NULL && mg_broker_is_up(scheduler->broker, NULL, 0)) {
         struct mg_send *send = scheduler->outbox.unsent.first;
         struct mg_err err;
-        if (is_for_client(send) && mg_silence_holds(&scheduler->outbox.silence, send->routing_key)) {
+        if (is_left_alone(send)) {
             list_remove(&scheduler->outbox.unsent, send);
             scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_REFUSED,
-                                        "its queue confirms nothing", false);
+                                        "its queue takes nothing now", false);
             send_end(send);
             continue;
         }

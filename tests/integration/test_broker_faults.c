@@ -283,27 +283,36 @@ static bool is_all_unknown(const struct fixture *seen)
     return seen->outcomes[MG_PUBLISH_UNKNOWN] == wanted;
 }
 
+static bool is_returned(const struct fixture *seen)
+{
+    return seen->outcomes[MG_PUBLISH_RETURNED] == wanted;
+}
+
 static bool has_confirm(const struct fixture *seen)
 {
     return seen->outcomes[MG_PUBLISH_CONFIRMED] == wanted;
 }
 
-/* Catches: messages to all queues that wait for ever behind one whose queue takes nothing. */
-START_TEST(a_channel_that_confirms_nothing_gives_way_to_a_new_one)
+/* Catches: messages to all queues that wait for ever behind one whose queue takes nothing; and one that is
+ * taken for such a queue because its message stood in front. */
+START_TEST(a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    fixture.options.confirm_timeout_ms = 2000;
+    fixture.options.confirm_timeout_ms = 4000;
     fixture.acks_at_once = true;
     fixture_start(&fixture);
     relay_set(relay, RELAY_UNCONFIRMED);
     fixture_publish(&fixture, queue, "{}");
-    fixture_run_for(&fixture, 1500);
-    fixture_publish(&fixture, queue, "{}"); /* its own time-out is far */
-    ck_assert(wait_for(is_all_unknown, 2));
+    fixture_publish(&fixture, "another", "{}");
+    ck_assert(wait_for(is_all_unknown, 2)); /* both with the connection: either may be the reason */
     ck_assert_int_eq(fixture.down_count, 1);
     ck_assert_ptr_nonnull(strstr(fixture.reason, "confirmed"));
+    fixture_publish(&fixture, queue, "{}");
+    fixture_publish(&fixture, "another", "{}");
+    ck_assert(wait_for(is_all_unknown, 3)); /* the first: the other has not been sent */
     relay_set(relay, RELAY_PASS);
-    ck_assert(wait_for(is_up, 0));
+    ck_assert(wait_for(is_returned, 1));
+    ck_assert_int_eq(fixture.down_count, 2);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(has_confirm, 1));
 }
@@ -443,7 +452,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, only_what_was_held_comes_again_after_a_cut);
-    tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_to_a_new_one);
+    tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found);
     tcase_add_test(tests, silent_broker_hangs_nothing);
     tcase_add_test(tests, silence_is_noticed_by_heartbeats);
     tcase_add_test(tests, recovers_when_the_broker_is_back);

@@ -76,6 +76,7 @@ struct mg_publish_part {
     bool
         is_doubted; /* the exchange `doubted` refused a publish: nothing is sent until a probe gets through */
     bool is_probing;
+    bool is_careful; /* a connection stood still: messages go to one queue at a time until none is left */
     int64_t awaited_boot_ms; /* since when the broker owes an answer, if it has not been heard since */
     char doubted[MG_AMQP_SHORT_MAX + 1];
     struct mg_idle *flush;

@@ -8,8 +8,8 @@
  * all others. So it is asked again with a message that goes to no queue, at each reconnect, before anything
  * else is sent; the broker is not up meanwhile.
  *
- * A message that is not confirmed in time ends as unknown while the broker is up: its owner can tell that it
- * was its queue that took nothing. Those behind it end as unknown with the connection, if that stood still.
+ * A message that ends as unknown while the broker is up has a queue that takes nothing; its owner should
+ * leave that alone. Those that end so with a connection that stood still are to be sent again.
  *
  * A returned message carries no tag; so each message carries its own in a header, and the return, which comes
  * before the confirm that covers it, finds it by that. Every message ends exactly once, at the latest by its
@@ -32,7 +32,10 @@
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
-#define SILENT_MAX_MS              3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
+/* So long a part of a confirm's time-out may pass without a word; less while one queue is found out. */
+#define STUCK_SHARE   2
+#define CAREFUL_SHARE 4
+#define SILENT_MAX_MS 3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
 
 enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
 
@@ -45,7 +48,7 @@ struct mg_outgoing {
     bool is_returned, is_again;
     bool is_told; /* its time was up, but half of it is on the wire */
     size_t sent_bytes;
-    int64_t published_boot_ms;
+    int64_t published_boot_ms, sent_boot_ms;
     struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, app_id,
         reason, origin, body;
     char text[];
@@ -342,7 +345,15 @@ static bool publish_send(struct mg_broker *broker, struct mg_outgoing *message)
         message->sent_bytes += size;
     }
     message->state = OUTGOING_SENT;
+    message->sent_boot_ms = mg_clock_boot_ms();
     return true;
+}
+
+/* The next message goes where the oldest unconfirmed one has gone. */
+static bool is_of_first_queue(const struct mg_publish_part *part)
+{
+    return mg_slice_equal(part->first->exchange, part->unsent->exchange) &&
+           mg_slice_equal(part->first->routing_key, part->unsent->routing_key);
 }
 
 /* A message that has begun goes on even when the broker has blocked publishers: half of it is worth nothing.
@@ -357,7 +368,8 @@ static void publish_flush(struct mg_broker *broker)
     while (part->unsent != NULL) {
         struct mg_outgoing *message = part->unsent;
         bool is_ring_full = part->first->tag != 0 && part->next_tag - part->first->tag >= MG_RING_SIZE;
-        if (message->state == OUTGOING_WAITING && (link->is_blocked || is_ring_full)) break;
+        bool must_wait = link->is_blocked || is_ring_full || (part->is_careful && !is_of_first_queue(part));
+        if (message->state == OUTGOING_WAITING && must_wait) break;
         if (!publish_send(broker, message))
             break; /* no room, or the connection was lost and the line is another */
         part->unsent = message->next;
@@ -460,6 +472,8 @@ static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message
     if (part->unsent == message) part->unsent = message->next;
     if (message->tag != 0 && part->ring[message->tag % MG_RING_SIZE] == message)
         part->ring[message->tag % MG_RING_SIZE] = NULL;
+    bool is_last_answered = outcome != MG_PUBLISH_UNKNOWN && part->first == NULL;
+    part->is_careful = part->is_careful && !is_last_answered;
     part->count--;
     part->bytes -= message->body.len;
     mg_metric_set(part->outstanding, part->count);
@@ -547,17 +561,6 @@ static void publish_lost(struct mg_link *link)
         publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);
 }
 
-/* The oldest message has waited for its confirm too long, and nothing was heard of any other for half of that
- * time. RabbitMQ's channel works in order, and stands still before a quorum queue that has lost its majority
- * (rabbit_fifo_client waits for a leader): what stands behind the message waits for nothing of its own. */
-static bool publish_is_stuck(const struct mg_broker *broker)
-{
-    const struct mg_outgoing *first = broker->publishes.first;
-    return broker->publish.is_open && !broker->publish.is_blocked && first != NULL &&
-           first->state == OUTGOING_SENT &&
-           mg_clock_boot_ms() - broker->publish.heard_boot_ms >= broker->confirm_timeout_ms / 2;
-}
-
 /* The line is in order of time. A message half on the wire cannot leave it, but it is told once and stepped
  * over; what stands before it has expired before it. */
 static struct mg_outgoing *publish_expired(const struct mg_publish_part *part, int64_t latest_boot_ms)
@@ -567,20 +570,37 @@ static struct mg_outgoing *publish_expired(const struct mg_publish_part *part, i
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
+/* Nothing is heard although messages are out. RabbitMQ's channel works in order, and stands still before a
+ * quorum queue that has lost its majority (rabbit_fifo_client waits for a leader). Whose queue it is cannot
+ * be told while messages to several are out. So the next connection sends to one at a time; if it stands
+ * still, too, the oldest message ends while the broker is up: it was its queue. */
+static void publish_unstick(struct mg_broker *broker)
+{
+    struct mg_publish_part *part = &broker->publishes;
+    struct mg_link *link = &broker->publish;
+    int64_t now = mg_clock_boot_ms();
+    int64_t patience_ms = broker->confirm_timeout_ms / (part->is_careful ? CAREFUL_SHARE : STUCK_SHARE);
+    if (!link->is_open || link->is_blocked || part->is_doubted || part->first == NULL ||
+        part->first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
+        now - part->first->sent_boot_ms < patience_ms)
+        return;
+    if (part->is_careful) publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);
+    part->is_careful = true;
+    if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
+}
+
 static void publish_on_expiry(void *arg)
 {
     struct mg_broker *broker = arg;
     struct mg_publish_part *part = &broker->publishes;
     mg_broker_enter(broker);
+    publish_unstick(broker);
     int64_t latest_boot_ms = mg_clock_boot_ms() - broker->confirm_timeout_ms;
     for (;;) {
         struct mg_outgoing *message = publish_expired(part, latest_boot_ms);
         if (message == NULL) break;
         if (message->state != OUTGOING_SENDING) {
-            bool is_stuck = message == part->first && publish_is_stuck(broker);
             publish_settle(broker, message, MG_PUBLISH_UNKNOWN);
-            if (is_stuck) /* the others get a channel that does not stand still */
-                mg_link_fail(&broker->publish, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
             continue;
         }
         message->is_told = true;
