@@ -7,7 +7,8 @@
  * What the store says of a write decides about the causes of that order only: stored, they wait for their
  * confirms; lost to another instance, or with nothing to write on an order that was only guessed, they are
  * decided again on what is read; poisoned, they are tried one by one, so that only the guilty one is set
- * aside. If nobody knows whether the commit happened, all are run again, marked `again` (law 3, re-creation).
+ * aside. A batch that fails is run again. If nobody knows whether its commit happened, the causes that it
+ * wrote are marked `again` (law 3, re-creation); any other is what it was before.
  */
 #include "batch.h"
 
@@ -47,6 +48,7 @@ static int batch_size(const struct mg_scheduler *scheduler);
 static struct mg_batch *batch_create(struct mg_scheduler *scheduler, struct mg_work *const *works, int count);
 static void on_loaded(struct mg_batch *batch, const struct mg_err *err);
 static void on_written(struct mg_batch *batch, const struct mg_err *err);
+static void batch_doubt(struct mg_batch *batch);
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err);
 static void batch_settle(struct mg_batch *batch);
 static void batch_end(struct mg_batch *batch);
@@ -98,6 +100,7 @@ static void on_loaded(struct mg_batch *batch, const struct mg_err *err)
 static void on_written(struct mg_batch *batch, const struct mg_err *err)
 {
     if (err != NULL) {
+        batch_doubt(batch);
         batch_retry(batch, err);
         return;
     }
@@ -272,6 +275,16 @@ static void sends_prune(struct mg_fold *fold)
 
 /* ---- ending it ---- */
 
+/* A cause without an event in the write is a duplicate, or stale: its retry publishes no more than it. */
+static void batch_doubt(struct mg_batch *batch)
+{
+    for (int i = 0; i < batch->item_count; i++) {
+        const struct mg_item *item = &batch->items[i];
+        bool is_written = item->first_event >= 0 && item->fold->write != NULL;
+        item->work->is_again = item->work->is_again || is_written;
+    }
+}
+
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
@@ -279,7 +292,6 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
            "the store did not take a batch; it will be run again", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
     for (int i = batch->item_count - 1; i >= 0; i--) {
-        batch->items[i].work->is_again = true;
         mg_inbox_put_back(scheduler, batch->items[i].work);
     }
     int64_t after_ms =

@@ -113,8 +113,8 @@ void mg_confirm_failed(void *arg, struct mg_send *send, enum mg_publish_outcome 
     case MG_SEND_REJECTED:
         if (outcome == MG_PUBLISH_REFUSED) {
             refused_is_lost(scheduler, send);
-        } else if (send->work != NULL) { /* there is no such queue: dead.letters must take it */
-            send->work->end = MG_END_REJECT;
+        } else if (send->work != NULL) { /* there is no such queue: dead.letters, or later */
+            send->work->end = mg_work_is_forged(send->work) ? MG_END_LEAVE : MG_END_REJECT;
         }
         break;
     case MG_SEND_ALERT:

@@ -11,7 +11,7 @@
  *
  * A request that cannot be built is a further cause with an event of its own, in the same write; the statuses
  * that it brings are kept with the cause that came from outside, because that is the one which may come again
- * (law 3, re-creation).
+ * (law 3, re-creation). For what a refused request brings see chain.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -346,7 +346,8 @@ static void effect_request(struct mg_batch *batch, struct mg_item *item, int ste
     enum mg_cause_kind kind = MG_CAUSE_UNRENDERABLE;
     switch (mg_render_request(batch, item, step, false)) {
     case MG_RENDER_OK:
-        fold->record->steps[step].cause = item->cause;
+        fold->record->steps[step].cause = mg_chain_cause(batch, item);
+        fold->has_failed = fold->has_failed || fold->record->steps[step].cause.data == NULL;
         fold->touched |= UINT64_C(1) << step;
         return;
     case MG_RENDER_NO_MEMORY:
@@ -542,7 +543,8 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
     for (int i = 0; i < record->order.step_count; i++) {
         const struct mg_step *step = &record->order.steps[i];
         bool is_once = fold->workflow->workflow->plan.steps[i].is_at_most_once && step->kind == MG_KIND_DO;
-        if (!mg_step_is_running(step) || is_once || !mg_slice_equal(record->steps[i].cause, item->cause)) {
+        if (!mg_step_is_running(step) || is_once ||
+            !mg_chain_is_sent_by(record->steps[i].cause, item->cause)) {
             continue;
         }
         step_republished(batch, item, i);

@@ -247,6 +247,11 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
         mg_work_settle(&batch->scheduler->works, work, MG_END_REJECT);
         return false;
     }
+    if (mg_work_is_forged(work)) { /* its copy in orders.rejected is without the header */
+        return refuse_unread(batch, work, "",
+                             "it came with the header x-death, which is the broker's to write; publish it "
+                             "without, also where a queue of your own delays it");
+    }
     if (delivery->is_oversized) {
         return refuse_unread(batch, work, "", "the message is larger than a submission may be");
     }

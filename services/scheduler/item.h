@@ -26,6 +26,7 @@ struct mg_item {
     struct mg_work *work;
     const char *order_id;
     struct mg_slice cause;         /* identity of the cause: the same whenever it comes again */
+    struct mg_slice root;          /* of a refused request: the cause that came from outside; else absent */
     bool wants_event;              /* load what this cause made before */
     struct mg_event_record *event; /* and here it is; NULL: nothing */
     bool wants_told;               /* load what the client was told of the order's state */
@@ -145,6 +146,15 @@ enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_REN
 /* Builds the request of a step's running attempt and adds it to the fold's sends. `is_again`: the digest is
  * only compared. */
 enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
+
+/* ---- chain.c ---- */
+
+/* The cause from outside with which a step's cause begins; absent: the step has none. */
+struct mg_slice mg_chain_root(struct mg_slice step_cause);
+/* The cause of a step whose request the item sends. Absent: no memory. */
+struct mg_slice mg_chain_cause(struct mg_batch *batch, const struct mg_item *item);
+/* Whether `cause` is all of a step's cause, or one of its two parts. */
+bool mg_chain_is_sent_by(struct mg_slice step_cause, struct mg_slice cause);
 
 /* ---- measure.c ---- */
 

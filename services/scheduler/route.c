@@ -9,16 +9,21 @@
 
 /* By x-death `dead requeue` finds out which exchange a letter proves its sender by. RabbitMQ (3.10 to 4.2)
  * updates an entry that is there, whoever wrote it, and leaves its exchange. So a message that comes with one
- * from a sender of its own exchange is kept as a copy without it, which cannot be requeued. */
+ * from a sender of its own exchange is kept as a copy without it, which cannot be requeued; a submission is
+ * refused (intake.c). What is too large to be copied dies as it is: it is too large to be requeued, too. */
 static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     const struct mg_delivery *delivery = work->delivery;
+    if (delivery->is_oversized) {
+        mg_work_settle(&scheduler->works, work, MG_END_REJECT);
+        return;
+    }
     struct mg_send_spec spec = {
         .work = work,
         .kind = MG_SEND_REJECTED,
         .exchange = "",
         .routing_key = MG_QUEUE_DEAD,
-        .type = work->lane == MG_LANE_REPLIES ? "reply" : "submission",
+        .type = "reply",
         .message_id = delivery->message_id,
         .correlation_id = delivery->correlation_id,
         .origin = delivery->exchange,
@@ -42,7 +47,8 @@ void mg_route_delivery(struct mg_scheduler *scheduler, struct mg_delivery *deliv
     if (work == NULL) {
         return;
     }
-    if (delivery->has_died && mg_topology_is_of_one(delivery->exchange)) {
+    bool is_submission = work->lane == MG_LANE_HIGH || work->lane == MG_LANE_NORMAL;
+    if (!is_submission && mg_work_is_forged(work)) {
         forged_set_aside(scheduler, work);
     } else if (work->lane == MG_LANE_REPLIES && mg_slice_is(delivery->type, "service_report")) {
         mg_reports_add(scheduler, work);

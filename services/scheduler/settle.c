@@ -179,6 +179,7 @@ void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
     if (step < 0 || mg_fold_is_known(batch, item)) {
         return;
     }
+    item->root = mg_chain_root(fold->record->steps[step].cause);
     struct mg_cause cause = {.kind = MG_CAUSE_UNPUBLISHABLE,
                              .step = step,
                              .attempt = work->attempt,

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "io/amqp/topology.h"
+
 struct mg_work *mg_work_create(struct mg_works *works, enum mg_lane lane)
 {
     struct mg_work *work = calloc(1, sizeof(*work));
@@ -66,6 +68,11 @@ void mg_work_give_up(struct mg_work *work)
     if (work != NULL) {
         work->end = MG_END_LEAVE;
     }
+}
+
+bool mg_work_is_forged(const struct mg_work *work)
+{
+    return work->delivery->has_died && mg_topology_is_of_one(work->delivery->exchange);
 }
 
 enum mg_end mg_end_of_unread(enum mg_class class)

@@ -81,6 +81,9 @@ void mg_work_settle(struct mg_works *works, struct mg_work *work, enum mg_end en
  * again and re-create its effects (law 3, re-creation). NULL: there is no cause. */
 void mg_work_give_up(struct mg_work *work);
 
+/* It came with x-death through an exchange that proves its sender: it must not die so (route.c). */
+bool mg_work_is_forged(const struct mg_work *work);
+
 /* What becomes of a delivery that could not be read for a reason of this class. */
 enum mg_end mg_end_of_unread(enum mg_class class);
 

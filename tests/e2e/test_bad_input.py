@@ -8,7 +8,7 @@ import threading
 
 import pika
 
-from harness import scenario, step
+from harness import Order, scenario, step
 from local import processes
 
 
@@ -71,6 +71,35 @@ def every_bad_submission_is_rejected_with_its_reason_and_kept(s):
     assert s.rows("SELECT * FROM orders") == [] and s.rows("SELECT * FROM order_process") == []
     order = s.client.submit(payload={"n": 1})
     s.client.wait_status(order, "processed")
+
+
+@scenario(schedulers=1)
+def what_brings_a_note_of_its_death_is_refused_and_kept(s):
+    """Would catch: bytes that are acked unread; a letter that a requeue takes for another client's; orders of a delay queue that vanish."""
+    s.cluster.tool("broker", "apply", "--client", "shop")
+    note = {"queue": "orders.intake", "reason": "rejected", "exchange": "makegood.intake.other", "count": 0, "routing-keys": ["orders.intake"]}
+    bodies, kept = {}, {}
+    for name, size in (("small", 1), ("large", 300_000), ("huge", 3_000_000)):
+        bodies[name] = json.dumps({"order_id": name, "workflow": "three", "payload": {"pad": "x" * size}}).encode()
+        s.client.publish(bodies[name], exchange="makegood.intake.shop", message_id=name, reply_to="client.shop.statuses",
+                         correlation_id=name, headers={"x-death": [note]})
+        properties, body = s.wait(lambda: s.client.get("client.shop.statuses"), f"an answer to {name}")
+        assert properties.correlation_id == name and "x-death" in json.loads(body)["reason"], body
+        s.wait(lambda: s.client.depth("orders.rejected") == 1, f"{name} in orders.rejected")
+        if name == "small":  # is its client's, as every refused submission
+            s.cluster.tool("dead", "requeue", "--queue", "orders.rejected", "1", "--reason", "it is in order")
+            s.wait(lambda: s.rows("SELECT 1 FROM orders WHERE order_id = 'small' AND client = 'shop'"), "the order")
+            s.wait_state(Order("small", bodies[name], name), "processed")
+            s.wait(lambda: s.client.depth("client.shop.statuses") == 2, "it is accepted and processed")
+            s.client.channel.queue_purge("client.shop.statuses")
+        else:
+            kept[name] = s.client.get("orders.rejected")
+    assert kept["large"][1] == bodies["large"]
+    assert "x-death" not in kept["large"][0].headers and kept["large"][0].headers["x-makegood-exchange"] == "makegood.intake.shop"
+    assert json.loads(kept["huge"][1]) == {"oversized": True, "original": "in dead.letters"}
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "huge in dead.letters")
+    assert "nobody takes" in s.cluster.tool("dead", "requeue", "1", "--reason", "try again", check=False).stderr
+    assert s.client.get("dead.letters")[1] == bodies["huge"]
 
 
 @scenario()

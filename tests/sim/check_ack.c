@@ -4,6 +4,7 @@
 #include "checker.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "broker.h"
 #include "core/key.h"
@@ -41,6 +42,14 @@ static bool is_status_owed(const struct sim_stored *stored, uint64_t seq)
     return false;
 }
 
+/* By the cause itself, or by the refusal of a request that it sent: of that its name is the first part. */
+static bool is_sent_by(struct mg_slice step_cause, struct mg_slice cause)
+{
+    bool is_root = step_cause.data != NULL && step_cause.len > cause.len &&
+                   step_cause.data[cause.len] == '/' && memcmp(step_cause.data, cause.data, cause.len) == 0;
+    return is_root || mg_slice_equal(step_cause, cause);
+}
+
 /* What a committed cause brought about is in a queue, or written down as owed. */
 static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
 {
@@ -55,7 +64,7 @@ static void effects_check(const struct sim_stored *stored, const struct mg_event
         const struct mg_step *step = &record->order.steps[i];
         bool is_once =
             workflow->plan.steps[i].is_at_most_once; /* in doubt it is not sent again, but overdue */
-        if (mg_step_is_running(step) && !is_once && mg_slice_equal(record->steps[i].cause, event->cause)) {
+        if (mg_step_is_running(step) && !is_once && is_sent_by(record->steps[i].cause, event->cause)) {
             mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
             if (!sim_check_is_published("request", id) && !is_fence_raised(stored, workflow->steps[i].name)) {
                 sim_violated("ack_after_effects", "%.*s is acked, and its request %s is in no queue",

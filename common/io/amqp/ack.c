@@ -126,6 +126,19 @@ static struct mg_slice acks_origin(const amqp_basic_deliver_t *method,
     return noted.data != NULL ? noted : mg_amqp_slice(method->exchange);
 }
 
+static bool acks_has_died(const amqp_basic_properties_t *properties)
+{
+    return (properties->_flags & AMQP_BASIC_HEADERS_FLAG) != 0 &&
+           mg_amqp_table_find(&properties->headers, "x-death") != NULL;
+}
+
+size_t mg_acks_body_max(size_t body_max_bytes, const amqp_basic_deliver_t *method,
+                        const amqp_basic_properties_t *properties)
+{
+    bool is_forged = acks_has_died(properties) && mg_topology_is_of_one(acks_origin(method, properties));
+    return is_forged && body_max_bytes < MG_REQUEUE_BODY_MAX ? MG_REQUEUE_BODY_MAX : body_max_bytes;
+}
+
 struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const amqp_basic_deliver_t *method,
                                   const amqp_basic_properties_t *properties, size_t body_bytes)
 {
@@ -173,8 +186,7 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const 
     delivery->is_redelivered =
         method->redelivered || (mg_topology_is_again_believed(mg_amqp_slice(method->exchange)) &&
                                 mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0);
-    delivery->has_died = (properties->_flags & AMQP_BASIC_HEADERS_FLAG) != 0 &&
-                         mg_amqp_table_find(&properties->headers, "x-death") != NULL;
+    delivery->has_died = acks_has_died(properties);
     held_free(broker, broker->acks.arriving);
     broker->acks.arriving = held;
     broker->acks.arrived_bytes = 0;

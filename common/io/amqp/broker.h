@@ -37,8 +37,11 @@ struct mg_delivery {
     /* How often it was given out before, whatever came of it. From RabbitMQ 4.3 on the count above is of
      * those deliveries alone that failed: giving back raises this one (x-acquired-count) and not that. */
     uint32_t given_count;
-    bool has_died;     /* the header x-death came with it: the broker's to write, and any sender's to forge */
-    bool is_oversized; /* the body was above the limit and has been read past, not kept */
+    bool has_died; /* the header x-death came with it: the broker's to write, and any sender's to forge */
+    /* The body was above the limit and has been read past, not kept. For what comes with x-death through an
+     * exchange that proves its sender the limit is as large as `dead requeue` takes: that must not die with
+     * its header, and so is to be copied. */
+    bool is_oversized;
     struct mg_slice body;
     struct mg_slice message_id, correlation_id, reply_to, type, app_id, user_id, traceparent;
     /* The exchange that proves the sender: as the broker names it; for what came through the default

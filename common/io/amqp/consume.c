@@ -358,7 +358,8 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     broker->acks.last_tag = deliver->delivery_tag;
     int index = consume_tag_index(broker, deliver->consumer_tag);
     struct mg_consumer_slot *slot = index >= 0 ? &broker->consumers[index] : NULL;
-    bool is_oversized = body_size > (slot != NULL ? slot->body_max_bytes : broker->body_max_bytes);
+    size_t body_max = slot != NULL ? slot->body_max_bytes : broker->body_max_bytes;
+    bool is_oversized = body_size > mg_acks_body_max(body_max, method->decoded, properties);
     bool is_kept = !is_oversized && (slot == NULL || mg_room_takes(slot, (size_t)body_size));
     struct mg_delivery *delivery =
         mg_acks_begin(broker, index, deliver, properties, is_kept ? (size_t)body_size : 0);

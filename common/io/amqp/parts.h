@@ -186,6 +186,9 @@ enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err) MG_MUST
 void mg_acks_finish(struct mg_broker *broker);
 void mg_acks_flush(struct mg_broker *broker);
 void mg_acks_forget(struct mg_broker *broker); /* the connection is gone: nothing will be told any more */
+/* The largest body that is kept of what is arriving, where its consumer keeps `body_max_bytes`. */
+size_t mg_acks_body_max(size_t body_max_bytes, const amqp_basic_deliver_t *method,
+                        const amqp_basic_properties_t *properties);
 /* A delivery of `body_bytes` (0 if they are not kept) is beginning; NULL: no memory. */
 struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const amqp_basic_deliver_t *method,
                                   const amqp_basic_properties_t *properties, size_t body_bytes);

@@ -139,6 +139,8 @@ struct mg_dead_letter {
     int64_t died_at_ms;
     uint64_t count;
 };
+/* No message of ours is larger, and none that a scheduler takes, whatever its options. */
+#define MG_REQUEUE_BODY_MAX (1024 * 1024)
 enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
 /* Walks a queue (dead.letters or orders.rejected), at most `max` messages of those that lie there when it
  * begins; `pick` says for each what to do with it; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the

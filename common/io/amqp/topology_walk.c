@@ -161,7 +161,7 @@ static int64_t letter_time_ms(int64_t time_s)
 
 /* The exchange that proves the sender, so that the default exchange does not speak for it when it is
  * requeued: as the broker noted it at the last death, else as we noted it. A sender that proves itself cannot
- * forge the broker's note, for schedulers refuse what comes from it with x-death. */
+ * forge the broker's note, for what comes from it with x-death is copied without, or too large to requeue. */
 static struct mg_slice letter_origin(const struct letter *letter, const amqp_field_value_t *died_through)
 {
     struct mg_slice broker = died_through != NULL ? mg_amqp_value_text(died_through) : (struct mg_slice){0};
@@ -308,9 +308,12 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX)
         return mg_err_set(err, MG_PERMANENT,
                           "cannot requeue a message of %s: it does not say where it came from", walk->queue);
-    if (!letter->is_whole)
-        return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: it is above %d bytes",
-                          walk->queue, LETTER_BODY_MAX);
+    /* What a sender of its own exchange brought may have died with x-death as that wrote it, if it is so
+     * large. */
+    if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX)
+        return mg_err_set(err, MG_PERMANENT,
+                          "cannot requeue a message of %s: it is above %d bytes, which nobody takes",
+                          walk->queue, MG_REQUEUE_BODY_MAX);
     amqp_table_entry_t entries[HEADERS_MAX];
     amqp_basic_properties_t properties = *letter->properties;
     properties.headers.num_entries = walk_headers(letter, entries);

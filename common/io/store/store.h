@@ -78,7 +78,7 @@ typedef void mg_store_done_fn(void *arg, const struct mg_err *err);
 /* ---- orders ---- */
 
 struct mg_step_record {
-    struct mg_slice cause;  /* identity of the cause that dispatched the running attempt */
+    struct mg_slice cause;  /* identity of the cause that dispatched the running attempt, or two: chain.c */
     struct mg_slice result; /* JSON text of a done step */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],

@@ -198,6 +198,12 @@ static void load_answer(struct call *call)
         call->fn.load(call->arg, NULL, &err);
         return;
     }
+    if (fake_store.lost_loads > 0) {
+        const struct mg_err err = {MG_TRANSIENT, "the connection was lost"};
+        fake_store.lost_loads--;
+        call->fn.load(call->arg, NULL, &err);
+        return;
+    }
     for (int i = 0; i < call->count; i++) {
         struct order *order = order_find(call->loads[i].order_id);
         if (order == NULL) {

@@ -27,6 +27,7 @@ struct fake_store {
     int conflicts;                /* of so many more another instance is quicker, too */
     const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
     int load_max;           /* a load of more than so many questions fails for want of memory; 0: none does */
+    int lost_loads;         /* so many loads more lose their connection */
     const char *unreadable; /* an order that a newer version wrote */
     bool is_held;           /* commits are not answered until it is false */
     int64_t ahead_ms;       /* of the machine's clock */

@@ -225,27 +225,91 @@ START_TEST(a_refused_submission_keeps_the_exchange_that_proves_its_client)
 }
 END_TEST
 
-/* Would catch: a sender that writes the broker's own note, by which a requeue would take it for another. */
-START_TEST(who_brings_a_note_of_its_death_is_set_aside_without_it)
+static const char BODY[] = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}";
+
+/* Would catch: a sender that writes the broker's own note, by which a requeue would take it for another; and
+ * one with a delay queue of its own, of whose orders nobody hears again. */
+START_TEST(who_brings_a_note_of_its_death_is_refused_and_kept_without_it)
 {
     struct fake_delivery forged = {.consumer = MG_LANE_NORMAL,
                                    .exchange = SHOP,
                                    .has_died = true,
                                    .message_id = "m1",
                                    .reply_to = "client.shop.a",
-                                   .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}"};
+                                   .body = BODY};
     fake_broker_deliver(&forged);
     stage_settle();
     ck_assert_ptr_null(fake_store_order("o1"));
-    ck_assert_int_eq(fake_broker.count, 1);
-    ck_assert_str_eq(fake_broker.published[0].queue, "dead.letters");
-    ck_assert_str_eq(fake_broker.published[0].origin, SHOP);
+    ck_assert_int_eq(fake_broker.count, 2);
+    ck_assert_str_eq(fake_broker_last("status")->queue, "client.shop.a");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "x-death"));
+    ck_assert_str_eq(fake_broker_last("submission")->queue, "orders.rejected");
+    ck_assert_str_eq(fake_broker_last("submission")->origin, SHOP);
+    ck_assert_str_eq(fake_broker_last("submission")->body, BODY);
     ck_assert_int_eq(fake_broker.acked, 1);
     forged.exchange = "makegood.intake"; /* of those who share it: they prove nothing by it */
     forged.reply_to = "anybody";
     fake_broker_deliver(&forged);
     stage_settle();
     ck_assert_ptr_nonnull(fake_store_order("o1"));
+}
+END_TEST
+
+/* Would catch: agents that do the same in the name of another service. */
+START_TEST(a_reply_with_a_note_of_its_death_is_set_aside_without_it)
+{
+    struct fake_delivery forged = {.consumer = MG_LANE_REPLIES,
+                                   .type = "reply",
+                                   .exchange = "makegood.replies.inventory",
+                                   .has_died = true,
+                                   .body = BODY};
+    fake_broker_deliver(&forged);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.count, 1);
+    ck_assert_str_eq(fake_broker.published[0].queue, "dead.letters");
+    ck_assert_str_eq(fake_broker.published[0].origin, forged.exchange);
+    ck_assert_str_eq(fake_broker.published[0].body, BODY);
+    ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+/* Would catch the same where the queue is away that is to keep the copy. */
+START_TEST(what_cannot_be_kept_without_its_note_waits)
+{
+    fake_broker.fails_type = "submission";
+    fake_broker.failure = MG_PUBLISH_RETURNED;
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_NORMAL, .exchange = SHOP, .has_died = true, .message_id = "m1", .body = BODY});
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected + fake_broker.acked, 0);
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1);
+}
+END_TEST
+
+/* Would catch: bytes that are acked without having been read. What is so large cannot be requeued at all. */
+START_TEST(what_is_too_large_with_a_note_of_its_death_stays_with_the_broker)
+{
+    struct fake_delivery forged = {.consumer = MG_LANE_HIGH,
+                                   .exchange = SHOP,
+                                   .has_died = true,
+                                   .is_oversized = true,
+                                   .reply_to = "client.shop.a",
+                                   .body = ""};
+    fake_broker_deliver(&forged);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_str_eq(fake_broker_last("status")->queue, "client.shop.a");
+    ck_assert_str_eq(fake_broker_last("submission")->queue, "orders.rejected");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->body, "dead.letters"));
+    int count = fake_broker.count;
+    forged.consumer = MG_LANE_REPLIES;
+    forged.type = "reply";
+    forged.exchange = "makegood.replies.inventory";
+    fake_broker_deliver(&forged);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    ck_assert_int_eq(fake_broker.count, count);
+    ck_assert_int_eq(fake_broker.acked, 0);
 }
 END_TEST
 
@@ -262,7 +326,10 @@ int main(void)
     tcase_add_test(speakers, an_order_of_an_older_version_is_its_first_repeaters);
     tcase_add_test(speakers, a_derived_id_is_made_of_the_proved_client);
     tcase_add_test(speakers, a_refused_submission_keeps_the_exchange_that_proves_its_client);
-    tcase_add_test(speakers, who_brings_a_note_of_its_death_is_set_aside_without_it);
+    tcase_add_test(speakers, who_brings_a_note_of_its_death_is_refused_and_kept_without_it);
+    tcase_add_test(speakers, a_reply_with_a_note_of_its_death_is_set_aside_without_it);
+    tcase_add_test(speakers, what_cannot_be_kept_without_its_note_waits);
+    tcase_add_test(speakers, what_is_too_large_with_a_note_of_its_death_stays_with_the_broker);
     suite_add_tcase(suite, speakers);
     return run_suite(suite);
 }
