@@ -494,18 +494,22 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
 static void play_parked(void)
 {
     static const char *const SERVICES[] = {"inventory", "payment", "courier", "nobody"};
+    static int turn;
     struct mg_parked_room rooms[8];
     int index = 2 + (int)fidelity_draw(2);
     struct mg_parked_options options = {.epoch = epochs[index] + (fidelity_is_rare() ? 1 : 0),
                                         .holder = fidelity_is_rare() ? "nobody" : holder_of(index),
                                         .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
+                                        .after.is_high = turn++ / 2 % 2 == 0,
                                         .rooms = rooms};
+    const char *after = turn % 2 == 0 ? SERVICES[turn / 4 % 4] : "";
+    (void)snprintf(options.after.service, sizeof(options.after.service), "%s", after);
     for (int i = 0; i < 8; i++) {
         if (fidelity_draw(2) == 0) {
             rooms[options.room_count++] = (struct mg_parked_room){SERVICES[i / 2], i % 2 == 0, 1000};
         }
     }
-    (void)fprintf(out, "parked %d again%" PRId64, index, options.ask_again_ms);
+    (void)fprintf(out, "parked %d again%" PRId64 " after %s", index, options.ask_again_ms, after);
     mg_store_ask_parked(fidelity_peer(index)->store, &options, on_parked, fidelity_peer(index));
     wait_for(fidelity_peer(index));
 }
