@@ -169,6 +169,7 @@ void mg_owed_finish(struct mg_scheduler *scheduler)
 struct mg_resend {
     struct mg_scheduler *scheduler;
     struct mg_work *work;
+    char order_id[MG_ORDER_ID_MAX + 1];
     bool is_asked; /* the work is a command that asks for nothing else */
 };
 
@@ -231,13 +232,24 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
     mg_outbox_add(resend->scheduler, &list);
 }
 
+/* As if the queue had taken nothing: it is tried again with patience, and not without end. Once the oldest of
+ * it are given up, those behind them have their turn. */
+static void load_failed(struct mg_resend *resend, const struct mg_err *err)
+{
+    const struct mg_owed unread = {
+        .order_id = resend->order_id, .version = 0, .is_owed = true, .is_retry = true, .reply_to = ""};
+    mg_log(MG_LOG_WARN, "could not load owed statuses; they are tried again later",
+           MG_LOG_TEXT("order_id", resend->order_id), MG_LOG_TEXT("why", err->text));
+    mg_owed_mark(resend->scheduler, resend->work, &unread);
+}
+
 static void on_owed_loaded(void *arg, const struct mg_order_record *record,
                            const struct mg_event_record *events, int count, const struct mg_err *err)
 {
     struct mg_resend *resend = arg;
     struct mg_scheduler *scheduler = resend->scheduler;
-    if (err != NULL) { /* the mark stands, the supervisor will ask again */
-        mg_log(MG_LOG_DEBUG, "could not load owed statuses", MG_LOG_TEXT("why", err->text));
+    if (err != NULL) { /* the events' marks stand, the supervisor will ask again */
+        load_failed(resend, err);
     }
     for (int i = 0; err == NULL && record != NULL && i < count; i++) {
         event_resend(resend, record, &events[i]);
@@ -261,6 +273,7 @@ static bool owed_load(struct mg_scheduler *scheduler, struct mg_work *work, cons
         return false;
     }
     *resend = (struct mg_resend){.scheduler = scheduler, .work = work, .is_asked = is_asked};
+    snprintf(resend->order_id, sizeof(resend->order_id), "%s", order_id);
     mg_store_load_owed(scheduler->store, order_id, on_owed_loaded, resend);
     return true;
 }

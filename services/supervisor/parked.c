@@ -26,6 +26,9 @@
 #define PARKED_BLIND 50
 /* Asked about at a time while none of them is the probe: a hundred thousand take some minutes. */
 #define PROBES_MAX 256
+/* Of more queues than are held each has its turn; one that the broker does not answer about ends it so late.
+ */
+#define TURN_ASKS_MAX 8
 
 static struct supervisor_parked *parked_find(struct supervisor *supervisor, const char *queue)
 {
@@ -55,24 +58,39 @@ static void parked_seen(void *arg, const char *queue, int64_t ready_messages, in
     parked->asked = 0;
 }
 
-/* NULL: there are as many as can be. Those that are there go first, and may make room. */
+/* A place for one more; NULL: all are of queues that were named just now. */
+static struct supervisor_parked *place_find(struct supervisor *supervisor)
+{
+    if (supervisor->parked_count < SUPERVISOR_PARKED_MAX) {
+        return &supervisor->parked[supervisor->parked_count++];
+    }
+    for (int i = 0; i < SUPERVISOR_PARKED_MAX; i++) {
+        if (!supervisor->parked[i].is_named) {
+            mg_broker_unwatch_queue(supervisor->broker, supervisor->parked[i].queue);
+            return &supervisor->parked[i];
+        }
+    }
+    return NULL;
+}
+
+/* NULL: the next answer names it again. */
 static struct supervisor_parked *parked_make(struct supervisor *supervisor,
                                              const struct mg_parked_queue *queue, const char *name)
 {
     struct mg_err err;
-    if (supervisor->parked_count == SUPERVISOR_PARKED_MAX) {
+    struct supervisor_parked *parked = place_find(supervisor);
+    if (parked == NULL) {
         return NULL;
     }
-    struct supervisor_parked *parked = &supervisor->parked[supervisor->parked_count++];
     *parked = (struct supervisor_parked){.is_high = queue->is_high};
+    enum mg_class class =
+        mg_broker_watch_queue(supervisor->broker, name, PARKED_WATCH_MS, parked_seen, supervisor, &err);
+    if (class == MG_TRANSIENT) {
+        return NULL;
+    }
+    parked->is_named = true;
     (void)snprintf(parked->service, sizeof(parked->service), "%s", queue->service);
     (void)snprintf(parked->queue, sizeof(parked->queue), "%s", name);
-    enum mg_class class = mg_broker_watch_queue(supervisor->broker, parked->queue, PARKED_WATCH_MS,
-                                                parked_seen, supervisor, &err);
-    if (class == MG_TRANSIENT) {
-        supervisor->parked_count--; /* the next answer names it again */
-        return NULL;
-    }
     parked->is_blind = class != MG_OK;
     if (parked->is_blind) {
         mg_log(MG_LOG_WARN, "could not watch a queue; its parked steps go on slowly",
@@ -81,27 +99,92 @@ static struct supervisor_parked *parked_make(struct supervisor *supervisor,
     return parked;
 }
 
-static void queues_take(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+static void parked_take(struct supervisor_parked *parked, const struct mg_parked_queue *queue)
 {
+    parked->is_open = queue->is_open;
+    if (!queue->is_probing || !parked->is_probing) {
+        parked->probes = 1;
+    } else if (parked->room > 0 && queue->asked == 0) {
+        probes_double(parked); /* what was found there were left-over marks */
+    }
+    parked->is_probing = queue->is_probing;
+    parked->asked = parked->is_blind ? 0 : parked->asked + queue->asked;
+}
+
+/* Those that are held keep their places: only what is not named gives its place away. */
+static void names_mark(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+{
+    char name[MG_QUEUE_NAME_SIZE];
     for (int i = 0; i < supervisor->parked_count; i++) {
-        supervisor->parked[i].is_open = false;
+        supervisor->parked[i].is_named = supervisor->parked[i].is_open = false;
     }
     for (int i = 0; i < answer->queue_count; i++) {
-        char name[MG_QUEUE_NAME_SIZE];
+        mg_topology_request_queue(answer->queues[i].service, answer->queues[i].is_high, name);
+        struct supervisor_parked *parked = parked_find(supervisor, name);
+        if (parked != NULL) {
+            parked->is_named = true;
+        }
+    }
+}
+
+static void queues_take(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+{
+    char name[MG_QUEUE_NAME_SIZE];
+    names_mark(supervisor, answer);
+    for (int i = 0; i < answer->queue_count; i++) {
         const struct mg_parked_queue *queue = &answer->queues[i];
         mg_topology_request_queue(queue->service, queue->is_high, name);
         struct supervisor_parked *parked = parked_find(supervisor, name);
         parked = parked != NULL ? parked : parked_make(supervisor, queue, name);
         if (parked != NULL) {
-            parked->is_open = queue->is_open;
-            if (!queue->is_probing || !parked->is_probing) {
-                parked->probes = 1;
-            } else if (parked->room > 0 && queue->asked == 0) {
-                probes_double(parked); /* what was found there were left-over marks */
-            }
-            parked->is_probing = queue->is_probing;
-            parked->asked = parked->is_blind ? 0 : parked->asked + queue->asked;
+            parked_take(parked, queue);
         }
+    }
+}
+
+/* Whether there are more queues than have a turn at a time; after as many as can be the next answer says it.
+ */
+static void crowd_tell(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+{
+    char text[128];
+    bool is_crowd = supervisor->parked_after.service[0] != '\0' && answer->queue_count > 0;
+    (void)snprintf(
+        text, sizeof(text),
+        "steps are parked for more than %d queues, which are asked about by turns: they go on late",
+        SUPERVISOR_PARKED_MAX);
+    if (is_crowd || answer->queue_count < SUPERVISOR_PARKED_MAX) {
+        supervisor_watch_looked(supervisor, WATCHED_PARKED_CROWD, is_crowd ? text : NULL);
+    }
+}
+
+static void turn_take(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+{
+    crowd_tell(supervisor, answer);
+    queues_take(supervisor, answer);
+    supervisor->parked_named = answer->queue_count;
+    if (answer->queue_count > 0) {
+        const struct mg_parked_queue *last = &answer->queues[answer->queue_count - 1];
+        (void)snprintf(supervisor->parked_last.service, sizeof(supervisor->parked_last.service), "%s",
+                       last->service);
+        supervisor->parked_last.is_high = last->is_high;
+    }
+}
+
+/* Once all that were named have been seen, and so may have room, the queues behind them have their turn;
+ * after the last ones the first. */
+static void turn_pass(struct supervisor *supervisor)
+{
+    bool is_seen = true;
+    for (int i = 0; i < supervisor->parked_count; i++) {
+        const struct supervisor_parked *parked = &supervisor->parked[i];
+        is_seen = is_seen && (!parked->is_open || parked->is_blind || parked->is_seen);
+    }
+    supervisor->parked_asks++;
+    if (is_seen || supervisor->parked_asks >= TURN_ASKS_MAX) {
+        bool are_more = supervisor->parked_named >= SUPERVISOR_PARKED_MAX;
+        supervisor->parked_after =
+            are_more ? supervisor->parked_last : (struct mg_parked_place){.service = ""};
+        supervisor->parked_asks = 0;
     }
 }
 
@@ -123,7 +206,7 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
         supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;
     }
-    queues_take(supervisor, answer);
+    turn_take(supervisor, answer);
     if (answer->due_count > 0) {
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
@@ -186,6 +269,8 @@ void supervisor_parked_ask(struct supervisor *supervisor, int64_t most)
                                         .ask_again_ms = supervisor->options.ask_again_ms,
                                         .rooms = rooms,
                                         .room_count = rooms_make(supervisor, most, rooms)};
+    turn_pass(supervisor);
+    options.after = supervisor->parked_after;
     supervisor->is_parked_asking = true;
     mg_store_ask_parked(supervisor->store, &options, parked_answered, supervisor);
 }

@@ -31,8 +31,8 @@
  * breaker counts. */
 #define SUPERVISOR_SERVICES_MAX 256
 #define SUPERVISOR_REPLICAS_MAX 128 /* of one service; as many as have shares in a limit */
-/* Queues of requests of which steps are parked; as many as one process watches, and some for its own. */
-#define SUPERVISOR_PARKED_MAX 240
+/* Queues of requests of which steps are parked; of more each has its turn. */
+#define SUPERVISOR_PARKED_MAX MG_PARKED_QUEUES_MAX
 
 struct supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
@@ -46,6 +46,7 @@ enum watched {
     WATCHED_STUCK_ORDERS,
     WATCHED_RETENTION,
     WATCHED_SLOW_SWEEP,
+    WATCHED_PARKED_CROWD,
     WATCHED_COUNT
 };
 
@@ -64,10 +65,11 @@ struct supervisor_service {
     struct supervisor_health health;
 };
 
-/* A queue of requests of which steps were parked since the process began. */
+/* A queue of requests of which steps are parked, or were before its place was needed for another. */
 struct supervisor_parked {
     char service[MG_NAME_MAX + 1], queue[MG_QUEUE_NAME_SIZE];
     bool is_high;
+    bool is_named;   /* by the last answer; else another may have its place */
     bool is_open;    /* steps are parked for it, and neither operators nor agents keep its gate closed */
     bool is_probing; /* and no agent has found the service well yet */
     bool is_blind;   /* it cannot be watched */
@@ -138,6 +140,10 @@ struct supervisor {
     int64_t parked_asked_boot_ms;
     struct supervisor_parked parked[SUPERVISOR_PARKED_MAX];
     int parked_count;
+    struct mg_parked_place parked_after,
+        parked_last;  /* answers name queues behind the one, up to the other */
+    int parked_named; /* by the last answer */
+    int parked_asks;  /* since these have their turn */
 
     /* unneeded.c */
     struct mg_timer *unneeded_timer;

@@ -26,11 +26,12 @@ static const enum mg_alert alert_of[WATCHED_COUNT] = {
     [WATCHED_STUCK_ORDERS] = MG_ALERT_INVARIANT_VIOLATION,
     [WATCHED_RETENTION] = MG_ALERT_RETENTION_STANDS,
     [WATCHED_SLOW_SWEEP] = MG_ALERT_SLOW_SWEEP,
+    [WATCHED_PARKED_CROWD] = MG_ALERT_SLOW_SWEEP,
 };
 static const char *const subject_of[WATCHED_COUNT] = {
     [WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD, [WATCHED_MASS_EXPIRY] = "attempts",
     [WATCHED_STUCK_ORDERS] = "orders",      [WATCHED_RETENTION] = "archive",
-    [WATCHED_SLOW_SWEEP] = "sweeps",
+    [WATCHED_SLOW_SWEEP] = "sweeps",        [WATCHED_PARKED_CROWD] = "parked steps",
 };
 
 int64_t supervisor_gone_ms(const struct supervisor *supervisor)

@@ -28,7 +28,7 @@ struct rig {
     struct mg_sweep_answer sweep;
     struct mg_due dues[256];
     struct mg_parked_answer parked;
-    struct mg_parked_queue parked_queues[16];
+    struct mg_parked_queue parked_queues[MG_PARKED_QUEUES_MAX];
     struct mg_lead_answer lead;
     bool is_refused, is_found, is_changed[16];
     int64_t version;

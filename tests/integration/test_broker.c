@@ -1,7 +1,7 @@
 /*
  * The broker against a real RabbitMQ: what is published arrives and is confirmed, refused or returned; what
- * is acked is gone and what is not comes again; queues are watched, paused and private. Faults stand in
- * test_broker_faults.c.
+ * is acked is gone and what is not comes again; queues are paused and private. Faults stand in
+ * test_broker_faults.c, watched queues in test_broker_watch.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,72 +330,6 @@ START_TEST(messages_go_to_the_highest_rank_that_has_room)
 }
 END_TEST
 
-static void on_seen(void *arg, const char *name, int64_t ready, int64_t consumers)
-{
-    struct fixture *f = arg;
-    (void)name;
-    f->ready = ready;
-    f->consumers = consumers;
-    f->seen_count++;
-}
-
-static bool is_seen_missing(const struct fixture *f)
-{
-    return f->seen_count >= 3 && f->consumers == -1;
-}
-
-static bool is_seen_full(const struct fixture *f)
-{
-    return f->consumers == 0 && f->ready == 7;
-}
-
-/* Catches: a watched queue that is missing and takes the channel, or the other questions, with it. */
-START_TEST(watched_queue_is_seen_missing_then_full)
-{
-    char other[64];
-    test_queue_name("watched", other);
-    fixture_start(&fixture);
-    struct mg_err err;
-    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
-    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
-    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
-    test_queue_declare(other, 0);
-    for (int i = 0; i < 7; i++)
-        fixture_publish(&fixture, other, "{}");
-    ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
-    ck_assert_int_eq(fixture.down_count, 0);
-    test_queue_delete(other);
-    fixture.seen_count = 0;
-    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
-}
-END_TEST
-
-static bool is_seen_once(const struct fixture *f)
-{
-    return f->seen_count == 1;
-}
-
-/* Catches: a look that waits for the watch's period all the same. */
-START_TEST(watched_queue_is_looked_at_when_asked)
-{
-    char other[64];
-    test_queue_name("looked", other);
-    fixture_start(&fixture);
-    struct mg_err err;
-    int64_t hour_ms = (int64_t)60 * 60 * 1000;
-    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, hour_ms, on_seen, &fixture, &err), MG_OK);
-    ck_assert(fixture_run(&fixture, is_seen_once, WAIT_MS));
-    test_queue_declare(other, 0);
-    for (int i = 0; i < 7; i++)
-        fixture_publish(&fixture, other, "{}");
-    ck_assert(wait_outcomes(7));
-    mg_broker_look(fixture.broker, "test-nobody-watches-this");
-    mg_broker_look(fixture.broker, other);
-    ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
-    test_queue_delete(other);
-}
-END_TEST
-
 static void on_named(void *arg, int consumer, const char *name)
 {
     struct fixture *f = arg;
@@ -569,8 +503,6 @@ int main(void)
     tcase_add_test(tests, paused_consumer_gets_nothing_until_resumed);
     tcase_add_test(tests, each_consumer_has_its_own_prefetch);
     tcase_add_test(tests, messages_go_to_the_highest_rank_that_has_room);
-    tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
-    tcase_add_test(tests, watched_queue_is_looked_at_when_asked);
     tcase_add_test(tests, private_queue_is_named_and_read);
     tcase_add_test(tests, acks_above_a_delivery_that_is_held_for_long_are_told);
     tcase_add_test(tests, acks_before_destroy_reach_the_broker);

@@ -464,47 +464,32 @@ START_TEST(a_question_reads_no_more_however_much_is_owed)
 }
 END_TEST
 
-static void on_owed(void *arg, const struct mg_order_record *record, const struct mg_event_record *events,
-                    int count, const struct mg_err *err)
+/* Catches: statuses that cannot be read, tried every few seconds for ever, in place of all that is younger.
+ */
+START_TEST(statuses_that_cannot_be_read_are_a_failed_retry)
 {
-    struct rig *at = arg;
-    at->is_found = record != NULL;
-    at->owed_count = count;
-    for (int i = 0; i < count && i < 8; i++) {
-        at->owed_versions[i] = events[i].version;
-        snprintf(at->owed_statuses[i], sizeof at->owed_statuses[i], "%.*s", (int)events[i].statuses.len,
-                 events[i].statuses.data);
-    }
-    rig_done(at, err);
-}
-
-START_TEST(owed_statuses_are_read_oldest_first_until_they_are_settled)
-{
-    static struct mg_order_record record;
-    order_make(&record, "o-1");
-    struct mg_event_record event;
-    struct mg_order_write write = write_make(&record, 0, &event, "m");
-    event.statuses = mg_slice_of("[1]");
-    event.is_owed = true;
-    rig_commit(&rig, &write, 1);
-    record.order.version = 2;
-    write = write_make(&record, 1, &event, "r");
-    event.statuses = mg_slice_of("[2]");
-    event.is_owed = true;
-    rig_commit(&rig, &write, 1);
-    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
+    const struct mg_owed unread = {"o-1", 0, true, true, ""};
+    orders_make(1, 2, "gone");
+    mark(1, 2, true, false, "gone");
+    pass("16 minutes");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-1");
+    mg_store_mark_owed(rig.store, &unread, 1, DAY_MS, on_marked, &rig);
     rig_wait_answer(&rig);
-    ck_assert(rig.is_found);
-    ck_assert_int_eq(rig.owed_count, 2);
-    ck_assert_uint_eq(rig.owed_versions[0], 1);
-    ck_assert_str_eq(rig.owed_statuses[1], "[2]");
-    struct mg_owed settled[] = {{"o-1", 2, false, true, ""}, {"o-1", 1, false, true, ""}};
-    mg_store_mark_owed(rig.store, settled, 2, DAY_MS, on_marked, &rig);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    ck_assert_double_ge(waits_s(), 50);
+    ck_assert_int_eq(given_up_count, 0);
+    pass("1 day");
+    rig_admin(&rig, "UPDATE order_event SET at = clock_timestamp() WHERE order_id = 'o-2'");
+    ck_assert_int_eq(ask(), 1);
+    mg_store_mark_owed(rig.store, &unread, 1, DAY_MS, on_marked, &rig);
     rig_wait_answer(&rig);
-    mg_store_load_owed(rig.store, "o-1", on_owed, &rig);
-    rig_wait_answer(&rig);
-    ck_assert(rig.is_found);
-    ck_assert_int_eq(rig.owed_count, 0);
+    ck_assert_int_eq(given_up_count, 1);
+    ck_assert_str_eq(given_up[0].queue, "gone");
+    ck_assert_int_eq((int)given_up[0].count, 1);
+    pass("4 hours");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert_str_eq(rig.dues[0].order_id, "o-2");
 }
 END_TEST
 
@@ -527,7 +512,7 @@ int main(void)
     tcase_add_test(test, what_is_given_up_is_given_up_in_bites);
     tcase_add_test(test, who_leads_no_more_asks_nothing);
     tcase_add_test(test, a_question_reads_no_more_however_much_is_owed);
-    tcase_add_test(test, owed_statuses_are_read_oldest_first_until_they_are_settled);
+    tcase_add_test(test, statuses_that_cannot_be_read_are_a_failed_retry);
     tcase_add_test(test, a_queue_that_is_marked_meanwhile_is_not_forgotten); /* last: it changes the clock */
     suite_add_tcase(suite, test);
     return store_main(suite, "owed");

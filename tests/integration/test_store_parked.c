@@ -141,6 +141,46 @@ START_TEST(each_queue_of_a_service_has_its_own_room)
 }
 END_TEST
 
+#define CROWD 300 /* above MG_PARKED_QUEUES_MAX */
+
+/* A parked step for each of as many services. */
+static void crowd_store(void)
+{
+    struct mg_step step = parked_step(1000);
+    store_parked("o-1", &step, 0, false);
+    char sql[1024];
+    snprintf(sql, sizeof sql,
+             "CREATE TEMPORARY TABLE one AS SELECT * FROM order_step;"
+             "DO $$ BEGIN FOR i IN 1..%d LOOP"
+             "  UPDATE one SET step = 's' || i, position = i %% 60 + 1, service = 's' || to_char(i, 'FM000');"
+             "  INSERT INTO order_step SELECT * FROM one; END LOOP; END $$;"
+             "DROP TABLE one",
+             CROWD);
+    rig_admin(&rig, sql);
+}
+
+/* Catches: services behind the first 256 whose steps nobody asks about, whatever room they have. */
+START_TEST(of_more_services_than_one_answer_names_each_is_asked_about)
+{
+    char name[8];
+    crowd_store();
+    rooms[0].service = name;
+    for (int i = 1; i <= CROWD; i += CROWD - 1) {
+        snprintf(name, sizeof name, "s%03d", i);
+        ck_assert_str_eq(ask(), "o-1");
+        ck_assert_int_eq(rig.parked.queue_count, MG_PARKED_QUEUES_MAX);
+    }
+    /* Behind the last one of the answer the next one is named, and in the end the last one of all. */
+    const struct mg_parked_queue *last = &rig.parked_queues[MG_PARKED_QUEUES_MAX - 1];
+    snprintf(options.after.service, sizeof options.after.service, "%s", last->service);
+    ck_assert_str_eq(last->service, "s239"); /* the first one is o-1's own */
+    ck_assert_str_eq(ask(), "");
+    ck_assert_int_eq(rig.parked.queue_count, CROWD + 1 - MG_PARKED_QUEUES_MAX);
+    ck_assert_str_eq(rig.parked_queues[0].service, "s240");
+    ck_assert_str_eq(rig.parked_queues[rig.parked.queue_count - 1].service, "s300");
+}
+END_TEST
+
 /* Catches steps that are asked about for nothing; and, since nothing but the database says so, a new leader
  * that does not know. */
 START_TEST(behind_a_closed_gate_nothing_is_asked)
@@ -352,6 +392,7 @@ int main(void)
     tcase_add_test(tcase, what_is_not_yet_due_is_left);
     tcase_add_test(tcase, what_a_clock_that_was_ahead_parked_is_asked_about);
     tcase_add_test(tcase, each_queue_of_a_service_has_its_own_room);
+    tcase_add_test(tcase, of_more_services_than_one_answer_names_each_is_asked_about);
     tcase_add_test(tcase, behind_a_closed_gate_nothing_is_asked);
     tcase_add_test(tcase, a_gate_that_is_open_for_a_probe_is_told_as_such);
     tcase_add_test(tcase, the_sweep_meets_a_parked_step_once);

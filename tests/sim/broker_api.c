@@ -26,7 +26,7 @@ struct watch {
     int64_t period_us;
     mg_queue_seen_fn *seen;
     void *arg;
-    bool is_asked;
+    bool is_asked, is_let_go;
     int64_t ready, consumers;
 };
 
@@ -398,7 +398,9 @@ static void watch_answer(void *arg)
     struct watch *watch = arg;
     watch->is_asked = false;
     if (!watch->broker->is_destroyed && watch->broker->is_open) {
-        watch->seen(watch->arg, watch->queue, watch->ready, watch->consumers);
+        if (!watch->is_let_go) {
+            watch->seen(watch->arg, watch->queue, watch->ready, watch->consumers);
+        }
     }
 }
 
@@ -417,7 +419,7 @@ static void watch_look(void *arg)
 
 static void watch_ask(struct watch *watch)
 {
-    if (!watch->is_asked && watch->broker->is_open) {
+    if (!watch->is_asked && !watch->is_let_go && watch->broker->is_open) {
         watch->is_asked = true;
         sim_after(NULL, HOP_US, watch_look, watch);
     }
@@ -437,7 +439,12 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
 {
     for (int i = 0; i < broker->watch_count; i++) {
-        if (strcmp(broker->watches[i].queue, queue) == 0) {
+        struct watch *watch = &broker->watches[i];
+        if (strcmp(watch->queue, queue) == 0) {
+            if (watch->is_let_go) {
+                watch->is_let_go = false;
+                watch_ask(watch);
+            }
             return MG_OK;
         }
     }
@@ -452,6 +459,15 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
     (void)snprintf(watch->queue, sizeof(watch->queue), "%s", queue);
     sim_after(broker->node, HOP_US, watch_turn, watch);
     return MG_OK;
+}
+
+void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
+{
+    for (int i = 0; i < broker->watch_count; i++) {
+        if (strcmp(broker->watches[i].queue, queue) == 0) {
+            broker->watches[i].is_let_go = true;
+        }
+    }
 }
 
 void mg_broker_look(struct mg_broker *broker, const char *queue)

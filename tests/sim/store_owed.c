@@ -40,9 +40,8 @@ static struct sim_reply_queue *queue_find(const struct sim_tables *tables, struc
 }
 
 /* As the transaction has changed it so far. */
-static struct sim_order *order_see(const struct sim_transaction *transaction, int index)
+static struct sim_order *order_see(const struct sim_transaction *transaction, struct sim_order *order)
 {
-    struct sim_order *order = transaction->tables->orders[index];
     for (int i = 0; i < transaction->change_count; i++) {
         if (transaction->changes[i].before == order) {
             return transaction->changes[i].after;
@@ -78,7 +77,7 @@ static struct event_at *owed_to(const struct sim_transaction *transaction, struc
     struct event_at *events = NULL;
     int count = 0;
     for (int i = 0; i < transaction->tables->order_count; i++) {
-        struct sim_order *order = order_see(transaction, i);
+        struct sim_order *order = order_see(transaction, transaction->tables->orders[i]);
         for (int k = 0; k < order->event_count; k++) {
             struct mg_slice to = order->times[k].owed_to;
             if (order->events[k].is_owed && (to.data == NULL) == (queue.data == NULL) &&
@@ -199,6 +198,17 @@ static void queue_mark(struct sim_tables *tables, const struct saying *saying, i
     }
 }
 
+/* Of the order's owed events that have one. */
+static struct mg_slice queue_of_oldest(const struct sim_order *order)
+{
+    for (int i = 0; order != NULL && i < order->event_count; i++) {
+        if (order->events[i].is_owed && order->times[i].owed_to.data != NULL) {
+            return order->times[i].owed_to;
+        }
+    }
+    return (struct mg_slice){NULL, 0};
+}
+
 static void mark_owed(struct sim_input *input, struct sim_output *output)
 {
     struct sayings sayings = {NULL, 0};
@@ -209,7 +219,10 @@ static void mark_owed(struct sim_input *input, struct sim_output *output)
         if (is_overtaken(*input)) {
             continue;
         }
-        say(&sayings, input->values[REPLY_TO], is_owed, is_owed && sim_bool(input->values[IS_RETRY]));
+        bool is_later = is_owed && sim_bool(input->values[IS_RETRY]);
+        struct mg_slice name = input->values[REPLY_TO];
+        name = is_later && name.data == NULL ? queue_of_oldest(order) : name;
+        say(&sayings, name, is_owed, is_later);
         for (int i = 0; order != NULL && i < order->event_count; i++) {
             if (order->events[i].version == (uint64_t)sim_int(input->values[VERSION])) {
                 event_mark(input, order, i, &sayings);
@@ -231,7 +244,7 @@ static void by_key(struct sim_input *input, struct sim_output *output)
 
 /* ---- giving up ---- */
 
-static const char *const NAMES[] = {"name"};
+static const char *const NAMES[] = {"name", "order_id"};
 
 static int compare_names(const void *a, const void *b)
 {
@@ -272,16 +285,23 @@ static int64_t queue_give_up(struct sim_input *input, struct mg_slice name, int6
     return given_up;
 }
 
-/* $2 age, $3 events of each queue */
+/* $3 age, $4 events of each queue */
 static void give_up(struct sim_input *input, struct sim_output *output)
 {
     struct sim_transaction *transaction = input->transaction;
     struct mg_slice *names = NULL;
     int name_count = 0;
-    int64_t age_ms = sim_int(sim_scalar(input, 2)), limit = sim_int(sim_scalar(input, 3));
+    int64_t age_ms = sim_int(sim_scalar(input, 3)), limit = sim_int(sim_scalar(input, 4));
     while (sim_input_next(input)) {
-        names = sim_grow(names, name_count, sizeof(*names));
-        names[name_count++] = input->values[0];
+        struct mg_slice name = input->values[0];
+        if (name.data == NULL) {
+            name = queue_of_oldest(
+                order_see(transaction, sim_tables_find(transaction->tables, input->values[1])));
+        }
+        if (name.data != NULL) {
+            names = sim_grow(names, name_count, sizeof(*names));
+            names[name_count++] = name;
+        }
     }
     if (name_count > 0) {
         qsort(names, (size_t)name_count, sizeof(*names), compare_names);

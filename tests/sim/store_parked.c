@@ -1,4 +1,4 @@
-/* The statement of common/io/store/parked.c, part by part as its SQL names them: queue, gated, chosen,
+/* The statement of common/io/store/parked.c, part by part as its SQL names them: room, queue, gated, chosen,
  * pushed, told. */
 #include <assert.h>
 #include <stdlib.h>
@@ -112,12 +112,24 @@ static void row_begin(struct sim_output *output, const char *service, bool is_hi
     sim_output_bool(output, IS_OPEN, is_open);
 }
 
+/* $7 and $8: the queue before those that are named. */
+static bool is_behind(const struct sim_input *input, const struct place *place)
+{
+    char after[MG_NAME_MAX + 1] = "";
+    struct mg_slice service = sim_scalar(input, 7);
+    memcpy(after, service.data, service.len);
+    int order = strcmp(service_of(place), after);
+    return order != 0 ? order > 0 : parking_of(place)->is_high && sim_int(sim_scalar(input, 8)) == 0;
+}
+
 static void queues_tell(const struct sim_input *input, struct places *places, struct sim_output *output)
 {
+    int named = 0;
     places_sort(places, compare_queue);
-    for (int i = 0; i < places->count; i++) {
+    for (int i = 0; i < places->count && named < MG_PARKED_QUEUES_MAX; i++) {
         const struct place *place = &places->at[i];
-        if (i == 0 || compare_queue(place - 1, place) != 0) {
+        if (is_behind(input, place) && (i == 0 || compare_queue(place - 1, place) != 0)) {
+            named++;
             row_begin(output, service_of(place), parking_of(place)->is_high,
                       is_gate_open(input, service_of(place)));
             sim_output_bool(output, IS_PROBING, sim_is_probing(input, mg_slice_of(service_of(place))));

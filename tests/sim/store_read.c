@@ -218,17 +218,31 @@ static void load_told(struct sim_input *input, struct sim_output *output)
     }
 }
 
-/* $1: the order. The oldest 64. */
+/* $1: the order. What addresses its statuses. */
+static void load_owed_order(struct sim_input *input, struct sim_output *output)
+{
+    enum { ORDER_ID, REPLY_TO, CORRELATION_ID, TRACEPARENT, COUNT };
+    const struct sim_order *order = sim_tables_find(input->transaction->tables, sim_scalar(input, 1));
+    sim_output_begin(output, COUNT);
+    if (order != NULL) {
+        sim_output_row(output);
+        sim_output_word(output, ORDER_ID, order->record.order_id);
+        sim_output_text(output, REPLY_TO, order->record.reply_to);
+        sim_output_text(output, CORRELATION_ID, order->record.correlation_id);
+        sim_output_text(output, TRACEPARENT, order->record.traceparent);
+    }
+}
+
+/* $1: the order. The oldest 64, whose texts are small here. */
 static void load_owed_events(struct sim_input *input, struct sim_output *output)
 {
-    struct mg_slice order_id = sim_scalar(input, 1);
-    const struct sim_order *order = sim_tables_find(input->transaction->tables, order_id);
-    sim_output_begin(output, EVENT_COLUMN_COUNT);
+    const struct sim_order *order = sim_tables_find(input->transaction->tables, sim_scalar(input, 1));
+    sim_output_begin(output, 2);
     for (int i = 0, count = 0; order != NULL && i < order->event_count && count < 64; i++) {
         if (order->events[i].is_owed) {
             sim_output_row(output);
-            sim_output_text(output, 0, order_id);
-            put_event(output, &order->events[i]);
+            sim_output_int(output, 0, (int64_t)order->events[i].version);
+            sim_output_text(output, 1, order->events[i].statuses);
             count++;
         }
     }
@@ -332,6 +346,7 @@ const struct sim_statement SIM_READ_STATEMENTS[] = {
     SIM_STATEMENT("load_events_of_causes", load_events_of_causes, CAUSES, false),
     SIM_STATEMENT("load_told", load_told, ORDERS, false),
     SIM_SCALARS("load_gates", load_gates, false),
+    SIM_SCALARS("load_owed_order", load_owed_order, false),
     SIM_SCALARS("load_owed_events", load_owed_events, false),
     SIM_SCALARS("get_workflow", get_workflow, false),
     SIM_SCALARS("report_leader", report_leader, false),

@@ -173,6 +173,8 @@ size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that 
 typedef void mg_queue_seen_fn(void *arg, const char *queue, int64_t ready_messages, int64_t consumers);
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;
+/* It is not asked about any more, except for the sake of who consumes it; nor told of, once this returns. */
+void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue);
 /* Asks about a watched queue now, for who cannot wait for its period; that goes on as before. */
 void mg_broker_look(struct mg_broker *broker, const char *queue);
 

@@ -91,8 +91,9 @@ struct mg_watched {
     bool is_due;
     char *queue;
     struct mg_timer *timer;
-    mg_queue_seen_fn *seen;
+    mg_queue_seen_fn *seen; /* NULL: nobody wants to know, or no longer */
     void *arg;
+    bool is_consumed; /* its consumers are looked at in any case */
 };
 
 struct mg_watch_part {

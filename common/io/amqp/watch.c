@@ -44,16 +44,26 @@ void mg_watches_finish(struct mg_broker *broker)
     broker->watches = (struct mg_watch_part){0};
 }
 
+/* NULL: there is none. */
+static struct mg_watched *watch_find(const struct mg_broker *broker, const char *queue)
+{
+    struct mg_watched *watched = broker->watches.all;
+    while (watched != NULL && strcmp(watched->queue, queue) != 0)
+        watched = watched->next;
+    return watched;
+}
+
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err)
 {
     struct mg_watch_part *part = &broker->watches;
-    for (struct mg_watched *watched = part->all; watched != NULL; watched = watched->next) {
-        if (strcmp(watched->queue, queue) != 0) continue;
-        if (watched->seen == NULL && seen != NULL) { /* so far for the consumer's sake only */
-            watched->seen = seen;
-            watched->arg = arg;
-            mg_timer_start(watched->timer, 0, period_ms);
+    struct mg_watched *known = watch_find(broker, queue);
+    if (known != NULL) {
+        known->is_consumed = known->is_consumed || seen == NULL;
+        if (known->seen == NULL && seen != NULL) { /* so far for the consumer's sake only, or let go */
+            known->seen = seen;
+            known->arg = arg;
+            mg_timer_start(known->timer, 0, period_ms);
         }
         return MG_OK;
     }
@@ -72,13 +82,48 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
         free(watched);
         return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
     }
-    *watched = (struct mg_watched){
-        .broker = broker, .next = part->all, .queue = copy, .timer = timer, .seen = seen, .arg = arg};
+    *watched = (struct mg_watched){.broker = broker,
+                                   .next = part->all,
+                                   .queue = copy,
+                                   .timer = timer,
+                                   .seen = seen,
+                                   .arg = arg,
+                                   .is_consumed = seen == NULL};
     part->all = watched;
     part->count++;
     mg_timer_start(timer, 0, period_ms);
     mg_link_start(&broker->watch);
     return MG_OK;
+}
+
+/* What nobody wants to know of is forgotten, unless the broker owes an answer about it: then after that. */
+static void watch_forget(struct mg_watched *watched)
+{
+    struct mg_watch_part *part = &watched->broker->watches;
+    if (watched->seen != NULL || watched->is_consumed || part->asked == watched) return;
+    struct mg_watched **at = &part->all, **due = &part->due_first, *before = NULL;
+    while (*at != watched)
+        at = &(*at)->next;
+    *at = watched->next;
+    while (watched->is_due && *due != watched) {
+        before = *due;
+        due = &before->next_due;
+    }
+    if (watched->is_due) *due = watched->next_due;
+    if (part->due_last == watched) part->due_last = before;
+    part->count--;
+    mg_timer_destroy(watched->timer);
+    free(watched->queue);
+    free(watched);
+}
+
+void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
+{
+    struct mg_watched *watched = watch_find(broker, queue);
+    if (watched == NULL) return;
+    watched->seen = NULL;
+    if (!watched->is_consumed) mg_timer_stop(watched->timer);
+    watch_forget(watched);
 }
 
 static void watch_on_timer(void *arg)
@@ -102,9 +147,8 @@ static void watch_on_timer(void *arg)
 
 void mg_broker_look(struct mg_broker *broker, const char *queue)
 {
-    for (struct mg_watched *watched = broker->watches.all; watched != NULL; watched = watched->next) {
-        if (strcmp(watched->queue, queue) == 0) watch_on_timer(watched);
-    }
+    struct mg_watched *watched = watch_find(broker, queue);
+    if (watched != NULL && (watched->seen != NULL || watched->is_consumed)) watch_on_timer(watched);
 }
 
 static void watch_next(struct mg_broker *broker)
@@ -130,14 +174,19 @@ static void watch_opened(struct mg_link *link)
 
 static void watch_lost(struct mg_link *link)
 {
+    struct mg_watched *watched = link->broker->watches.asked;
     link->broker->watches.asked = NULL; /* its timer asks again */
+    if (watched != NULL) watch_forget(watched);
 }
 
 static void watch_tell(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
 {
     struct mg_broker *broker = watched->broker;
     if (broker->watches.looked != NULL) broker->watches.looked(broker, watched->queue, consumers);
-    if (watched->seen != NULL) watched->seen(watched->arg, watched->queue, ready_messages, consumers);
+    if (watched->seen != NULL)
+        watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may let it go */
+    else
+        watch_forget(watched);
 }
 
 static void watch_method(struct mg_link *link, const amqp_method_t *method)
@@ -160,6 +209,9 @@ static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_
     if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) return false;
     mg_link_answered(link);
     broker->watches.asked = NULL;
-    if (code == AMQP_NOT_FOUND) watch_tell(watched, 0, -1);
+    if (code == AMQP_NOT_FOUND)
+        watch_tell(watched, 0, -1);
+    else
+        watch_forget(watched);
     return true;
 }

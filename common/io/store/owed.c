@@ -13,15 +13,22 @@
 #include "io/store/owed.h"
 #include "io/store/private.h"
 
-/* The oldest first; what is not among them is asked for again. */
+/* No more than is published: neither the payload nor a result, which may be large, keeps a status back. */
 /* clang-format off */
+static const struct mg_sql LOAD_OWED_ORDER = {
+    "load_owed_order",
+    "SELECT order_id, reply_to, correlation_id, traceparent FROM order_process WHERE order_id = $1::text"};
+/* The oldest first, the very first however large it is; what is not among them is asked for again. */
 static const struct mg_sql LOAD_OWED_EVENTS = {
     "load_owed_events",
-    "SELECT e.order_id, " MG_SQL_EVENT_COLUMNS " FROM order_event e WHERE e.order_id = $1::text AND e.owed"
-    " ORDER BY e.version LIMIT 64"};
+    "SELECT version, statuses FROM ("
+    "  SELECT version, statuses, row_number() OVER w AS nth, sum(coalesce(octet_length(statuses::text), 0)) OVER w AS bytes"
+    "  FROM (SELECT version, statuses FROM order_event WHERE order_id = $1::text AND owed ORDER BY version LIMIT 64) e"
+    "  WINDOW w AS (ORDER BY version)) e"
+    " WHERE nth = 1 OR bytes <= 8 * 1024 * 1024 ORDER BY version"};
 /* clang-format on */
 
-/* Room for an order with 64 events' texts; what does not fit is answered as MG_TRANSIENT and left owed. */
+/* Room for these, and for a first one that is above the limit by far. */
 #define OWED_BYTES_MAX (16u * 1024 * 1024)
 
 struct owed_job {
@@ -44,6 +51,40 @@ static void answer_owed(struct owed_job *job, const struct mg_order_record *reco
     mg_store_job_destroy(&job->base);
 }
 
+static bool take_text(struct mg_arena *arena, const struct mg_rows *rows, int row, int column,
+                      struct mg_slice *ret_text)
+{
+    struct mg_slice value = mg_rows_value(rows, row, column);
+    *ret_text = value.data == NULL ? value : mg_arena_copy(arena, value);
+    return value.data == NULL || ret_text->data != NULL;
+}
+
+/* NULL: no memory. */
+static struct mg_order_record *take_owed_order(struct mg_arena *arena, const struct mg_rows *rows)
+{
+    enum { ORDER_ID, REPLY_TO, CORRELATION_ID, TRACEPARENT };
+    struct mg_order_record *record = mg_arena_alloc(arena, sizeof *record);
+    if (record == NULL) return NULL;
+    mg_rows_copy(rows, 0, ORDER_ID, record->order_id, sizeof record->order_id);
+    bool is_taken = take_text(arena, rows, 0, REPLY_TO, &record->reply_to) &&
+                    take_text(arena, rows, 0, CORRELATION_ID, &record->correlation_id) &&
+                    take_text(arena, rows, 0, TRACEPARENT, &record->traceparent);
+    return is_taken ? record : NULL;
+}
+
+static struct mg_event_record *take_owed_events(struct mg_arena *arena, const struct mg_rows *rows)
+{
+    enum { VERSION, STATUSES };
+    int count = mg_rows_count(rows);
+    struct mg_event_record *events = mg_arena_alloc(arena, ((size_t)count + 1) * sizeof *events);
+    for (int row = 0; row < count && events != NULL; row++) {
+        events[row].version = (uint64_t)mg_rows_int(rows, row, VERSION);
+        events[row].is_owed = true;
+        if (!take_text(arena, rows, row, STATUSES, &events[row].statuses)) return NULL;
+    }
+    return events;
+}
+
 static void on_owed(void *arg, const struct mg_pg_answer *reply)
 {
     struct owed_job *job = arg;
@@ -52,23 +93,18 @@ static void on_owed(void *arg, const struct mg_pg_answer *reply)
         answer_owed(job, NULL, NULL, 0, mg_store_error(reply, "read owed statuses", &err));
         return;
     }
-    struct mg_loaded loaded = {.record = NULL};
-    int count = mg_rows_count(reply->rows[1]);
-    struct mg_event_record *events =
-        job->arena == NULL ? NULL : mg_arena_alloc(job->arena, ((size_t)count + 1) * sizeof *events);
-    if (events == NULL) {
+    bool is_found = mg_rows_count(reply->rows[0]) > 0;
+    struct mg_order_record *record = NULL;
+    struct mg_event_record *events = NULL;
+    if (job->arena != NULL) {
+        record = is_found ? take_owed_order(job->arena, reply->rows[0]) : NULL;
+        events = take_owed_events(job->arena, reply->rows[1]);
+    }
+    if (events == NULL || (is_found && record == NULL)) {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read owed statuses: no memory");
         answer_owed(job, NULL, NULL, 0, &err);
-        return;
-    }
-    enum mg_class class = mg_store_take_orders(job->arena, reply->rows[0], &loaded, 1, &err);
-    for (int row = 0; class == MG_OK && row < count; row++) {
-        class = mg_store_take_event(job->arena, reply->rows[1], row, &events[row], &err);
-    }
-    if (class != MG_OK) {
-        answer_owed(job, NULL, NULL, 0, &err);
     } else {
-        answer_owed(job, loaded.record, events, count, NULL);
+        answer_owed(job, record, events, mg_rows_count(reply->rows[1]), NULL);
     }
 }
 
@@ -81,10 +117,9 @@ void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_e
     struct mg_pg_params order_params, event_params;
     mg_pg_params_init(&order_params);
     mg_pg_params_init(&event_params);
-    mg_pg_push_int(&order_params, mg_pg_add_array(&order_params, MG_PG_INT), 0);
-    mg_pg_push_text(&order_params, mg_pg_add_array(&order_params, MG_PG_TEXT), mg_slice_of(order_id));
+    mg_pg_add_text(&order_params, mg_slice_of(order_id));
     mg_pg_add_text(&event_params, mg_slice_of(order_id));
-    struct mg_pg_statement statements[] = {{&MG_STORE_LOAD_ORDERS, &order_params},
+    struct mg_pg_statement statements[] = {{&LOAD_OWED_ORDER, &order_params},
                                            {&LOAD_OWED_EVENTS, &event_params}};
     mg_store_send(store, statements, 2, on_owed, job);
     mg_pg_params_finish(&order_params);
@@ -102,6 +137,11 @@ const struct mg_sql MG_STORE_BY_KEY = {"by_key", "SELECT set_config('enable_seqs
 /* The queue is the one to which the order's statuses go now: it may be another than that which was tried. The
  * lock lets a client that comes back from another queue be before this word or behind it. */
 #define OWED_TO "coalesce(p.reply_to, w.reply_to)"
+/* Of a retry that could not even be read, and so named no queue: that of the order's oldest owed event. */
+#define OWED_TO_OF(of)                                                                                       \
+    "(SELECT e.owed_to FROM order_event e WHERE e.order_id = " of                                            \
+    ".order_id AND e.owed AND e.owed_to IS NOT NULL"                                                         \
+    " ORDER BY e.version LIMIT 1)"
 /* A retry that failed makes the next one later: by a sixteenth of the time in which the queue has taken
  * nothing. So what an absence held up is told soon after it, and a client that is gone for good costs next to
  * nothing. */
@@ -130,7 +170,8 @@ static const struct mg_sql MARK_OWED = {
     "  RETURNING e.owed_to),"
     " queue AS MATERIALIZED ("
     "  SELECT name, bool_or(is_failing) AS is_failing, bool_or(is_later) AS is_later FROM ("
-    "   SELECT reply_to AS name, owed AS is_failing, owed AND is_retry AS is_later FROM word"
+    "   SELECT coalesce(reply_to, CASE WHEN owed AND is_retry THEN " OWED_TO_OF("word") " END) AS name,"
+    "    owed AS is_failing, owed AND is_retry AS is_later FROM word"
     "   UNION ALL SELECT owed_to, true, false FROM marked) s WHERE name IS NOT NULL GROUP BY name)"
     /* `marks` of a new row tells the old one whether a retry failed. By name: so all writers lock them. */
     " INSERT INTO reply_queue AS q (name, since, tried_at, ask_at, is_open, marks)"
@@ -147,23 +188,24 @@ static const struct mg_sql MARK_OWED = {
 
 /* ---- giving up ---- */
 
-/* $1 queues, $2 age in ms, $3 events of each */
+/* $1 queues, $2 an order for each that is not named, $3 age in ms, $4 events of each */
 /* clang-format off */
 static const struct mg_sql GIVE_UP = {
     "give_up",
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     " gone AS MATERIALIZED ("
-    "  SELECT u.name, e.order_id, e.version FROM (SELECT DISTINCT name FROM unnest($1::text[]) AS u(name)) u"
+    "  SELECT u.name, e.order_id, e.version FROM ("
+    "   SELECT DISTINCT coalesce(name, " OWED_TO_OF("u") ") AS name FROM unnest($1::text[], $2::text[]) AS u(name, order_id)) u"
     "  CROSS JOIN LATERAL (SELECT order_id, version FROM order_event WHERE owed AND owed_to = u.name"
-    "   AND at <= (SELECT now FROM clock) - $2::bigint * interval '1 millisecond'"
-    "   ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e),"
+    "   AND at <= (SELECT now FROM clock) - $3::bigint * interval '1 millisecond'"
+    "   ORDER BY at, order_id, version LIMIT $4::bigint FOR NO KEY UPDATE SKIP LOCKED) e),"
     " given_up AS ("
     "  UPDATE order_event e SET owed = false, owed_to = NULL, given_up_at = k.now FROM gone g CROSS JOIN clock k"
     "  WHERE e.order_id = g.order_id AND e.version = g.version RETURNING g.name),"
     " counted AS MATERIALIZED (SELECT name, count(*) AS number FROM given_up GROUP BY name),"
     /* There is more of it: the next retry comes at once. */
     " hurried AS (UPDATE reply_queue q SET ask_at = k.now, tried_at = k.now FROM counted c CROSS JOIN clock k"
-    "  WHERE q.name = c.name AND c.number >= $3::bigint)"
+    "  WHERE q.name = c.name AND c.number >= $4::bigint)"
     /* Each queue of this call opens one more. */
     " SELECT name, number, (SELECT count(*) FROM operator_alert WHERE code = 'statuses_given_up' AND closed_at IS NULL)"
     "  + row_number() OVER (ORDER BY name) - 1 FROM counted ORDER BY name"};
@@ -216,16 +258,18 @@ static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct
         mg_pg_params_init(&params[i]);
     int order_id = mg_pg_add_array(words, MG_PG_TEXT), version = mg_pg_add_array(words, MG_PG_INT);
     int owed = mg_pg_add_array(words, MG_PG_BOOL), is_retry = mg_pg_add_array(words, MG_PG_BOOL);
-    int reply_to = mg_pg_add_array(words, MG_PG_TEXT), name = mg_pg_add_array(failed, MG_PG_TEXT);
+    int reply_to = mg_pg_add_array(words, MG_PG_TEXT);
+    int name = mg_pg_add_array(failed, MG_PG_TEXT), failed_order = mg_pg_add_array(failed, MG_PG_TEXT);
     for (int i = 0; i < count; i++) {
-        struct mg_slice queue = mg_slice_of(marks[i].reply_to);
+        struct mg_slice queue = mg_slice_of(marks[i].reply_to[0] != '\0' ? marks[i].reply_to : NULL);
         mg_pg_push_text(words, order_id, mg_slice_of(marks[i].order_id));
         mg_pg_push_int(words, version, (int64_t)marks[i].version);
         mg_pg_push_bool(words, owed, marks[i].is_owed);
         mg_pg_push_bool(words, is_retry, marks[i].is_retry);
-        mg_pg_push_text(words, reply_to, queue.len > 0 ? queue : (struct mg_slice){NULL, 0});
+        mg_pg_push_text(words, reply_to, queue);
         if (marks[i].is_owed && marks[i].is_retry) {
             mg_pg_push_text(failed, name, queue);
+            mg_pg_push_text(failed, failed_order, mg_slice_of(marks[i].order_id));
             failed_count++;
         }
     }

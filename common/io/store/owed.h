@@ -13,7 +13,7 @@
 /* A word on the statuses of one event. */
 struct mg_owed {
     const char *order_id;
-    uint64_t version;
+    uint64_t version;     /* 0: what is owed could not be read; a retry that failed, and no queue is named */
     bool is_owed;         /* false: all have arrived, or the order has no client */
     bool is_retry;        /* they were owed before; one that failed makes its queue wait longer */
     const char *reply_to; /* the queue that took them or did not; "": none was tried */
@@ -29,7 +29,8 @@ typedef void mg_store_marked_fn(void *arg, const struct mg_given_up *given_up, i
 void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count, int64_t owed_for_ms,
                         mg_store_marked_fn *done, void *arg);
 
-/* The oldest owed events of an order, for publishing them again. */
+/* The oldest owed events of an order, for publishing them again: of each its version and statuses, and of the
+ * order what addresses them; all else is absent. */
 typedef void mg_store_events_fn(void *arg, const struct mg_order_record *record,
                                 const struct mg_event_record *events, int count, const struct mg_err *err);
 void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg);

@@ -16,32 +16,37 @@
  * act until then: the scheduler leaves it alone. */
 #define PARKED_FAR "interval '5 seconds'"
 
-#define QUEUES_MAX "256"
-static_assert(MG_PARKED_QUEUES_MAX == 256, "the same");
+#define QUEUES_MAX "240"
+static_assert(MG_PARKED_QUEUES_MAX == 240, "the same");
 
-/* $1 epoch, $2 holder, $3 ask again (ms), $4 services, $5 is high, $6 room */
+/* $1 epoch, $2 holder, $3 ask again (ms), $4 services, $5 is high, $6 room, $7 and $8 the queue before those
+ * that are named */
 /* clang-format off */
 static const struct mg_sql ASK_PARKED = {
     "ask_parked",
     "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     " leader AS MATERIALIZED ("
     "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE),"
+    " room AS MATERIALIZED ("
+    "  SELECT service, is_high, room FROM unnest($4::text[], $5::boolean[], $6::bigint[]) AS r(service, is_high, room)"
+    "  WHERE EXISTS (SELECT FROM leader)),"
     /* From each queue to the next by one step down the index. */
     " queue (service, is_high, n) AS ("
     "  (SELECT service, parked_high, 1 FROM order_step WHERE parked_high IS NOT NULL AND EXISTS (SELECT FROM leader)"
-    "   ORDER BY service, parked_high LIMIT 1)"
+    "    AND (service, parked_high) > ($7::text, $8::bigint = 1) ORDER BY service, parked_high LIMIT 1)"
     "  UNION ALL"
     "  SELECT s.service, s.parked_high, q.n + 1 FROM queue q CROSS JOIN LATERAL ("
     "   SELECT service, parked_high FROM order_step WHERE parked_high IS NOT NULL"
     "    AND (service, parked_high) > (q.service, q.is_high) ORDER BY service, parked_high LIMIT 1) s"
     "  WHERE q.n < " QUEUES_MAX "),"
+    /* Those that have room were named before, and need not be among those that are named now. */
     " gated AS MATERIALIZED ("
     "  SELECT q.service, q.is_high, coalesce(g.gate = 'none', true) AS is_open, coalesce(g.is_probing, false) AS is_probing"
-    "  FROM queue q LEFT JOIN " MG_SQL_GATES " g USING (service)),"
+    "  FROM (SELECT service, is_high FROM queue UNION SELECT service, is_high FROM room) q LEFT JOIN " MG_SQL_GATES " g USING (service)),"
     " span AS (SELECT '-infinity'::timestamptz AS after, now AS until FROM clock"
     "  UNION ALL SELECT now + " PARKED_FAR ", 'infinity' FROM clock),"
     " chosen AS MATERIALIZED ("
-    "  SELECT s.order_id, s.step, s.state, s.reason FROM unnest($4::text[], $5::boolean[], $6::bigint[]) AS r(service, is_high, room)"
+    "  SELECT s.order_id, s.step, s.state, s.reason FROM room r"
     "  JOIN gated g USING (service, is_high) CROSS JOIN span CROSS JOIN LATERAL ("
     "   SELECT order_id, step, state, reason FROM order_step"
     "   WHERE service = g.service AND parked_high = g.is_high AND parked_until > span.after AND parked_until <= span.until"
@@ -59,7 +64,7 @@ static const struct mg_sql ASK_PARKED = {
     "  RETURNING s.service, s.parked_high, s.order_id, s.step, s.attempt, s.due_at),"
     " told AS ("
     "  SELECT service, is_high, is_open, is_probing, NULL::text AS order_id, NULL::text AS step, NULL::bigint AS attempt,"
-    "   NULL::timestamptz AS due_at FROM gated"
+    "   NULL::timestamptz AS due_at FROM gated JOIN queue USING (service, is_high)"
     "  UNION ALL"
     "  SELECT service, parked_high, true, NULL, order_id, step, attempt, due_at FROM pushed WHERE parked_high IS NOT NULL)"
     " SELECT EXISTS (SELECT FROM leader), t.service, t.is_high, t.is_open, t.is_probing, t.order_id, t.step, t.attempt,"
@@ -177,5 +182,7 @@ void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options 
         mg_pg_push_bool(&params, is_high, options->rooms[i].is_high);
         mg_pg_push_int(&params, room, options->rooms[i].room);
     }
+    mg_pg_add_text(&params, mg_slice_of(options->after.service));
+    mg_pg_add_int(&params, options->after.is_high);
     mg_store_send_one(store, &ASK_PARKED, &params, on_asked, job);
 }

@@ -340,17 +340,24 @@ struct mg_parked_room {
     bool is_high;
     int room; /* so many of its steps are asked about at the most; above 0 */
 };
-#define MG_PARKED_QUEUES_MAX 256 /* of one answer; services beyond wait for those before them */
+/* Of one answer; of more each has its turn. With a supervisor's own queues as many as a process watches. */
+#define MG_PARKED_QUEUES_MAX 240
+struct mg_parked_place { /* in the order in which queues are named: by service, the normal queue first */
+    char service[MG_NAME_MAX + 1];
+    bool is_high;
+};
 struct mg_parked_options {
     uint64_t epoch;
     const char *holder;
-    int64_t ask_again_ms; /* what was asked about is left alone for so long */
-    const struct mg_parked_room *rooms;
+    int64_t ask_again_ms;               /* what was asked about is left alone for so long */
+    struct mg_parked_place after;       /* queues behind it are named; service "": from the first one on */
+    const struct mg_parked_room *rooms; /* of any queues */
     int room_count;
 };
 struct mg_parked_answer {
     bool is_leader;
-    const struct mg_parked_queue *queues; /* all that have parked steps */
+    const struct mg_parked_queue
+        *queues; /* those that have parked steps; fewer than may be: up to the last */
     int queue_count;
     const struct mg_due *dues;
     int due_count;

@@ -236,6 +236,7 @@ static void play_owed(void)
                                     .is_owed = is_owed,
                                     .is_retry = fidelity_draw(2) == 0,
                                     .reply_to = QUEUES[(is_owed ? 1 : 0) + (int)fidelity_draw(7)]};
+        if (i == 6 && is_owed && marks[i].is_retry) marks[i].version = 0, marks[i].reply_to = "";
     }
     (void)fprintf(out, "mark for%" PRId64, owed_for_ms);
     mg_store_mark_owed(peer->store, marks, count, owed_for_ms, on_marked, peer);
@@ -494,12 +495,15 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
 static void play_parked(void)
 {
     static const char *const SERVICES[] = {"inventory", "payment", "courier", "nobody"};
+    static int turn;
     struct mg_parked_room rooms[8];
-    int index = 2 + (int)fidelity_draw(2);
+    int index = 2 + (int)fidelity_draw(2), after = turn++;
     struct mg_parked_options options = {.epoch = epochs[index] + (fidelity_is_rare() ? 1 : 0),
                                         .holder = fidelity_is_rare() ? "nobody" : holder_of(index),
                                         .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
+                                        .after.is_high = after / 2 % 2 == 0,
                                         .rooms = rooms};
+    (void)snprintf(options.after.service, MG_NAME_MAX, "%s", after % 2 == 0 ? SERVICES[after / 4 % 4] : "");
     for (int i = 0; i < 8; i++) {
         if (fidelity_draw(2) == 0) {
             rooms[options.room_count++] = (struct mg_parked_room){SERVICES[i / 2], i % 2 == 0, 1000};

@@ -323,6 +323,24 @@ START_TEST(what_was_told_long_ago_is_kept_anew_when_it_is_asked_for)
 }
 END_TEST
 
+/* Would catch: statuses that cannot be read, asked for every few seconds in place of all that is younger. */
+START_TEST(what_is_owed_and_cannot_be_read_is_a_failed_retry)
+{
+    go_processing();
+    fake_store_owe("o1");
+    fake_store.is_owed_lost = true;
+    int marks = fake_store.marks, acked = fake_broker.acked;
+    stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
+    stage_settle();
+    ck_assert_int_eq(fake_store.marks, marks + 1);
+    ck_assert_str_eq(fake_store.last_mark, "o1");
+    ck_assert_uint_eq(fake_store.last_mark_version, 0);
+    ck_assert(fake_store.last_mark_is_retry);
+    ck_assert_str_eq(fake_store.last_mark_queue, "");
+    ck_assert_int_eq(fake_broker.acked, acked + 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler statuses");
@@ -334,6 +352,7 @@ int main(void)
     tcase_add_test(statuses, who_submits_again_is_told_what_the_same_batch_made_of_it);
     tcase_add_test(statuses, what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch);
     tcase_add_test(statuses, what_was_told_long_ago_is_kept_anew_when_it_is_asked_for);
+    tcase_add_test(statuses, what_is_owed_and_cannot_be_read_is_a_failed_retry);
     suite_add_tcase(suite, statuses);
     return run_suite(suite);
 }

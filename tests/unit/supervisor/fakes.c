@@ -382,11 +382,12 @@ void fake_answer_write(void)
             is_changed[i] = true;
             continue;
         }
-        enum watched watched = alert == MG_ALERT_DEAD_LETTER        ? WATCHED_DEAD_LETTERS
-                               : alert == MG_ALERT_MASS_EXPIRY      ? WATCHED_MASS_EXPIRY
-                               : alert == MG_ALERT_RETENTION_STANDS ? WATCHED_RETENTION
-                               : alert == MG_ALERT_SLOW_SWEEP       ? WATCHED_SLOW_SWEEP
-                                                                    : WATCHED_STUCK_ORDERS;
+        enum watched watched = alert == MG_ALERT_DEAD_LETTER                   ? WATCHED_DEAD_LETTERS
+                               : alert == MG_ALERT_MASS_EXPIRY                 ? WATCHED_MASS_EXPIRY
+                               : alert == MG_ALERT_RETENTION_STANDS            ? WATCHED_RETENTION
+                               : alert != MG_ALERT_SLOW_SWEEP                  ? WATCHED_STUCK_ORDERS
+                               : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? WATCHED_SLOW_SWEEP
+                                                                               : WATCHED_PARKED_CROWD;
         is_changed[i] = fake.is_open[watched] == fake.alerts[i].is_closed;
         fake.is_open[watched] = !fake.alerts[i].is_closed;
     }
@@ -396,7 +397,7 @@ void fake_answer_write(void)
 /* ---- broker ---- */
 
 static struct {
-    const char *queue;
+    char queue[MG_QUEUE_NAME_SIZE];
     mg_queue_seen_fn *seen;
     void *arg;
 } watches[SUPERVISOR_QUEUES + FAKE_ROOMS_MAX];
@@ -435,10 +436,26 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
     if (fake.is_unwatchable) {
         return mg_err_set(err, MG_PERMANENT, "too many are watched");
     }
-    watches[watch_count].queue = queue;
+    (void)snprintf(watches[watch_count].queue, MG_QUEUE_NAME_SIZE, "%s", queue);
     watches[watch_count].seen = seen;
     watches[watch_count++].arg = arg;
     return MG_OK;
+}
+
+void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
+{
+    (void)broker;
+    for (int i = 0; i < watch_count; i++) {
+        if (strcmp(watches[i].queue, queue) == 0) {
+            watches[i] = watches[--watch_count];
+            return;
+        }
+    }
+}
+
+int fake_watches(void)
+{
+    return watch_count;
 }
 
 void mg_broker_look(struct mg_broker *broker, const char *queue)

@@ -14,7 +14,7 @@
 
 #define FAKE_CASTS_MAX     8
 #define FAKE_PUBLISHED_MAX 64
-#define FAKE_ROOMS_MAX     8
+#define FAKE_ROOMS_MAX     (SUPERVISOR_PARKED_MAX + 8)
 #define FAKE_COLUMNS       12                     /* of the widest report */
 #define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
@@ -32,7 +32,8 @@ struct fake_world {
     int parked_asks;
     struct mg_parked_room rooms[FAKE_ROOMS_MAX]; /* of the last of them */
     int room_count;
-    int looks; /* at queues, out of turn */
+    struct mg_parked_place after; /* likewise */
+    int looks;                    /* at queues, out of turn */
     bool is_unwatchable;
     int64_t asked_boot_ms; /* and when; the database looks at its clock then */
     struct mg_ask_owed owed_asked;
@@ -97,6 +98,7 @@ void fake_answer_retire(const struct mg_retire_answer *answer);
 void fake_answer_retire_failed(void);
 /* Passes time; every question that comes up is answered with nothing due. */
 void fake_pass_quietly(int64_t ms);
+int fake_watches(void); /* queues that are watched */
 void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers);
 /* Takes the lead, with the first sweep under way. */
 void fake_lead(int64_t swept_ago_ms);

@@ -16,6 +16,7 @@ void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options 
     fake.is_parked_open = true;
     fake.parked_asks++;
     fake.room_count = options->room_count;
+    fake.after = options->after;
     for (int i = 0; i < options->room_count; i++) {
         fake.rooms[i] = options->rooms[i];
     }

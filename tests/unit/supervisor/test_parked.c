@@ -1,5 +1,7 @@
 /* Steps that wait for the gate of their service: which are asked about, how many, and when none. */
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../suite.h"
@@ -222,6 +224,94 @@ START_TEST(of_a_queue_that_cannot_be_watched_one_probes_too)
 }
 END_TEST
 
+/* Queues of services gone000 and so on, from the first one on. */
+static void name_gone(struct mg_parked_queue *ret_queues, int first, int count)
+{
+    for (int i = 0; i < count; i++) {
+        ret_queues[i] = (struct mg_parked_queue){.is_open = true};
+        (void)snprintf(ret_queues[i].service, sizeof(ret_queues[i].service), "gone%03d", first + i);
+    }
+}
+
+/* Catches: services that are gone and keep all places, so that a healthy one's steps wait for ever. */
+START_TEST(queues_that_have_no_parked_steps_make_room_for_others)
+{
+    static struct mg_parked_queue gone[SUPERVISOR_PARKED_MAX];
+    fake_answer_sweep(NULL, 0);
+    for (int round = 0; round < 3; round++) {
+        name_gone(gone, round * SUPERVISOR_PARKED_MAX, SUPERVISOR_PARKED_MAX);
+        fake_answer_parked(gone, SUPERVISOR_PARKED_MAX, NULL, 0);
+        turn();
+    }
+    fake_answer_parked(&PAYMENT, 1, NULL, 0);
+    fake_queue_seen("agent.payment.requests", 900, 2);
+    turn();
+    ck_assert_int_eq(fake.room_count, 1);
+    ck_assert_str_eq(fake.rooms[0].service, "payment");
+    ck_assert_int_eq(fake.rooms[0].room, 100);
+    ck_assert_int_le(fake_watches(), SUPERVISOR_QUEUES + SUPERVISOR_PARKED_MAX);
+}
+END_TEST
+
+static void see_gone(int first, int count)
+{
+    for (int i = first; i < first + count; i++) {
+        char name[MG_QUEUE_NAME_SIZE];
+        (void)snprintf(name, sizeof(name), "agent.gone%03d.requests", i);
+        fake_queue_seen(name, 0, 2);
+    }
+}
+
+/* Answers with the queues behind those after which they were asked for, of `total`. Returns the first. */
+static int answer_crowd(int total)
+{
+    static struct mg_parked_queue queues[SUPERVISOR_PARKED_MAX];
+    int first = fake.after.service[0] == '\0' ? 0 : (int)strtol(fake.after.service + 4, NULL, 10) + 1;
+    int count = total - first < SUPERVISOR_PARKED_MAX ? total - first : SUPERVISOR_PARKED_MAX;
+    name_gone(queues, first, count);
+    fake_answer_parked(queues, count, NULL, 0);
+    return first;
+}
+
+/* Catches: the steps of the two hundred and forty-first service, which wait for ever. */
+START_TEST(of_more_queues_than_are_held_each_has_its_turn)
+{
+    enum { TOTAL = SUPERVISOR_PARKED_MAX + 60 };
+    fake_answer_sweep(NULL, 0);
+    for (int round = 0; round < 4; round++) {
+        int first = answer_crowd(TOTAL), count = round % 2 == 0 ? SUPERVISOR_PARKED_MAX : 60;
+        ck_assert_int_eq(first, round % 2 == 0 ? 0 : SUPERVISOR_PARKED_MAX);
+        turn(); /* the broker has not answered yet: the same ones are named again */
+        ck_assert_int_eq(answer_crowd(TOTAL), first);
+        see_gone(first, count);
+        turn();
+        ck_assert_int_eq(fake.room_count, count);
+        ck_assert_int_le(fake_watches(), SUPERVISOR_QUEUES + SUPERVISOR_PARKED_MAX);
+    }
+    fake_pass_quietly(3000);
+    ck_assert(fake.is_open[WATCHED_PARKED_CROWD]);
+    for (int i = 0; i < 80; i++) { /* 20 seconds */
+        fake_answer_parked(NULL, 0, NULL, 0);
+        turn();
+        if (fake.is_write_open) {
+            fake_answer_write();
+        }
+    }
+    ck_assert(!fake.is_open[WATCHED_PARKED_CROWD]);
+}
+END_TEST
+
+START_TEST(a_queue_of_which_the_broker_says_nothing_holds_up_no_turn)
+{
+    fake_answer_sweep(NULL, 0);
+    for (int i = 0; i < 8; i++) {
+        ck_assert_int_eq(answer_crowd(SUPERVISOR_PARKED_MAX + 1), 0);
+        turn();
+    }
+    ck_assert_int_eq(answer_crowd(SUPERVISOR_PARKED_MAX + 1), SUPERVISOR_PARKED_MAX);
+}
+END_TEST
+
 START_TEST(a_question_that_fails_is_asked_again)
 {
     meet(0, 2);
@@ -276,6 +366,9 @@ int main(void)
     tcase_add_test(tcase, while_a_service_is_probed_one_step_is_asked_about);
     tcase_add_test(tcase, while_no_step_goes_out_that_probes_more_are_asked_about);
     tcase_add_test(tcase, of_a_queue_that_cannot_be_watched_one_probes_too);
+    tcase_add_test(tcase, queues_that_have_no_parked_steps_make_room_for_others);
+    tcase_add_test(tcase, of_more_queues_than_are_held_each_has_its_turn);
+    tcase_add_test(tcase, a_queue_of_which_the_broker_says_nothing_holds_up_no_turn);
     tcase_add_test(tcase, a_question_that_fails_is_asked_again);
     tcase_add_test(tcase, a_leader_of_an_earlier_epoch_steps_down);
     tcase_add_test(tcase, an_unconfirmed_ask_wakes_nobody);

@@ -1,0 +1,140 @@
+/*
+ * Watched queues against a real RabbitMQ: seen whether they exist or not, at their period and when asked, and
+ * no more once they are let go.
+ */
+#include <stdio.h>
+
+#include "../unit/suite.h"
+#include "broker_fixture.h"
+
+static struct fixture fixture;
+static char queue[64];
+
+static void setup(void)
+{
+    test_queue_name("watch", queue);
+    test_queue_declare(queue, 0);
+    fixture_init(&fixture, test_amqp_url());
+    fixture.options.consumers[0] = (struct mg_consumer){.queue = queue, .prefetch = 100};
+    fixture.options.consumer_count = 1;
+}
+
+static void teardown(void)
+{
+    fixture_finish(&fixture);
+    test_queue_delete(queue);
+}
+
+static bool has_outcomes(const struct fixture *f)
+{
+    return f->outcomes[0] + f->outcomes[1] + f->outcomes[2] + f->outcomes[3] >= 7;
+}
+
+static void on_seen(void *arg, const char *name, int64_t ready, int64_t consumers)
+{
+    struct fixture *f = arg;
+    (void)name;
+    f->ready = ready;
+    f->consumers = consumers;
+    f->seen_count++;
+}
+
+static bool is_seen_missing(const struct fixture *f)
+{
+    return f->seen_count >= 3 && f->consumers == -1;
+}
+
+static bool is_seen_full(const struct fixture *f)
+{
+    return f->consumers == 0 && f->ready == 7;
+}
+
+/* Catches: a watched queue that is missing and takes the channel, or the other questions, with it. */
+START_TEST(watched_queue_is_seen_missing_then_full)
+{
+    char other[64];
+    test_queue_name("watched", other);
+    fixture_start(&fixture);
+    struct mg_err err;
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
+    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
+    test_queue_declare(other, 0);
+    for (int i = 0; i < 7; i++)
+        fixture_publish(&fixture, other, "{}");
+    ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
+    ck_assert_int_eq(fixture.down_count, 0);
+    test_queue_delete(other);
+    fixture.seen_count = 0;
+    ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
+}
+END_TEST
+
+static bool is_seen_once(const struct fixture *f)
+{
+    return f->seen_count == 1;
+}
+
+/* Catches: a look that waits for the watch's period all the same. */
+START_TEST(watched_queue_is_looked_at_when_asked)
+{
+    char other[64];
+    test_queue_name("looked", other);
+    fixture_start(&fixture);
+    struct mg_err err;
+    int64_t hour_ms = (int64_t)60 * 60 * 1000;
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, hour_ms, on_seen, &fixture, &err), MG_OK);
+    ck_assert(fixture_run(&fixture, is_seen_once, WAIT_MS));
+    test_queue_declare(other, 0);
+    for (int i = 0; i < 7; i++)
+        fixture_publish(&fixture, other, "{}");
+    ck_assert(fixture_run(&fixture, has_outcomes, WAIT_MS));
+    mg_broker_look(fixture.broker, "test-nobody-watches-this");
+    mg_broker_look(fixture.broker, other);
+    ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
+    test_queue_delete(other);
+}
+END_TEST
+
+/* Catches: watches that only ever grow in number, until none is left for a queue that matters. */
+START_TEST(a_queue_that_is_let_go_is_watched_no_more_and_may_be_again)
+{
+    char other[64];
+    test_queue_name("let-go", other);
+    fixture_start(&fixture);
+    struct mg_err err;
+    for (int i = 0; i < 600; i++) { /* more than can be watched at once; some while they are asked about */
+        char name[80];
+        snprintf(name, sizeof name, "%s-%d", other, i);
+        ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, name, 20, on_seen, &fixture, &err), MG_OK);
+        if (i % 50 == 0) {
+            fixture.seen_count = 0;
+            ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
+        }
+        mg_broker_unwatch_queue(fixture.broker, name);
+        mg_broker_look(fixture.broker, name);
+    }
+    int64_t hour_ms = (int64_t)60 * 60 * 1000;
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, hour_ms, on_seen, &fixture, &err), MG_OK);
+    fixture.seen_count = 0;
+    ck_assert(fixture_run(&fixture, is_seen_once, WAIT_MS));
+    mg_broker_unwatch_queue(fixture.broker, other);
+    ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, hour_ms, on_seen, &fixture, &err), MG_OK);
+    fixture.seen_count = 0;
+    ck_assert(fixture_run(&fixture, is_seen_once, WAIT_MS));
+    ck_assert_int_eq(fixture.down_count, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("broker_watch");
+    TCase *tests = tcase_create("broker_watch");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, watched_queue_is_seen_missing_then_full);
+    tcase_add_test(tests, watched_queue_is_looked_at_when_asked);
+    tcase_add_test(tests, a_queue_that_is_let_go_is_watched_no_more_and_may_be_again);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
