@@ -21,14 +21,14 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "io/amqp/outgoing.h"
 #include "io/amqp/parts.h"
 
-#define WINDOW_MESSAGES            2048              /* some 100 ms of what one broker moves in a second */
-#define WINDOW_BYTES               (4 * 1024 * 1024) /* bounds memory; one message of any size is still taken below it */
-#define BODY_MAX_BYTES             WINDOW_BYTES
-#define CONFIRM_TIMEOUT_DEFAULT_MS 10000 /* a broker that syncs slowly answers within seconds */
+#define WINDOW_MESSAGES 2048                 /* some 100 ms of what one broker moves in a second */
+#define WINDOW_BYTES    MG_OUTGOING_BODY_MAX /* bounds memory; one message of any size is still taken below it \
+                                              */
+#define CONFIRM_TIMEOUT_DEFAULT_MS 10000     /* a broker that syncs slowly answers within seconds */
 #define EXPIRY_PERIOD_MS           100
-#define REASON_MAX                 1024 /* of the header for people; method and header must fit one frame */
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
@@ -36,23 +36,6 @@
 #define STUCK_SHARE   2
 #define CAREFUL_SHARE 4
 #define SILENT_MAX_MS 3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
-
-enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
-
-struct mg_outgoing {
-    struct mg_outgoing *previous, *next;
-    mg_published_fn *done; /* NULL: nobody wants to know */
-    void *arg;
-    uint64_t tag; /* 0: not sent */
-    enum outgoing_state state;
-    bool is_returned, is_again;
-    bool is_told; /* its time was up, but half of it is on the wire */
-    size_t sent_bytes;
-    int64_t published_boot_ms, sent_boot_ms;
-    struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, app_id,
-        reason, origin, body;
-    char text[];
-};
 
 static void publish_opened(struct mg_link *link);
 static void publish_lost(struct mg_link *link);
@@ -139,96 +122,17 @@ void mg_publish_finish(struct mg_broker *broker)
 
 /* ---- taking a message ---- */
 
-static enum mg_class publish_check(const struct mg_message *message, struct mg_err *err)
-{
-    const struct {
-        const char *what, *text;
-    } shorts[] = {
-        {"exchange", message->exchange},
-        {"routing key", message->routing_key},
-        {"type", message->type},
-        {"message id", message->message_id},
-        {"correlation id", message->correlation_id},
-        {"reply-to", message->reply_to},
-        {"traceparent", message->traceparent},
-        {"app id", message->app_id},
-        {"origin", message->origin},
-    };
-    for (size_t i = 0; i < sizeof(shorts) / sizeof(shorts[0]); i++) {
-        if (shorts[i].text != NULL && strlen(shorts[i].text) > MG_AMQP_SHORT_MAX)
-            return mg_err_set(err, MG_BAD_INPUT, "cannot publish: the %s is longer than %d bytes",
-                              shorts[i].what, MG_AMQP_SHORT_MAX);
-    }
-    if (message->body.len > BODY_MAX_BYTES)
-        return mg_err_set(err, MG_BAD_INPUT, "cannot publish: the body of %zu bytes is above %d",
-                          message->body.len, BODY_MAX_BYTES);
-    return MG_OK;
-}
-
-static struct mg_slice publish_copy(char **at, struct mg_slice text)
-{
-    if (text.data == NULL) return text;
-    char *copy = *at;
-    memcpy(copy, text.data, text.len);
-    *at += text.len;
-    return (struct mg_slice){.data = copy, .len = text.len};
-}
-
-/* Cut between characters of UTF-8. */
-static struct mg_slice publish_reason(const char *reason)
-{
-    struct mg_slice slice = mg_slice_of(reason);
-    if (slice.len > REASON_MAX) {
-        slice.len = REASON_MAX;
-        while (slice.len > 0 && ((unsigned char)slice.data[slice.len] & 0xC0U) == 0x80U)
-            slice.len--;
-    }
-    return slice;
-}
-
-static struct mg_outgoing *publish_make(const struct mg_message *message)
-{
-    const struct mg_slice texts[] = {
-        mg_slice_of(message->exchange == NULL ? "" : message->exchange),
-        mg_slice_of(message->routing_key == NULL ? "" : message->routing_key),
-        mg_slice_of(message->type),
-        mg_slice_of(message->message_id),
-        mg_slice_of(message->correlation_id),
-        mg_slice_of(message->reply_to),
-        mg_slice_of(message->traceparent),
-        mg_slice_of(message->app_id),
-        publish_reason(message->reason),
-        mg_slice_of(message->origin),
-        message->body,
-    };
-    size_t size = 0;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        size += texts[i].len;
-    struct mg_outgoing *outgoing = malloc(sizeof(*outgoing) + size);
-    if (outgoing == NULL) return NULL;
-    *outgoing = (struct mg_outgoing){.state = OUTGOING_WAITING, .is_again = message->is_again};
-    struct mg_slice *const targets[] = {
-        &outgoing->exchange,       &outgoing->routing_key, &outgoing->type,        &outgoing->message_id,
-        &outgoing->correlation_id, &outgoing->reply_to,    &outgoing->traceparent, &outgoing->app_id,
-        &outgoing->reason,         &outgoing->origin,      &outgoing->body,
-    };
-    char *at = outgoing->text;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        *targets[i] = publish_copy(&at, texts[i]);
-    return outgoing;
-}
-
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
     struct mg_publish_part *part = &broker->publishes;
-    enum mg_class class = publish_check(message, err);
+    enum mg_class class = mg_outgoing_check(message, err);
     if (class != MG_OK) return class;
     if (mg_broker_publish_room(broker) == 0)
         return mg_err_set(err, MG_TRANSIENT,
                           "could not publish: %d messages of %zu bytes wait for their confirms", part->count,
                           part->bytes);
-    struct mg_outgoing *outgoing = publish_make(message);
+    struct mg_outgoing *outgoing = mg_outgoing_create(message);
     if (outgoing == NULL) return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
     outgoing->done = done;
     outgoing->arg = arg;
