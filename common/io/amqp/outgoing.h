@@ -4,8 +4,8 @@
 
 #include "io/amqp/broker.h"
 
-#define MG_OUTGOING_BODY_MAX (4 * 1024 * 1024) /* one message of it fills the window of what is on its way   \
-                                                */
+/* One message of it fills the window of what is on its way. */
+#define MG_OUTGOING_BODY_MAX (4 * 1024 * 1024)
 
 enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
 

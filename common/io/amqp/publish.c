@@ -24,10 +24,10 @@
 #include "io/amqp/outgoing.h"
 #include "io/amqp/parts.h"
 
-#define WINDOW_MESSAGES 2048                 /* some 100 ms of what one broker moves in a second */
-#define WINDOW_BYTES    MG_OUTGOING_BODY_MAX /* bounds memory; one message of any size is still taken below it \
-                                              */
-#define CONFIRM_TIMEOUT_DEFAULT_MS 10000     /* a broker that syncs slowly answers within seconds */
+#define WINDOW_MESSAGES 2048 /* some 100 ms of what one broker moves in a second */
+/* Bounds memory; one message of any size is still taken below it. */
+#define WINDOW_BYTES               MG_OUTGOING_BODY_MAX
+#define CONFIRM_TIMEOUT_DEFAULT_MS 10000 /* a broker that syncs slowly answers within seconds */
 #define EXPIRY_PERIOD_MS           100
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                5
