@@ -61,7 +61,6 @@ static void request_again(struct mg_send *send)
     struct mg_work *work = request_note(send);
     if (work != NULL) {
         work->is_republished = true;
-        work->tries = send->tries;
     }
 }
 

@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler.h"
-#include "silence.h"
 
 #define MG_GATES_MAX 256 /* services named by all workflows in use; two watched queues each */
 /* A queue that is really full is not asked about more often: a hundred questions a second cost nothing yet.
@@ -35,11 +34,6 @@
 #define MG_GATE_ALERT_TICKS (MG_GATE_ALERT_MS / MG_TICK_MS)
 /* Of the probe the agents say that they have it, and then how it went; longer than that takes under load. */
 #define MG_GATE_PROBE_MS 1000
-/* What a queue refuses or returns costs a row each time: a full one, or one without a binding, is tried with
- * one request, less and less often. */
-#define MG_GATE_REST_FIRST_MS 1000
-#define MG_GATE_REST_MAX_MS   30000
-#define MG_GATE_TRIAL_MS      20000 /* the outcome of the one request is known by then */
 /* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
  * would be parked. */
 #define MG_GATE_BEGUN_SHARE 4
@@ -57,7 +51,9 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
         struct mg_gate_queue *seen = &gate->queues[i];
         if (strcmp(seen->name, queue) == 0) {
             seen->is_seen = true;
-            seen->rest_ms = seen->consumers < 0 && consumers >= 0 ? 0 : seen->rest_ms; /* it has been made */
+            if (seen->consumers < 0 && consumers >= 0) { /* it has been made */
+                mg_queue_rest_end(&seen->rest);
+            }
             seen->ready = ready_messages;
             seen->consumers = consumers;
             seen->since = 0;
@@ -156,11 +152,6 @@ static bool is_probe_out(const struct mg_gate *gate)
            mg_clock_boot_ms() - gate->probed_boot_ms < MG_GATE_PROBE_MS;
 }
 
-static bool is_resting(const struct mg_gate_queue *queue)
-{
-    return queue->rest_ms > 0 && mg_clock_boot_ms() < queue->rest_until_boot_ms;
-}
-
 enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
 {
     if (gate == NULL) {
@@ -177,7 +168,7 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
     if (is_probe_out(gate)) {
         return MG_REASON_BREAKER_OPEN;
     }
-    if (is_resting(queue)) {
+    if (mg_queue_rest_holds(&queue->rest)) {
         return queue->rest_reason;
     }
     bool is_full = queue_holds(gate, queue, gate->scheduler->options->window);
@@ -189,10 +180,7 @@ void mg_gate_take(struct mg_gate *gate, bool is_high)
     if (gate != NULL) {
         struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
         queue->since++;
-        if (queue->rest_ms > 0) {
-            queue->rest_until_boot_ms = mg_clock_boot_ms() + MG_GATE_TRIAL_MS;
-            queue->is_trial = true;
-        }
+        mg_queue_rest_try(&queue->rest);
         gate->probed_boot_ms = gate->is_probing ? mg_clock_boot_ms() : 0;
     }
 }
@@ -310,33 +298,22 @@ void mg_gate_arrived(struct mg_gate *gate, const char *queue)
     struct mg_gate_queue *found = queue_find(gate, queue);
     if (found != NULL) {
         found->arrived++;
-        found->rest_ms = 0;
-        found->is_trial = false;
+        mg_queue_rest_end(&found->rest);
     }
 }
 
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue)
 {
     const struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;
-    return found != NULL && !found->is_trial && is_resting(found);
+    return found != NULL && mg_queue_rest_stops(&found->rest);
 }
 
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome)
 {
     struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;
-    bool is_old = found != NULL && found->rest_ms > 0 && !found->is_trial; /* sent before the rest began */
-    if (found == NULL || is_old) {
-        return;
+    if (found != NULL && mg_queue_rest_begin(&found->rest, outcome == MG_PUBLISH_UNKNOWN)) {
+        found->rest_reason = outcome == MG_PUBLISH_REFUSED ? MG_REASON_WINDOW_FULL : MG_REASON_NO_CONSUMER;
     }
-    found->is_trial = false;
-    if (outcome == MG_PUBLISH_UNKNOWN) {
-        found->rest_ms = mg_silence_rest_ms(found->rest_ms);
-    } else {
-        int64_t next_ms = found->rest_ms > 0 ? 2 * found->rest_ms : MG_GATE_REST_FIRST_MS;
-        found->rest_ms = next_ms < MG_GATE_REST_MAX_MS ? next_ms : MG_GATE_REST_MAX_MS;
-    }
-    found->rest_until_boot_ms = mg_clock_boot_ms() + found->rest_ms;
-    found->rest_reason = outcome == MG_PUBLISH_REFUSED ? MG_REASON_WINDOW_FULL : MG_REASON_NO_CONSUMER;
 }
 
 void mg_gates_finish(struct mg_scheduler *scheduler)

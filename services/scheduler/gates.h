@@ -3,6 +3,7 @@
 #define MG_SCHEDULER_GATES_H
 
 #include "counters.h"
+#include "queue_rest.h"
 
 #include "base/queue_metrics.h"
 #include "core/model.h"
@@ -18,9 +19,7 @@ struct mg_gate_queue {
     int64_t ready, consumers, since; /* since: published after it was last seen */
     int64_t looked_at_boot_ms;       /* beside its period */
     int64_t arrived;                 /* of ours, since the start */
-    /* It did not take a request: none goes out until then, and then one alone; rest_ms 0: it takes them. */
-    int64_t rest_ms, rest_until_boot_ms;
-    bool is_trial; /* that one is on its way */
+    struct mg_queue_rest rest;       /* after it did not take a request */
     enum mg_reason rest_reason;
     struct mg_queue_metrics metrics;
 };
@@ -63,9 +62,9 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
 bool mg_gates_is_full(const struct mg_scheduler *scheduler,
                       bool is_high); /* a served queue has all that new orders may give it */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
-/* A queue rests: what is made for it already may not go out either. */
+/* The queue rests, and what is made for it already stays here. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);
-/* A queue did not take a request of ours: it rests, longer each time, and longest if it confirmed nothing. */
+/* A queue did not take a request of ours: it rests. */
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome);
 /* A request of ours is in the queue. */
 void mg_gate_arrived(struct mg_gate *gate, const char *queue);

@@ -1,7 +1,9 @@
 /*
- * The outbox. An unknown outcome is no verdict yet: the message goes out once more, marked `again`, except
- * where that might make a service act twice. A request does so by way of a cause of its own, since its step
- * must be maybe before a second copy of it can be anywhere (law 10, sticky maybe).
+ * The outbox. An outcome that is unknown because the connection was lost is no verdict yet: the message goes
+ * out once more, marked `again`, except where that might make a service act twice. A request does so by way
+ * of a cause of its own, since its step must be maybe before a second copy of it can be anywhere (law 10,
+ * sticky maybe). One that is unknown while the broker is up is its queue's: a client's or a service's queue
+ * rests.
  */
 #include "outbox.h"
 
@@ -161,9 +163,9 @@ static void silence_note(const struct mg_send *send, enum mg_publish_outcome out
         return;
     }
     if (outcome != MG_PUBLISH_UNKNOWN) {
-        mg_silence_ended(silence, send->routing_key);
+        mg_silence_end(silence, send->routing_key);
     } else if (is_up) {
-        mg_silence_began(silence, send->routing_key);
+        mg_silence_begin(silence, send->routing_key);
     }
 }
 
@@ -174,7 +176,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_outbox *outbox = &scheduler->outbox;
     list_remove(&outbox->sent, send);
     outbox->sent_count--;
-    bool is_up = mg_broker_is_up(scheduler->broker, NULL, 0);
+    bool is_up = outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(scheduler->broker, NULL, 0);
     bool is_repeated = outcome == MG_PUBLISH_UNKNOWN && may_send_again(send, is_up);
     silence_note(send, outcome, is_up);
     if (outcome == MG_PUBLISH_CONFIRMED) {
@@ -244,6 +246,9 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
         if (class == MG_OK) {
             MG_FAILPOINT(SCHEDULER_PUBLISHED);
             send->tries++;
+            if (is_for_client(send)) {
+                mg_silence_try(&scheduler->outbox.silence, send->routing_key);
+            }
             scheduler->outbox.sent_count++;
             mg_send_list_add(&scheduler->outbox.sent, send);
         } else {

@@ -156,11 +156,9 @@ static void republish(struct mg_batch *batch, struct mg_item *item, int step)
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
     (void)mg_fold_cause(batch, item, &cause, story); /* duplicate: it was maybe before, or is no do */
     enum mg_render made = mg_render_request(batch, item, step, true);
-    if (made == MG_RENDER_OK) {
-        fold->sends.last->tries = work->tries;
-    } else if (made == MG_RENDER_NO_MEMORY) {
+    if (made == MG_RENDER_NO_MEMORY) {
         fold->has_failed = true;
-    } else {
+    } else if (made != MG_RENDER_OK) {
         mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
                MG_LOG_TEXT("order_id", work->order_id), MG_LOG_TEXT("step", work->step));
     }

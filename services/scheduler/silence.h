@@ -1,12 +1,11 @@
 /*
- * Clients' queues that left a message without a confirm: they are not published to for a while, and then by
- * one message at a time. What a queue without its majority is given holds up the channel for all others.
+ * Clients' queues that left a message without a confirm: they rest. What a queue without its majority is
+ * given holds up the channel for all others.
  */
 #ifndef MG_SCHEDULER_SILENCE_H
 #define MG_SCHEDULER_SILENCE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "queue_rest.h"
 
 #include "io/store/owed.h"
 
@@ -15,8 +14,7 @@
 
 struct mg_silent_queue {
     char queue[MG_REPLY_TO_MAX + 1];
-    int64_t until_boot_ms, rest_ms;
-    bool is_trial; /* one message is on its way to it; until then its outcome is known */
+    struct mg_queue_rest rest;
 };
 
 struct mg_silence {
@@ -24,11 +22,10 @@ struct mg_silence {
     int count;
 };
 
-/* Nothing may be published to it now. False: it may; if it was silent before, by this message alone. */
+/* Nothing may be published to it now. */
 bool mg_silence_holds(struct mg_silence *silence, const char *queue);
-void mg_silence_began(struct mg_silence *silence, const char *queue); /* a message was not confirmed */
-void mg_silence_ended(struct mg_silence *silence, const char *queue); /* the broker answered about one */
-/* So long the next rest is after one of `rest_ms`; 0: the first. */
-int64_t mg_silence_rest_ms(int64_t rest_ms);
+void mg_silence_try(struct mg_silence *silence, const char *queue);   /* a message has been published to it */
+void mg_silence_begin(struct mg_silence *silence, const char *queue); /* a message was not confirmed */
+void mg_silence_end(struct mg_silence *silence, const char *queue);   /* the broker answered about one */
 
 #endif

@@ -54,7 +54,6 @@ struct mg_work {
     enum mg_kind kind;
     enum mg_executed executed; /* NO: the broker surely does not have it */
     bool is_republished;       /* nobody knows whether the broker has it: it goes out once more */
-    int tries;                 /* so far, of what is republished */
 };
 
 struct mg_work_list {

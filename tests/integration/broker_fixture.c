@@ -339,6 +339,23 @@ void fixture_init(struct fixture *fixture, const char *url)
     fixture->ready = fixture->consumers = -2;
 }
 
+void fixture_init_queue(struct fixture *fixture, const char *url, const char *what, char ret_queue[64])
+{
+    test_queue_name(what, ret_queue);
+    test_queue_declare(ret_queue, 0);
+    fixture_init(fixture, url);
+    fixture->options.consumers[0] = (struct mg_consumer){.queue = ret_queue, .prefetch = 100};
+    fixture->options.consumer_count = 1;
+}
+
+int fixture_outcome_count(const struct fixture *fixture)
+{
+    int count = 0;
+    for (int i = 0; i <= MG_PUBLISH_UNKNOWN; i++)
+        count += fixture->outcomes[i];
+    return count;
+}
+
 void fixture_create(struct fixture *fixture)
 {
     struct mg_err err;

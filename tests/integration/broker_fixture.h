@@ -58,6 +58,9 @@ void test_publish_nested(const char *queue, int depth);
 int test_queue_ready(const char *queue); /* messages; -1: there is no such queue */
 
 void fixture_init(struct fixture *fixture, const char *url);
+/* The same, with a queue of its own, declared, as the one that is consumed. */
+void fixture_init_queue(struct fixture *fixture, const char *url, const char *what, char ret_queue[64]);
+int fixture_outcome_count(const struct fixture *fixture); /* of all kinds */
 void fixture_start(
     struct fixture *fixture); /* creates the broker from fixture->options and waits until it is up */
 void fixture_create(struct fixture *fixture); /* without waiting */

@@ -15,22 +15,13 @@ static char queue[64];
 
 static void setup(void)
 {
-    test_queue_name("broker", queue);
-    test_queue_declare(queue, 0);
-    fixture_init(&fixture, test_amqp_url());
-    fixture.options.consumers[0] = (struct mg_consumer){.queue = queue, .prefetch = 100};
-    fixture.options.consumer_count = 1;
+    fixture_init_queue(&fixture, test_amqp_url(), "broker", queue);
 }
 
 static void teardown(void)
 {
     fixture_finish(&fixture);
     test_queue_delete(queue);
-}
-
-static int outcome_count(const struct fixture *f)
-{
-    return f->outcomes[0] + f->outcomes[1] + f->outcomes[2] + f->outcomes[3];
 }
 
 static int wanted;
@@ -42,7 +33,7 @@ static bool has_deliveries(const struct fixture *f)
 
 static bool has_outcomes(const struct fixture *f)
 {
-    return outcome_count(f) >= wanted;
+    return fixture_outcome_count(f) >= wanted;
 }
 
 static bool wait_deliveries(int count)
@@ -71,7 +62,7 @@ START_TEST(message_arrives_with_all_its_properties)
                                        .is_again = true,
                                        .body = mg_slice_of("{\"a\":14.00}")};
     fixture_publish_message(&fixture, &message);
-    ck_assert_int_eq(outcome_count(&fixture), 0); /* never from within */
+    ck_assert_int_eq(fixture_outcome_count(&fixture), 0); /* never from within */
     ck_assert(wait_deliveries(1));
     ck_assert(wait_outcomes(1));
     ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 1);

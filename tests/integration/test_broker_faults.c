@@ -20,12 +20,8 @@ static int wanted;
 
 static void setup(void)
 {
-    test_queue_name("faults", queue);
-    test_queue_declare(queue, 0);
     relay = relay_start();
-    fixture_init(&fixture, relay_url(relay));
-    fixture.options.consumers[0] = (struct mg_consumer){.queue = queue, .prefetch = 100};
-    fixture.options.consumer_count = 1;
+    fixture_init_queue(&fixture, relay_url(relay), "faults", queue);
     fixture.options.confirm_timeout_ms = CONFIRM_TIMEOUT_MS;
 }
 
@@ -53,7 +49,7 @@ static bool has_deliveries(const struct fixture *f)
 
 static bool has_outcomes(const struct fixture *f)
 {
-    return f->outcomes[0] + f->outcomes[1] + f->outcomes[2] + f->outcomes[3] >= wanted;
+    return fixture_outcome_count(f) >= wanted;
 }
 
 static bool wait_for(bool (*is_done)(const struct fixture *), int count)

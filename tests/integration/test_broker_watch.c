@@ -12,11 +12,7 @@ static char queue[64];
 
 static void setup(void)
 {
-    test_queue_name("watch", queue);
-    test_queue_declare(queue, 0);
-    fixture_init(&fixture, test_amqp_url());
-    fixture.options.consumers[0] = (struct mg_consumer){.queue = queue, .prefetch = 100};
-    fixture.options.consumer_count = 1;
+    fixture_init_queue(&fixture, test_amqp_url(), "watch", queue);
 }
 
 static void teardown(void)
@@ -27,7 +23,7 @@ static void teardown(void)
 
 static bool has_outcomes(const struct fixture *f)
 {
-    return f->outcomes[0] + f->outcomes[1] + f->outcomes[2] + f->outcomes[3] >= 7;
+    return fixture_outcome_count(f) >= 7;
 }
 
 static void on_seen(void *arg, const char *name, int64_t ready, int64_t consumers)

@@ -104,11 +104,11 @@ void stage_pass(int64_t ms)
 void stage_rest_over(void)
 {
     for (struct mg_gate *gate = stage_scheduler->gates.first; gate != NULL; gate = gate->next) {
-        gate->queues[0].rest_until_boot_ms = gate->queues[1].rest_until_boot_ms = 0;
+        gate->queues[0].rest.until_boot_ms = gate->queues[1].rest.until_boot_ms = 0;
     }
     struct mg_silence *silence = &stage_scheduler->outbox.silence;
     for (int i = 0; i < silence->count; i++) {
-        silence->queues[i].until_boot_ms = 0;
+        silence->queues[i].rest.until_boot_ms = 0;
     }
 }
 

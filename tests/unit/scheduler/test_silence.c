@@ -65,20 +65,22 @@ END_TEST
  */
 START_TEST(rests_grow_while_nothing_is_confirmed)
 {
-    int64_t rest_ms = 0;
+    struct mg_queue_rest rest = {.ms = 0};
     for (int i = 0; i < 10; i++) {
-        int64_t next_ms = mg_silence_rest_ms(rest_ms);
-        ck_assert_int_ge(next_ms, rest_ms);
-        rest_ms = next_ms;
+        int64_t before_ms = rest.ms;
+        ck_assert(mg_queue_rest_begin(&rest, true));
+        ck_assert_int_ge(rest.ms, before_ms);
+        ck_assert(!mg_queue_rest_begin(&rest, true)); /* of a message that left before */
+        mg_queue_rest_try(&rest);
     }
-    ck_assert_int_eq(rest_ms, 300000);
+    ck_assert_int_eq(rest.ms, 300000);
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
     submit("o1", "hung");
-    int64_t first_ms = stage_scheduler->outbox.silence.queues[0].rest_ms;
+    int64_t first_ms = stage_scheduler->outbox.silence.queues[0].rest.ms;
     stage_rest_over();
     submit("o2", "hung");
-    ck_assert_int_gt(stage_scheduler->outbox.silence.queues[0].rest_ms, first_ms);
+    ck_assert_int_gt(stage_scheduler->outbox.silence.queues[0].rest.ms, first_ms);
     fake_broker.failure = MG_PUBLISH_RETURNED; /* it is gone: that is an answer */
     stage_rest_over();
     submit("o3", "hung");
@@ -113,7 +115,7 @@ START_TEST(silent_queues_are_bounded)
     for (int i = 0; i < MG_SILENT_QUEUES_MAX + 5; i++) {
         char name[32];
         snprintf(name, sizeof(name), "hung%d", i);
-        mg_silence_began(&stage_scheduler->outbox.silence, name);
+        mg_silence_begin(&stage_scheduler->outbox.silence, name);
     }
     ck_assert_int_eq(stage_scheduler->outbox.silence.count, MG_SILENT_QUEUES_MAX);
     ck_assert(mg_silence_holds(&stage_scheduler->outbox.silence, "hung68"));
