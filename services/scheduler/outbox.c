@@ -141,6 +141,13 @@ static bool is_left_alone(const struct mg_send *send)
                : send->kind == MG_SEND_REQUEST && mg_gate_is_resting(send->gate, send->routing_key);
 }
 
+static bool is_apart(const struct mg_send *send)
+{
+    return is_for_client(send)
+               ? mg_silence_is_apart(&send->scheduler->outbox.silence, send->routing_key)
+               : send->kind == MG_SEND_REQUEST && mg_gate_is_apart(send->gate, send->routing_key);
+}
+
 /* Sending it twice can only harm where the definition says that one send is all there may be. A message that
  * went down with its connection has not used up a try: it waits for the next one, however long the broker is
  * away. */
@@ -155,11 +162,12 @@ static bool may_send_again(struct mg_send *send, bool is_up)
     return !is_once && !is_of_others && send->tries < MG_SEND_TRIES;
 }
 
-/* With the broker up the message's own queue has left it without a confirm. */
+/* Without a confirm while the broker is up: that was the message's own queue. A message that was never sent
+ * tells nothing. */
 static void silence_note(const struct mg_send *send, enum mg_publish_outcome outcome, bool is_up)
 {
     struct mg_silence *silence = &send->scheduler->outbox.silence;
-    if (!is_for_client(send)) {
+    if (!is_for_client(send) || outcome == MG_PUBLISH_UNSENT) {
         return;
     }
     if (outcome != MG_PUBLISH_UNKNOWN) {
@@ -176,8 +184,9 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_outbox *outbox = &scheduler->outbox;
     list_remove(&outbox->sent, send);
     outbox->sent_count--;
-    bool is_up = outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(scheduler->broker, NULL, 0);
-    bool is_repeated = outcome == MG_PUBLISH_UNKNOWN && may_send_again(send, is_up);
+    bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
+    bool is_up = is_answered || mg_broker_is_up(scheduler->broker, NULL, 0);
+    bool is_repeated = !is_answered && may_send_again(send, is_up);
     silence_note(send, outcome, is_up);
     if (outcome == MG_PUBLISH_CONFIRMED) {
         MG_FAILPOINT(SCHEDULER_CONFIRMED);
@@ -208,6 +217,7 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .reason = send->reason,
                                  .origin = send->origin,
                                  .is_again = send->is_again,
+                                 .is_apart = is_apart(send),
                                  .body = send->body};
     if (send->request != NULL) {
         send->request->sent_at_ms = mg_scheduler_db_now_ms(scheduler);
@@ -236,7 +246,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
             continue;
         }
         enum mg_class class = send_publish(send, &err);
-        if (class == MG_TRANSIENT) {
+        if (class == MG_TRANSIENT && !is_apart(send)) {
             if (scheduler->outbox.sent_count == 0 && !mg_timer_is_active(scheduler->outbox.retry)) {
                 mg_timer_start(scheduler->outbox.retry, MG_OUTBOX_RETRY_MS, 0);
             }
@@ -251,6 +261,9 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
             }
             scheduler->outbox.sent_count++;
             mg_send_list_add(&scheduler->outbox.sent, send);
+        } else if (class == MG_TRANSIENT) { /* no room there for one more: nothing else waits for it */
+            scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_UNSENT, err.text, false);
+            send_end(send);
         } else {
             mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
                    MG_LOG_TEXT("queue", send->routing_key));

@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 
-/* A message to a queue that does not answer may cost all others a confirm's time-out: so rests grow fast. */
+/* A trial that is not answered costs a connection, and its order some seconds. */
 #define SILENT_FIRST_MS 10000
-#define SILENT_FACTOR   3
-#define SILENT_MAX_MS   300000
+#define SILENT_FACTOR   2
+#define SILENT_MAX_MS   60000
 /* What a queue refuses or returns costs a few rows each time. */
 #define REFUSED_FIRST_MS 1000
 #define REFUSED_FACTOR   2
@@ -31,6 +31,11 @@ void mg_queue_rest_try(struct mg_queue_rest *rest)
     }
 }
 
+bool mg_queue_rest_is_apart(const struct mg_queue_rest *rest)
+{
+    return rest->ms > 0 && rest->is_silent;
+}
+
 bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent)
 {
     if (rest->ms > 0 && !rest->is_trial) {
@@ -42,6 +47,7 @@ bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent)
     rest->ms = next_ms < max_ms ? next_ms : max_ms;
     rest->until_boot_ms = mg_clock_boot_ms() + rest->ms;
     rest->is_trial = false;
+    rest->is_silent = is_silent;
     return true;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Clients' queues that left a message without a confirm: they rest. What a queue without its majority is
- * given holds up the channel for all others.
+ * given holds up all that follows over the same connection.
  */
 #ifndef MG_SCHEDULER_SILENCE_H
 #define MG_SCHEDULER_SILENCE_H
@@ -24,6 +24,8 @@ struct mg_silence {
 
 /* Nothing may be published to it now. */
 bool mg_silence_holds(struct mg_silence *silence, const char *queue);
+/* What is published to it goes apart. */
+bool mg_silence_is_apart(struct mg_silence *silence, const char *queue);
 void mg_silence_try(struct mg_silence *silence, const char *queue);   /* a message has been published to it */
 void mg_silence_begin(struct mg_silence *silence, const char *queue); /* a message was not confirmed */
 void mg_silence_end(struct mg_silence *silence, const char *queue);   /* the broker answered about one */

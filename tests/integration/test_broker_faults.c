@@ -130,7 +130,7 @@ START_TEST(silent_broker_hangs_nothing)
         ck_assert(wait_for(has_outcomes, published));
     }
     ck_assert_int_gt(published, 40);
-    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_UNKNOWN], published);
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_UNKNOWN] + fixture.outcomes[MG_PUBLISH_UNSENT], published);
     ck_assert_int_lt(fixture.longest_turn_ms, 500);
     relay_set(relay, RELAY_PASS);
     /* Whether the old connection wakes up or is given up for a new one, the next messages go through. */
@@ -179,7 +179,7 @@ START_TEST(recovers_when_the_broker_is_back)
     ck_assert_int_gt(strlen(reason), 0);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(has_outcomes, 1));
-    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_UNKNOWN], 1);
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_UNSENT], 1);
     relay_set(relay, RELAY_PASS);
     fixture_run_for(&fixture, 20);
     ck_assert(wait_for(is_up, 0));
@@ -311,6 +311,59 @@ START_TEST(a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found)
     ck_assert_int_eq(fixture.down_count, 2);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(has_confirm, 1));
+}
+END_TEST
+
+static bool has_unsent(const struct fixture *seen)
+{
+    return seen->outcomes[MG_PUBLISH_UNSENT] == wanted;
+}
+
+static void publish_stuck(bool is_apart)
+{
+    const struct mg_message message = {
+        .exchange = "", .routing_key = RELAY_STUCK_QUEUE, .is_apart = is_apart};
+    fixture_publish_message(&fixture, &message);
+}
+
+/* Catches: messages that wait for a queue which takes nothing, though that is known; and a queue blamed for
+ * what never left. */
+START_TEST(what_goes_apart_holds_up_nothing_else)
+{
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
+    fixture.options.confirm_timeout_ms = 4000;
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    relay_set(relay, RELAY_STUCK);
+    publish_stuck(true);
+    for (int i = 1; fixture.outcomes[MG_PUBLISH_UNKNOWN] == 0; i++) {
+        fixture_publish(&fixture, queue, "{}");
+        ck_assert(wait_for(has_confirm, i));
+    }
+    ck_assert_int_eq(fixture.down_count, 0);
+    relay_set(relay, RELAY_PASS);
+    publish_stuck(true);
+    ck_assert(wait_for(is_returned, 1));
+}
+END_TEST
+
+/* Catches: a connection lost for each further message that waits for the same queue. */
+START_TEST(what_waits_for_a_queue_that_is_found_leaves_with_its_first)
+{
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
+    fixture.options.confirm_timeout_ms = 4000;
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    relay_set(relay, RELAY_STUCK);
+    publish_stuck(false);
+    ck_assert(wait_for(is_all_unknown, 1));
+    publish_stuck(false);
+    fixture_publish(&fixture, queue, "{}");
+    publish_stuck(false);
+    ck_assert(wait_for(has_unsent, 1));
+    ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_UNKNOWN], 2);
+    ck_assert(wait_for(has_confirm, 1));
+    ck_assert_int_eq(fixture.down_count, 2);
 }
 END_TEST
 
@@ -449,6 +502,8 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, only_what_was_held_comes_again_after_a_cut);
     tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found);
+    tcase_add_test(tests, what_goes_apart_holds_up_nothing_else);
+    tcase_add_test(tests, what_waits_for_a_queue_that_is_found_leaves_with_its_first);
     tcase_add_test(tests, silent_broker_hangs_nothing);
     tcase_add_test(tests, silence_is_noticed_by_heartbeats);
     tcase_add_test(tests, recovers_when_the_broker_is_back);

@@ -120,7 +120,7 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
 
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
 {
-    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};
+    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown", "unsent"};
     return NAMES[outcome];
 }
 
@@ -133,7 +133,8 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
     (void)broker;
-    if (fake_broker.room == 0 || fake_broker.count == FAKE_PUBLISHED_MAX) {
+    if ((message->is_apart && fake_broker.is_apart_full) || fake_broker.room == 0 ||
+        fake_broker.count == FAKE_PUBLISHED_MAX) {
         return mg_err_set(err, MG_TRANSIENT, "no room");
     }
     fake_broker.room--;
@@ -148,6 +149,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     text_keep(published->app_id, sizeof(published->app_id), message->app_id);
     published->body = strndup(message->body.data, message->body.len);
     published->is_again = message->is_again;
+    published->is_apart = message->is_apart;
     published->is_open = true;
     published->done = done;
     published->arg = arg;
