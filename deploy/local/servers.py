@@ -179,14 +179,18 @@ class Postgres:
 
 
 class Rabbit:
-    """One RabbitMQ node in `folder`. Its epmd is our own child, so that none is left behind and none is borrowed."""
+    """One RabbitMQ node in `folder`. Its epmd is our own child, so that none is left behind and none is borrowed. With
+    `first`, a node that is started already, it has that one's epmd and cookie, and may join it. The register of a cluster is
+    RabbitMQ 3's Mnesia, which asks no majority: each node goes on without the other. (With Khepri one of two would not.)"""
 
-    def __init__(self, folder, outlives=False, tls=None):
+    def __init__(self, folder, outlives=False, tls=None, first=None):
         self.folder = pathlib.Path(folder)
+        self.first = first
         self.tls = tls  # Certificates with one for "server": it listens with TLS, too, and wants a certificate of clients
         self.tls_port = free_port() if tls is not None else None
         self.sbin = newest("/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin", "RabbitMQ's server programs")
-        self.port, self.dist_port, self.epmd_port = free_port(), free_port(), free_port()
+        self.port, self.dist_port = free_port(), free_port()
+        self.epmd_port = free_port() if first is None else first.epmd_port
         self.node = f"makegood-{self.port}@localhost"
         self.outlives = outlives
         self.epmd = None
@@ -246,16 +250,23 @@ class Rabbit:
             "vm_memory_high_watermark.relative = 0.4\nlog.file.level = notice\nlog.console = false\n"
             + (self.tls_settings() if self.tls is not None else ""), encoding="ascii")
         cookie = self.folder / ".erlang.cookie"
-        cookie.write_text(secrets.token_hex(16), encoding="ascii")
+        cookie.write_text(self.first.cookie if self.first is not None else secrets.token_hex(16), encoding="ascii")
         cookie.chmod(0o400)
         logs = self.folder.parent
+        self.epmd = self.first.epmd if self.first is not None else self.make_epmd(logs / "epmd.log")
+        name = "rabbitmq" if self.first is None else f"rabbitmq-{self.port}"
+        self.process = Process(name, [self.sbin / "rabbitmq-server"], logs / f"{name}.log", env=self.env, cwd="/",
+                               outlives=self.outlives)
+
+    def make_epmd(self, log):
         epmd = shutil.which("epmd", path=os.environ.get("PATH", "") + ":/usr/bin:/usr/sbin")
         if epmd is None:
             raise Failure("could not find epmd; deploy/local/install installs it with rabbitmq-server")
-        self.epmd = Process("epmd", [epmd, "-port", self.epmd_port, "-address", "127.0.0.1"], logs / "epmd.log",
-                            outlives=self.outlives)
-        self.process = Process("rabbitmq", [self.sbin / "rabbitmq-server"], logs / "rabbitmq.log", env=self.env, cwd="/",
-                               outlives=self.outlives)
+        return Process("epmd", [epmd, "-port", self.epmd_port, "-address", "127.0.0.1"], log, outlives=self.outlives)
+
+    @property
+    def cookie(self):
+        return (self.folder / ".erlang.cookie").read_text(encoding="ascii")
 
     def start(self):
         if not self.epmd.is_running():
@@ -276,13 +287,13 @@ class Rabbit:
     def wait_ready(self, timeout_s=90.0):
         wait_until(self.greets, "RabbitMQ speaks AMQP", timeout_s, alive=self.process)
 
-    def ctl(self, *words, timeout_s=CTL_S):
+    def ctl(self, *words, timeout_s=CTL_S, program="rabbitmqctl"):
         environment = plain_environment()
         environment.update(self.env)
-        done = subprocess.run([self.sbin / "rabbitmqctl", "--node", self.node, "--silent", *words], env=environment,
+        done = subprocess.run([self.sbin / program, "--node", self.node, "--silent", *words], env=environment,
                               capture_output=True, text=True, check=False, timeout=timeout_s, cwd="/")
         if done.returncode != 0:
-            raise Failure(f"rabbitmqctl {' '.join(words)} failed: {done.stdout}{done.stderr}")
+            raise Failure(f"{program} {' '.join(words)} failed: {done.stdout}{done.stderr}")
         return done.stdout
 
     def create_vhost(self, vhost):
@@ -305,6 +316,42 @@ class Rabbit:
         """Stops it and starts it again: from now on it may be killed."""
         self.stop()
         self.restart()
+
+
+class SecondRabbit(Rabbit):
+    """A node whose death takes its majority from each queue that it shares with the first, and from no other. While it
+    is there, a quorum queue that is declared with no `x-quorum-initial-group-size` of 1 is shared, too."""
+
+    def __init__(self, folder, first):
+        super().__init__(folder, first=first)
+
+    def start_joined(self):
+        self.create()
+        self.restart()
+        self.join()
+        return self
+
+    def join(self):
+        self.ctl("stop_app")
+        self.ctl("join_cluster", self.first.node)
+        self.ctl("start_app")
+        self.wait_ready()
+
+    def share(self, queue, vhost="/", is_led=False):
+        """Becomes the second member of a quorum queue of the first, and with is_led its leader. The register of its queues is
+        written down at once, so that it may be killed (see Rabbit.stop)."""
+        self.first.ctl("add_member", "--vhost", vhost, queue, self.node, program="rabbitmq-queues")
+        self.ctl("eval", "[ok = dets:sync(Table) || Table <- dets:all()].")
+        if is_led:
+            self.first.ctl("eval", f'{{ok, Q}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"{vhost}">>, queue, <<"{queue}">>)), '
+                                   f"rabbit_quorum_queue:transfer_leadership(Q, '{self.node}').")
+
+    def leave(self, *queues, vhost="/"):
+        """Gives back what it shares; then the first is alone again."""
+        for queue in queues:
+            self.first.ctl("delete_member", "--vhost", vhost, queue, self.node, program="rabbitmq-queues")
+        self.stop()
+        self.first.ctl("forget_cluster_node", self.node)
 
 
 def connects(port):

@@ -1,0 +1,124 @@
+"""A quorum queue without its majority: RabbitMQ confirms nothing that goes there, and lets its publisher's channel stand still.
+That is the trouble of those whose queue it is, and of nobody else's orders.
+
+The scheduler has published nothing there before: its channel then asks the queue to be known to it, and waits.
+"""
+
+import time
+
+from harness import Client, scenario, step
+from local import servers
+
+DOWN_S = 40.0   # longer than finding the queue out, its first rest, and the trial behind that
+POST_S = 0.2    # between two orders of those who have nothing to do with it
+OWED_S = 1.0    # between two that have
+HELD_UP_S = 5.0 # a scheduler that stands still does so for longer, an order takes a tenth of it
+ENDS_S = 120.0  # the next rest lasts 30 s
+ATTEMPTS = 5    # some: an order outlives that its scheduler stands still once
+QUEUE = "client.owed.statuses"
+
+
+def brief(name, service, after=(), **fields):
+    """A step for which a scheduler that stands still is a matter of attempts."""
+    retry = {"attempts": ATTEMPTS, "backoff": "500ms", "max_backoff": "1s"}
+    made = step(name, service, after, complete_within="5s", retry=retry, **fields)
+    made["undo"].update(complete_within="5s", retry=retry)
+    return made
+
+
+class Load:
+    """Orders of `others` and, rarer, of those whose queue it is; `is_known` says when the queue has been found out."""
+
+    def __init__(self, s, is_known, post_other, post_owed):
+        self.s, self.is_known, self.post_other, self.post_owed = s, is_known, post_other, post_owed
+        self.owed = []
+        self.posted = {}    # others' orders: when
+        self.after = set()  # those of them that were posted when the queue was known
+
+    def run(self, seconds):
+        until = time.monotonic() + seconds
+        next_other = next_owed = time.monotonic()
+        is_known = False
+        while time.monotonic() < until:
+            if time.monotonic() >= next_owed:
+                self.owed.append(self.post_owed())
+                next_owed += OWED_S
+            posted = time.time()
+            order = self.post_other()
+            self.posted[order.order_id] = posted
+            if is_known:
+                self.after.add(order.order_id)
+            next_other += POST_S
+            self.s.wait(lambda: time.monotonic() >= next_other, "the next order's turn")  # pylint: disable=cell-var-from-loop
+            is_known = is_known or self.is_known()
+
+    def ended(self):
+        """All of others', when all have ended."""
+        rows = self.s.rows("SELECT order_id, process_state, wake_at IS NULL AS has_ended, extract(epoch FROM updated_at)::float8 AS at,"
+                           " (SELECT sum(attempt)::int - count(*)::int FROM order_step t WHERE t.order_id = p.order_id) AS again"
+                           " FROM order_process p WHERE order_id = ANY(%s)", list(self.posted))
+        return rows if len(rows) == len(self.posted) and all(row["has_ended"] for row in rows) else None
+
+    def check(self):
+        """All of others' went forward; none of those that came when the queue was known was held up."""
+        rows = self.s.wait(self.ended, "the others' orders end")
+        lost = [row for row in rows if row["process_state"] != "processed"]
+        took = {row["order_id"]: row["at"] - self.posted[row["order_id"]] for row in rows}
+        late = {order_id: seconds for order_id, seconds in took.items() if order_id in self.after and seconds > HELD_UP_S}
+        print(f"others' orders: {len(rows)}, not processed {len(lost)}, with an attempt more {sum(row['again'] > 0 for row in rows)}, "
+              f"slowest {max(took.values()):.1f} s; posted when the queue was known: {len(self.after)}, held up {len(late)}, "
+              f"slowest {max((took[order_id] for order_id in self.after), default=0.0):.1f} s", flush=True)
+        assert self.after, "the scheduler has not found out that a queue confirms nothing"
+        assert not lost, f"{len(lost)} of {len(rows)} were not processed: {lost[:5]}"
+        assert not late, f"{len(late)} of {len(self.after)} were held up although the queue was known: {late}"
+
+
+def second_node(s, queue):
+    second = servers.SecondRabbit(s.scratch / "rabbit2", s.servers.rabbit).start_joined()
+    second.share(queue)
+    return second
+
+
+def logged(process, words):
+    with open(process.log_path, encoding="utf-8", errors="replace") as log:
+        return sum(words in line for line in log)
+
+
+@scenario(own_servers=True, schedulers=1)
+def a_clients_queue_without_a_majority_holds_up_no_other_client(s):
+    """Would catch: a scheduler that has everybody wait behind one client's status, again at each trial; a status that is lost."""
+    s.load_workflow("brief", [brief("reserve", "inventory"), brief("charge", "payment", ["reserve"]),
+                              brief("ship", "carrier", ["charge"])])
+    s.client.channel.queue_declare(QUEUE, durable=True, arguments={"x-queue-type": "quorum"})
+    owed = Client(s.url, QUEUE)
+    s.clients.append(owed)
+    second = second_node(s, QUEUE)
+    second.kill()
+    scheduler = s.cluster.schedulers[0]
+    load = Load(s, lambda: logged(scheduler, "a queue confirms nothing"), lambda: s.client.submit("brief"), lambda: owed.submit("brief"))
+    load.run(DOWN_S)
+    assert not owed.messages, owed.messages
+    second.restart()
+    load.check()
+    for order in load.owed:
+        owed.wait_status(order, "processed", ENDS_S)
+        told = [message["seq"] for message in owed.statuses(order.order_id)]
+        assert told == list(range(1, len(told) + 1)), told
+    s.wait(lambda: not s.rows("SELECT 1 FROM order_event WHERE owed LIMIT 1"), "nothing is owed any more")
+
+
+@scenario(own_servers=True, schedulers=1)
+def a_services_queue_without_a_majority_holds_up_no_other_service(s):
+    """Would catch: a scheduler that has all services wait behind one service's request, again at each trial."""
+    s.load_workflow("brief", [brief("reserve", "inventory"), brief("charge", "payment", ["reserve"])])
+    s.load_workflow("away", [brief("ship", "carrier")], complete_within="10m")
+    second = second_node(s, "agent.carrier.requests")
+    second.kill()
+    load = Load(s, lambda: s.rows("SELECT 1 FROM order_step WHERE service = 'carrier' AND reason = 'no_consumer' LIMIT 1"),
+                lambda: s.client.submit("brief"), lambda: s.client.submit("away"))
+    load.run(DOWN_S)
+    assert not s.remote("carrier").entries(), "no request was to reach it"
+    second.restart()
+    load.check()
+    for order in load.owed:
+        s.wait_state(order, "processed", ENDS_S)
