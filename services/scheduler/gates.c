@@ -308,12 +308,6 @@ bool mg_gate_is_resting(struct mg_gate *gate, const char *queue)
     return found != NULL && mg_queue_rest_stops(&found->rest);
 }
 
-bool mg_gate_is_apart(struct mg_gate *gate, const char *queue)
-{
-    const struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;
-    return found != NULL && mg_queue_rest_is_apart(&found->rest);
-}
-
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome)
 {
     struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;

@@ -64,7 +64,6 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler,
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 /* The queue rests, and what is made for it already stays here. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);
-bool mg_gate_is_apart(struct mg_gate *gate, const char *queue);
 /* A queue did not take a request of ours: it rests. */
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome);
 /* A request of ours is in the queue. */

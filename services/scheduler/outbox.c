@@ -141,13 +141,6 @@ static bool is_left_alone(const struct mg_send *send)
                : send->kind == MG_SEND_REQUEST && mg_gate_is_resting(send->gate, send->routing_key);
 }
 
-static bool is_apart(const struct mg_send *send)
-{
-    return is_for_client(send)
-               ? mg_silence_is_apart(&send->scheduler->outbox.silence, send->routing_key)
-               : send->kind == MG_SEND_REQUEST && mg_gate_is_apart(send->gate, send->routing_key);
-}
-
 /* Sending it twice can only harm where the definition says that one send is all there may be. A message that
  * went down with its connection has not used up a try: it waits for the next one, however long the broker is
  * away. */
@@ -217,7 +210,6 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
                                  .reason = send->reason,
                                  .origin = send->origin,
                                  .is_again = send->is_again,
-                                 .is_apart = is_apart(send),
                                  .body = send->body};
     if (send->request != NULL) {
         send->request->sent_at_ms = mg_scheduler_db_now_ms(scheduler);
@@ -246,7 +238,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
             continue;
         }
         enum mg_class class = send_publish(send, &err);
-        if (class == MG_TRANSIENT && !is_apart(send)) {
+        if (class == MG_TRANSIENT) {
             if (scheduler->outbox.sent_count == 0 && !mg_timer_is_active(scheduler->outbox.retry)) {
                 mg_timer_start(scheduler->outbox.retry, MG_OUTBOX_RETRY_MS, 0);
             }
@@ -261,9 +253,6 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
             }
             scheduler->outbox.sent_count++;
             mg_send_list_add(&scheduler->outbox.sent, send);
-        } else if (class == MG_TRANSIENT) { /* no room there for one more: nothing else waits for it */
-            scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_UNSENT, err.text, false);
-            send_end(send);
         } else {
             mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
                    MG_LOG_TEXT("queue", send->routing_key));

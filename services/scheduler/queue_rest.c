@@ -31,11 +31,6 @@ void mg_queue_rest_try(struct mg_queue_rest *rest)
     }
 }
 
-bool mg_queue_rest_is_apart(const struct mg_queue_rest *rest)
-{
-    return rest->ms > 0 && rest->is_silent;
-}
-
 bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent)
 {
     if (rest->ms > 0 && !rest->is_trial) {
@@ -47,7 +42,6 @@ bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent)
     rest->ms = next_ms < max_ms ? next_ms : max_ms;
     rest->until_boot_ms = mg_clock_boot_ms() + rest->ms;
     rest->is_trial = false;
-    rest->is_silent = is_silent;
     return true;
 }
 

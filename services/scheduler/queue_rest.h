@@ -11,8 +11,7 @@
 struct mg_queue_rest {
     int64_t ms; /* 0: it takes what it is given */
     int64_t until_boot_ms;
-    bool is_trial;  /* one message is on its way; until_boot_ms is when its outcome is known at the latest */
-    bool is_silent; /* it confirmed nothing, so what it is given may stop the connection that gives it */
+    bool is_trial; /* one message is on its way; until_boot_ms is when its outcome is known at the latest */
 };
 
 /* Nothing may be made for it now. */
@@ -21,8 +20,6 @@ bool mg_queue_rest_holds(const struct mg_queue_rest *rest);
 bool mg_queue_rest_stops(const struct mg_queue_rest *rest);
 /* One message goes out to it: if it rested, that is the trial. */
 void mg_queue_rest_try(struct mg_queue_rest *rest);
-/* What goes out to it goes apart from all else. */
-bool mg_queue_rest_is_apart(const struct mg_queue_rest *rest);
 /* It did not take a message; `is_silent`: nor answer. False: the message left before the rest began. */
 bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent);
 void mg_queue_rest_end(struct mg_queue_rest *rest);

@@ -38,12 +38,6 @@ bool mg_silence_holds(struct mg_silence *silence, const char *queue)
     return found != NULL && mg_queue_rest_holds(&found->rest);
 }
 
-bool mg_silence_is_apart(struct mg_silence *silence, const char *queue)
-{
-    const struct mg_silent_queue *found = queue_find(silence, queue);
-    return found != NULL && mg_queue_rest_is_apart(&found->rest);
-}
-
 void mg_silence_try(struct mg_silence *silence, const char *queue)
 {
     struct mg_silent_queue *found = queue_find(silence, queue);

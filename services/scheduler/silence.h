@@ -24,8 +24,6 @@ struct mg_silence {
 
 /* Nothing may be published to it now. */
 bool mg_silence_holds(struct mg_silence *silence, const char *queue);
-/* What is published to it goes apart. */
-bool mg_silence_is_apart(struct mg_silence *silence, const char *queue);
 void mg_silence_try(struct mg_silence *silence, const char *queue);   /* a message has been published to it */
 void mg_silence_begin(struct mg_silence *silence, const char *queue); /* a message was not confirmed */
 void mg_silence_end(struct mg_silence *silence, const char *queue);   /* the broker answered about one */

@@ -126,7 +126,8 @@ static void *relay_run(void *arg)
         int count = relay->pair_count;
         bool is_silent = relay->mode == RELAY_SILENT;
         for (int i = 0; i < count; i++) {
-            fds[1 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].client, .events = POLLIN};
+            bool is_deaf = is_silent || (relay->mode == RELAY_STUCK && relay->pairs[i].is_stuck);
+            fds[1 + 2 * i] = (struct pollfd){.fd = is_deaf ? -1 : relay->pairs[i].client, .events = POLLIN};
             fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
         }
         if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */

@@ -147,7 +147,6 @@ struct mg_message {
     const char *reason;   /* header x-makegood-reason; NULL: absent */
     const char *origin;   /* header x-makegood-exchange; NULL: absent */
     bool is_again;        /* header x-makegood-again: the receiver treats it as redelivered */
-    bool is_apart;        /* its queue may hold up what follows: it goes over the connection for such */
     struct mg_slice body; /* copied */
 };
 
@@ -166,8 +165,10 @@ typedef void mg_published_fn(void *arg, enum mg_publish_outcome outcome);
 /* Publishes persistent and mandatory, content type application/json; `done` is called exactly once, never
  * from within this function. While the connection is down or blocked, messages wait in memory up to the
  * publish window and for at most the confirm timeout. MG_TRANSIENT: the window is full; nothing was taken.
- * A quorum queue without its majority stops the connection over which it is given a message. The first time
- * costs the others up to 8 s; from then on its owner publishes to it apart, one message at a time. */
+ * A quorum queue without its majority stops the connection over which it is given a message. After
+ * half the confirm timeout another connection takes its place, and what goes to a queue that left a message
+ * unanswered goes apart until it is answered, one queue at a time. One that is not answered there after a
+ * quarter of the timeout is MG_PUBLISH_UNKNOWN while the broker is up: its own queue takes nothing. */
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err) MG_MUSTCHECK;
 size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that would be taken now */

@@ -8,9 +8,11 @@
  * all others. So it is asked again with a message that goes to no queue, at each reconnect, before anything
  * else is sent; the broker is not up meanwhile.
  *
- * A message that ends as unknown while the broker is up has a queue that takes nothing; its owner should
- * leave that alone, and then publish to it apart. Those that end so with a connection that stood still are to
- * be sent again. A message that never left ends as unsent, and says nothing of its queue.
+ * A quorum queue that has lost its majority confirms nothing, and the channel that gives it a message stands
+ * still, for all queues. Whose queue it was cannot be told while messages to several are out: so all that was
+ * out ends as unknown with its connection, and their queues go over a second one, one queue at a time, until
+ * they answer. What ends as unknown there, or by its time-out, has a queue that takes nothing. What never
+ * left ends as unsent, and says nothing of its queue.
  *
  * A returned message carries no tag; so each message carries its own in a header, and the return, which comes
  * before the confirm that covers it, finds it by that. Every message ends exactly once, at the latest by its
@@ -33,9 +35,9 @@
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
-/* So long a part of a confirm's time-out may pass without a word; less while one queue is found out. */
+/* So long a part of a confirm's time-out may pass without a word; less where one queue is found out. */
 #define STUCK_SHARE   2
-#define CAREFUL_SHARE 4
+#define APART_SHARE   4
 #define SILENT_MAX_MS 3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
 
 static void publish_opened(struct mg_link *link);
@@ -114,7 +116,6 @@ enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_o
         mg_metrics_series(options->metrics, MG_GAUGE, "makegood_publish_outstanding", NULL,
                           "Messages published and not yet confirmed, sent or waiting.");
     broker->publish_apart.is_apart = true;
-    broker->publish_apart.is_careful = true;
     enum mg_class class = publisher_init(&broker->publish, broker, "publish", err);
     return class == MG_OK ? publisher_init(&broker->publish_apart, broker, "publish apart", err) : class;
 }
@@ -122,12 +123,7 @@ enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_o
 static void publisher_finish(struct mg_publisher *publisher)
 {
     mg_link_finish(&publisher->link);
-    while (publisher->first != NULL) {
-        struct mg_outgoing *message = publisher->first;
-        publisher->first = message->next;
-        free(message);
-    }
-    publisher->last = publisher->unsent = NULL;
+    mg_outgoing_free_all(&publisher->line);
     if (publisher->flush != NULL) mg_idle_destroy(publisher->flush);
     mg_timer_destroy(publisher->expiry);
     publisher->flush = NULL;
@@ -150,49 +146,50 @@ static struct mg_publisher *publisher_of(const struct mg_link *link)
 
 static size_t publisher_room(const struct mg_publisher *publisher)
 {
-    bool is_full = publisher->bytes >= WINDOW_BYTES || publisher->count >= WINDOW_MESSAGES;
-    return publisher->link.broker->is_closing || is_full ? 0 : (size_t)(WINDOW_MESSAGES - publisher->count);
+    bool is_full = publisher->line.bytes >= WINDOW_BYTES || publisher->line.count >= WINDOW_MESSAGES;
+    return publisher->link.broker->is_closing || is_full ? 0
+                                                         : (size_t)(WINDOW_MESSAGES - publisher->line.count);
 }
 
 size_t mg_broker_publish_room(const struct mg_broker *broker)
 {
-    return publisher_room(&broker->publish);
+    return publisher_room(&broker->publish_apart) == 0 ? 0 : publisher_room(&broker->publish);
 }
 
 static void publish_count(const struct mg_broker *broker)
 {
-    mg_metric_set(broker->published.outstanding, broker->publish.count + broker->publish_apart.count);
+    mg_metric_set(broker->published.outstanding,
+                  broker->publish.line.count + broker->publish_apart.line.count);
+}
+
+static void publish_append(struct mg_publisher *publisher, struct mg_outgoing *message)
+{
+    mg_outgoing_append(&publisher->line, message);
+    publish_count(publisher->link.broker);
+    mg_link_start(&publisher->link);
+    mg_idle_arm(publisher->flush);
+    if (!mg_timer_is_active(publisher->expiry))
+        mg_timer_start(publisher->expiry, EXPIRY_PERIOD_MS, EXPIRY_PERIOD_MS);
 }
 
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    struct mg_publisher *publisher = message->is_apart ? &broker->publish_apart : &broker->publish;
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
+                                      mg_slice_of(message->routing_key));
+    struct mg_publisher *publisher = is_apart ? &broker->publish_apart : &broker->publish;
     enum mg_class class = mg_outgoing_check(message, err);
     if (class != MG_OK) return class;
     if (publisher_room(publisher) == 0)
         return mg_err_set(err, MG_TRANSIENT,
                           "could not publish: %d messages of %zu bytes wait for their confirms",
-                          publisher->count, publisher->bytes);
+                          publisher->line.count, publisher->line.bytes);
     struct mg_outgoing *outgoing = mg_outgoing_create(message);
     if (outgoing == NULL) return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
     outgoing->done = done;
     outgoing->arg = arg;
     outgoing->published_boot_ms = mg_clock_boot_ms();
-    outgoing->previous = publisher->last;
-    if (publisher->last != NULL)
-        publisher->last->next = outgoing;
-    else
-        publisher->first = outgoing;
-    publisher->last = outgoing;
-    if (publisher->unsent == NULL) publisher->unsent = outgoing;
-    publisher->count++;
-    publisher->bytes += outgoing->body.len;
-    publish_count(broker);
-    mg_link_start(&publisher->link);
-    mg_idle_arm(publisher->flush);
-    if (!mg_timer_is_active(publisher->expiry))
-        mg_timer_start(publisher->expiry, EXPIRY_PERIOD_MS, EXPIRY_PERIOD_MS);
+    publish_append(publisher, outgoing);
     return MG_OK;
 }
 
@@ -293,8 +290,8 @@ static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *mes
 /* The next message goes where the oldest unconfirmed one has gone. */
 static bool is_of_first_queue(const struct mg_publisher *publisher)
 {
-    return mg_slice_equal(publisher->first->exchange, publisher->unsent->exchange) &&
-           mg_slice_equal(publisher->first->routing_key, publisher->unsent->routing_key);
+    return mg_slice_equal(publisher->line.first->exchange, publisher->line.unsent->exchange) &&
+           mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
 }
 
 /* A message that has begun goes on even when the broker has blocked publishers: half of it is worth nothing.
@@ -303,18 +300,18 @@ static void publish_flush(struct mg_publisher *publisher)
 {
     struct mg_link *link = &publisher->link;
     if (link->is_open && publisher->is_doubted) publish_probe(publisher);
-    if (!link->is_open || publisher->is_doubted || publisher->unsent == NULL) return;
+    if (!link->is_open || publisher->is_doubted || publisher->line.unsent == NULL) return;
     mg_link_cork(link, true);
-    while (publisher->unsent != NULL) {
-        struct mg_outgoing *message = publisher->unsent;
-        bool is_ring_full =
-            publisher->first->tag != 0 && publisher->next_tag - publisher->first->tag >= MG_RING_SIZE;
+    while (publisher->line.unsent != NULL) {
+        struct mg_outgoing *message = publisher->line.unsent;
+        bool is_ring_full = publisher->line.first->tag != 0 &&
+                            publisher->next_tag - publisher->line.first->tag >= MG_RING_SIZE;
         bool must_wait =
-            link->is_blocked || is_ring_full || (publisher->is_careful && !is_of_first_queue(publisher));
+            link->is_blocked || is_ring_full || (publisher->is_apart && !is_of_first_queue(publisher));
         if (message->state == OUTGOING_WAITING && must_wait) break;
         if (!publish_send(publisher, message))
             break; /* no room, or the connection was lost and the line is another */
-        publisher->unsent = message->next;
+        publisher->line.unsent = message->next;
     }
     mg_link_cork(link, false);
     MG_FAILPOINT(MESSAGES_SENT);
@@ -385,7 +382,7 @@ void mg_broker_probe(struct mg_broker *broker, const char *exchange)
     struct mg_link *link = &publisher->link;
     if (!link->is_open || link->is_blocked || publisher->is_doubted || is_answer_awaited(publisher)) return;
     publisher->awaited_boot_ms = mg_clock_boot_ms();
-    if (publisher->first != NULL) return;
+    if (publisher->line.first != NULL) return;
     mg_broker_enter(broker);
     if (mg_link_has_room(link, HEAD_BYTES)) publish_ask(publisher, exchange, false);
     mg_broker_leave(broker);
@@ -403,24 +400,14 @@ bool mg_broker_is_silent(const struct mg_broker *broker)
 static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
                            enum mg_publish_outcome outcome)
 {
-    if (message->previous != NULL)
-        message->previous->next = message->next;
-    else
-        publisher->first = message->next;
-    if (message->next != NULL)
-        message->next->previous = message->previous;
-    else
-        publisher->last = message->previous;
-    if (publisher->unsent == message) publisher->unsent = message->next;
+    mg_outgoing_remove(&publisher->line, message);
+    publish_count(publisher->link.broker);
     if (message->tag != 0 && publisher->ring[message->tag % MG_RING_SIZE] == message)
         publisher->ring[message->tag % MG_RING_SIZE] = NULL;
     struct mg_broker *broker = publisher->link.broker;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    bool is_last_answered = is_answered && publisher->first == NULL;
-    publisher->is_careful = publisher->is_apart || (publisher->is_careful && !is_last_answered);
-    publisher->count--;
-    publisher->bytes -= message->body.len;
-    publish_count(broker);
+    if (is_answered && publisher->is_apart)
+        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
     if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) outcome = MG_PUBLISH_RETURNED;
     mg_published_fn *done = message->done;
     void *arg = message->arg;
@@ -444,10 +431,10 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
     }
     /* Tag 0 means all; what is sent stands in front, in order. */
     uint64_t generation = publisher->link.generation;
-    while (publisher->first != NULL && publisher->first->state == OUTGOING_SENT &&
-           (tag == 0 || publisher->first->tag <= tag) && publisher->link.is_open &&
+    while (publisher->line.first != NULL && publisher->line.first->state == OUTGOING_SENT &&
+           (tag == 0 || publisher->line.first->tag <= tag) && publisher->link.is_open &&
            generation == publisher->link.generation)
-        publish_settle(publisher, publisher->first, outcome);
+        publish_settle(publisher, publisher->line.first, outcome);
 }
 
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
@@ -466,7 +453,7 @@ static void publish_method(struct mg_link *link, const amqp_method_t *method)
     } else {
         return;
     }
-    if (link->is_open && publisher->unsent != NULL)
+    if (link->is_open && publisher->line.unsent != NULL)
         mg_idle_arm(publisher->flush); /* the ring may have been full */
 }
 
@@ -499,62 +486,67 @@ static void publish_lost(struct mg_link *link)
     publisher->is_probing = false;
     publisher->awaited_boot_ms = 0;
     memset(publisher->ring, 0, sizeof(publisher->ring));
-    while (publisher->first != NULL && publisher->first->tag != 0)
-        publish_settle(publisher, publisher->first, MG_PUBLISH_UNKNOWN);
+    while (publisher->line.first != NULL && publisher->line.first->tag != 0)
+        publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
 }
 
 /* The line is in order of time. A message half on the wire cannot leave it, but it is told once and stepped
  * over; what stands before it has expired before it. */
 static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
 {
-    struct mg_outgoing *message = publisher->first;
+    struct mg_outgoing *message = publisher->line.first;
     if (message != NULL && message->is_told) message = message->next;
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
-}
-
-static struct mg_outgoing *publish_find_waiting(const struct mg_publisher *publisher, const char *exchange,
-                                                const char *routing_key)
-{
-    for (struct mg_outgoing *message = publisher->unsent; message != NULL; message = message->next) {
-        if (message->state == OUTGOING_WAITING && mg_slice_equal(message->exchange, mg_slice_of(exchange)) &&
-            mg_slice_equal(message->routing_key, mg_slice_of(routing_key)))
-            return message;
-    }
-    return NULL;
 }
 
 /* The oldest message's queue takes nothing: each further one would cost a connection, too. */
 static void publish_blame_first(struct mg_publisher *publisher)
 {
     char exchange[MG_AMQP_SHORT_MAX + 1], routing_key[MG_AMQP_SHORT_MAX + 1];
-    const struct mg_outgoing *first = publisher->first;
+    const struct mg_outgoing *first = publisher->line.first;
     (void)snprintf(exchange, sizeof(exchange), "%.*s", (int)first->exchange.len, first->exchange.data);
     (void)snprintf(routing_key, sizeof(routing_key), "%.*s", (int)first->routing_key.len,
                    first->routing_key.data);
-    publish_settle(publisher, publisher->first, MG_PUBLISH_UNKNOWN);
-    for (int left = publisher->count; left > 0; left--) { /* what is published meanwhile is not among them */
-        struct mg_outgoing *message = publish_find_waiting(publisher, exchange, routing_key);
+    publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
+    for (int left = publisher->line.count; left > 0;
+         left--) { /* what is published meanwhile is not among them */
+        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, exchange, routing_key);
         if (message == NULL) return;
         publish_settle(publisher, message, MG_PUBLISH_UNSENT);
     }
 }
 
-/* Nothing is heard although messages are out. RabbitMQ's channel works in order, and stands still before a
- * quorum queue that has lost its majority (rabbit_fifo_client waits for a leader). Whose queue it is cannot
- * be told while messages to several are out. So the next connection sends to one at a time; if it stands
- * still, too, the oldest message ends while the broker is up: it was its queue. */
+/* All that is out may be what nothing is heard for; what waits for the same queues waits apart from now on.
+ */
+static void publish_suspect_sent(struct mg_broker *broker)
+{
+    struct mg_outgoing *message = broker->publish.line.first;
+    for (; message != NULL && message->tag != 0; message = message->next)
+        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+    while (message != NULL) {
+        struct mg_outgoing *next = message->next;
+        if (mg_unanswered_has(&broker->unanswered, message->exchange, message->routing_key)) {
+            mg_outgoing_remove(&broker->publish.line, message);
+            publish_append(&broker->publish_apart, message);
+        }
+        message = next;
+    }
+}
+
 static void publish_unstick(struct mg_publisher *publisher)
 {
     struct mg_link *link = &publisher->link;
     int64_t now = mg_clock_boot_ms();
     int64_t patience_ms =
-        link->broker->confirm_timeout_ms / (publisher->is_careful ? CAREFUL_SHARE : STUCK_SHARE);
-    if (!link->is_open || link->is_blocked || publisher->is_doubted || publisher->first == NULL ||
-        publisher->first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
-        now - publisher->first->sent_boot_ms < patience_ms)
+        link->broker->confirm_timeout_ms / (publisher->is_apart ? APART_SHARE : STUCK_SHARE);
+    if (!link->is_open || link->is_blocked || publisher->is_doubted || publisher->line.first == NULL ||
+        publisher->line.first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
+        now - publisher->line.first->sent_boot_ms < patience_ms)
         return;
-    if (publisher->is_careful) publish_blame_first(publisher);
-    publisher->is_careful = true;
+    if (publisher->is_apart)
+        publish_blame_first(publisher);
+    else
+        publish_suspect_sent(link->broker);
     if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
 }
 
@@ -570,6 +562,7 @@ static void publish_on_expiry(void *arg)
         if (message == NULL) break;
         if (message->state != OUTGOING_SENDING) {
             bool is_sent = message->state == OUTGOING_SENT;
+            if (is_sent) mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
             publish_settle(publisher, message, is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
             continue;
         }
@@ -577,6 +570,6 @@ static void publish_on_expiry(void *arg)
         mg_metric_add(broker->published.outcomes[MG_PUBLISH_UNKNOWN], 1);
         if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
     }
-    if (publisher->first == NULL && publisher->expiry != NULL) mg_timer_stop(publisher->expiry);
+    if (publisher->line.first == NULL && publisher->expiry != NULL) mg_timer_stop(publisher->expiry);
     mg_broker_leave(broker);
 }

@@ -63,7 +63,7 @@ struct fake_published {
     char type[32], queue[256], correlation[256], message_id[256], reason[512], traceparent[64], origin[64],
         app_id[64];
     char *body;
-    bool is_again, is_apart, is_open;
+    bool is_again, is_open;
     mg_published_fn *done;
     void *arg;
 };
@@ -73,7 +73,6 @@ struct fake_broker {
     int count;
     bool is_down;           /* as mg_broker_is_up tells */
     bool is_held;           /* confirms wait for fake_broker_confirm */
-    bool is_apart_full;     /* nothing more goes apart */
     const char *fails_type; /* messages of this type end as `failure` */
     enum mg_publish_outcome failure;
     size_t room;

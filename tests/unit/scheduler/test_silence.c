@@ -16,16 +16,6 @@ static int count_to(const char *type, const char *queue)
     return count;
 }
 
-static const struct fake_published *last_to(const char *queue)
-{
-    const struct fake_published *last = NULL;
-    for (int i = 0; i < fake_broker.count; i++) {
-        last = strcmp(fake_broker.published[i].queue, queue) == 0 ? &fake_broker.published[i] : last;
-    }
-    ck_assert_ptr_nonnull(last);
-    return last;
-}
-
 static void submit(const char *order_id, const char *reply_to)
 {
     stage_submit_from(order_id, "[14.00]", reply_to, false);
@@ -64,12 +54,10 @@ START_TEST(a_clients_queue_that_rested_is_tried_with_one_message)
     submit("o2", "hung");
     submit("o3", "hung");
     ck_assert_int_eq(count_to("status", "hung"), 2);
-    ck_assert(last_to("hung")->is_apart); /* it may hold up what follows it */
     fake_broker.is_held = false;
     stage_settle();
     submit("o4", "hung");
     ck_assert_int_eq(count_to("status", "hung"), 3);
-    ck_assert(!last_to("hung")->is_apart);
 }
 END_TEST
 
@@ -84,7 +72,6 @@ START_TEST(a_status_that_was_never_sent_tells_nothing_of_its_queue)
     fake_broker.fails_type = NULL;
     submit("o2", "client");
     ck_assert_int_eq(count_to("status", "client"), 2);
-    ck_assert(!last_to("client")->is_apart);
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
     submit("o3", "hung");
@@ -92,23 +79,6 @@ START_TEST(a_status_that_was_never_sent_tells_nothing_of_its_queue)
     fake_broker.failure = MG_PUBLISH_UNSENT;
     submit("o4", "hung");
     ck_assert_int_eq(stage_scheduler->outbox.silence.count, 1); /* the trial found nothing out */
-}
-END_TEST
-
-/* Would catch: a trial that finds no room among the others, and holds up all that is to be published. */
-START_TEST(a_trial_without_room_holds_up_nothing)
-{
-    fake_broker.fails_type = "status";
-    fake_broker.failure = MG_PUBLISH_UNKNOWN;
-    submit("o1", "hung");
-    fake_broker.fails_type = NULL;
-    stage_rest_over();
-    fake_broker.is_apart_full = true;
-    submit("o2", "hung");
-    submit("o3", "well");
-    ck_assert_int_eq(count_to("status", "hung"), 1);
-    ck_assert_int_eq(fake_store.marks, 2);
-    ck_assert_int_eq(count_to("status", "well"), 1);
 }
 END_TEST
 
@@ -225,7 +195,6 @@ int main(void)
     tcase_add_test(cases, a_clients_queue_that_confirms_nothing_is_left_alone);
     tcase_add_test(cases, a_clients_queue_that_rested_is_tried_with_one_message);
     tcase_add_test(cases, a_status_that_was_never_sent_tells_nothing_of_its_queue);
-    tcase_add_test(cases, a_trial_without_room_holds_up_nothing);
     tcase_add_test(cases, rests_grow_while_nothing_is_confirmed);
     tcase_add_test(cases, what_goes_down_with_the_connection_is_no_silence);
     tcase_add_test(cases, silent_queues_are_bounded);
