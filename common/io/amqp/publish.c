@@ -508,8 +508,8 @@ static void publish_blame_first(struct mg_publisher *publisher)
     (void)snprintf(routing_key, sizeof(routing_key), "%.*s", (int)first->routing_key.len,
                    first->routing_key.data);
     publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
-    for (int left = publisher->line.count; left > 0;
-         left--) { /* what is published meanwhile is not among them */
+    int left = publisher->line.count; /* what is published meanwhile is not among them */
+    for (; left > 0; left--) {
         struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, exchange, routing_key);
         if (message == NULL) return;
         publish_settle(publisher, message, MG_PUBLISH_UNSENT);
