@@ -296,6 +296,11 @@ class Rabbit:
             raise Failure(f"{program} {' '.join(words)} failed: {done.stdout}{done.stderr}")
         return done.stdout
 
+    def join(self):
+        self.ctl("stop_app")
+        self.ctl("join_cluster", self.first.node)
+        self.ctl("start_app")
+
     def create_vhost(self, vhost):
         self.ctl("add_vhost", vhost)
         self.ctl("set_permissions", "--vhost", vhost, "guest", ".*", ".*", ".*")
@@ -329,13 +334,8 @@ class SecondRabbit(Rabbit):
         self.create()
         self.restart()
         self.join()
-        return self
-
-    def join(self):
-        self.ctl("stop_app")
-        self.ctl("join_cluster", self.first.node)
-        self.ctl("start_app")
         self.wait_ready()
+        return self
 
     def share(self, queue, vhost="/", is_led=False):
         """Becomes the second member of a quorum queue of the first, and with is_led its leader. The register of its queues is
@@ -346,10 +346,11 @@ class SecondRabbit(Rabbit):
             self.first.ctl("eval", f'{{ok, Q}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"{vhost}">>, queue, <<"{queue}">>)), '
                                    f"rabbit_quorum_queue:transfer_leadership(Q, '{self.node}').")
 
-    def leave(self, *queues, vhost="/"):
-        """Gives back what it shares; then the first is alone again."""
-        for queue in queues:
-            self.first.ctl("delete_member", "--vhost", vhost, queue, self.node, program="rabbitmq-queues")
+    def give_back(self, queue, vhost="/"):
+        self.first.ctl("delete_member", "--vhost", vhost, queue, self.node, program="rabbitmq-queues")
+
+    def leave(self):
+        """When it shares nothing any more: then the first is alone again."""
         self.stop()
         self.first.ctl("forget_cluster_node", self.node)
 

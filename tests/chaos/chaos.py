@@ -41,7 +41,7 @@ REPOST_S = 20.0             # then the client asks what became of those it has n
 SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
          "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
          "something else under a known id", "replies forged"]
-PRINTED = ("fault", "recovered", "death", "failed", "mending", "calm", "not calm")
+PRINTED = ("fault", "recovered", "death", "failed", "mending", "calm", "not calm", "noticed")
 ENDED_BY_PARENT = (1, 15)   # PR_SET_PDEATHSIG, SIGTERM
 OWN_NETWORK = "MAKEGOOD_CHAOS_NETWORK"
 

@@ -3,14 +3,19 @@
 import os
 import signal
 import subprocess
+import time
 
 from faults_net import iptables
-from local import processes
+from local import processes, servers
 from nemesis import OTHER, SERVER, fault
 
 SILENT_S = 30.0
 ALARM_S = 8.0
 CLOSE_S = 30.0  # on a busy machine rabbitmqctl alone takes half of that
+NOTICED_S = 30.0         # longer than any publication without an outcome
+MINORITY_S = (3.0, 20.0)  # within the first rest of the queue, and beyond it
+LED_BY_SECOND = 0.25      # how often the node that is lost leads the queue
+CLIENT_QUEUE = "client.chaos.statuses"
 QUEUES = ("orders.intake", "orders.intake.high", "agent.payment.requests", "agent.inventory.requests", "agent.carrier.requests",
           "scheduler.replies", "scheduler.commands")
 
@@ -152,8 +157,40 @@ def queue_full(stage, dice):
 
 @fault("an order's status queue deleted", rows=(1,), touches=("broker",))
 def status_queue_deleted(stage, _dice):
-    stage.rabbit.ctl("delete_queue", "client.chaos.statuses")
+    stage.rabbit.ctl("delete_queue", CLIENT_QUEUE)
     yield 1.0
+
+
+# --- a second node ---------------------------------------------------------------------------------------------------------
+
+
+def untaken(stage):
+    """What schedulers published and no queue took, as far as they say."""
+    return sum(process.series("makegood_published_total", outcome=outcome) or 0.0 for process in stage.cluster.schedulers
+               for outcome in ("unknown", "refused"))
+
+
+@fault("broker: a queue loses its majority", rows=(83,), touches=("broker",), needs=("single",))
+def majority_lost(stage, dice):
+    """A leader that is left confirms nothing, and publishers' channels stand still; one that is gone has them refused."""
+    queue = dice.choice([CLIENT_QUEUE] + [name for name in QUEUES if name.startswith("agent.")])
+    is_led = dice.random() < LED_BY_SECOND
+    second = servers.SecondRabbit(stage.scratch / f"rabbit-{processes.free_port()}", stage.rabbit)
+    stage.second = (second, queue)
+    second.start_joined()
+    second.share(queue, is_led=is_led)
+    before = untaken(stage)
+    stage.strike()
+    second.kill()
+    if not stage.wait(lambda: untaken(stage) > before, NOTICED_S):
+        raise processes.Failure(f"{queue} without a majority takes what it is given")
+    stage.history.note("noticed", queue=queue, leader="gone" if is_led else "left",
+                       seconds=round(time.monotonic() - stage.struck_at, 3))
+    yield dice.choice(MINORITY_S)
+    second.restart()
+    second.give_back(queue)
+    second.leave()
+    stage.second = None
 
 
 # --- a cluster of three ------------------------------------------------------------------------------------------------------

@@ -76,7 +76,19 @@ def tell(stage, rabbit, *words):
     attempt(stage, functools.partial(rabbit.ctl, timeout_s=CTL_S), *words)
 
 
+def mend_second(stage):
+    """Without its node the queue could not be taken from it."""
+    second, queue = stage.second
+    stage.second = None
+    if not second.process.is_running():
+        attempt(stage, second.restart)
+    attempt(stage, second.give_back, queue)
+    attempt(stage, second.leave)
+
+
 def mend_broker(stage):
+    if stage.second is not None:
+        mend_second(stage)
     for rabbit in stage.rabbits:
         signal_all(rabbit.all_pids(), signal.SIGCONT)
         if not rabbit.process.is_running():

@@ -106,6 +106,8 @@ ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
     80: ("corrupt bytes", [], "where the protocols can notice; TCP's checksum and TLS guard the rest"),
     81: ("two operators at once", ["two_operators_or_one_who_clicks_twice_cause_one_change"], "people, not machines"),
     82: ("wrong configuration", ["a_mistake_in_a_definition_is_refused_with_file_and_pointer"], "refused at load: nothing to inject"),
+    83: ("queue without its majority", ["a_clients_queue_without_a_majority_holds_up_no_other_client",
+                                        "a_services_queue_without_a_majority_holds_up_no_other_service"], ""),
 }
 
 

@@ -151,12 +151,10 @@ class Rabbit(servers.Rabbit):
     """A node that may belong to a cluster: number k talks to the others as 127.0.0.k, so that it can be cut off by address."""
 
     def __init__(self, folder, number=None, first=None):
-        super().__init__(folder)
-        self.number, self.first = number, first
+        super().__init__(folder, first=first)
+        self.number = number
         if number is not None:
             self.node = f"makegood-{self.port}@127.0.0.{number}"
-        if first is not None:
-            self.epmd_port = first.epmd_port
 
     @property
     def env(self):
@@ -172,27 +170,15 @@ class Rabbit(servers.Rabbit):
 
     def create(self):
         super().create()
-        self.process.log_path = str(self.folder.parent / f"rabbitmq-{self.port}.log")
         if self.number is None:
             return
         with open(self.folder / "rabbitmq.conf", "a", encoding="ascii") as conf:
             conf.write(CLUSTER_CONF)
         if self.first is None:
             self.epmd.argv[-1] = "127.0.0.1,127.0.0.2,127.0.0.3"
-        else:
-            self.epmd = self.first.epmd
-            cookie = self.folder / ".erlang.cookie"
-            cookie.chmod(0o600)
-            cookie.write_text((self.first.folder / ".erlang.cookie").read_text(encoding="ascii"), encoding="ascii")
-            cookie.chmod(0o400)
 
-    def ctl(self, *words, timeout_s=servers.CTL_S):
-        return super().ctl(*(("--longnames",) if self.number is not None else ()), *words, timeout_s=timeout_s)
-
-    def join(self):
-        self.ctl("stop_app")
-        self.ctl("join_cluster", self.first.node)
-        self.ctl("start_app")
+    def ctl(self, *words, **options):
+        return super().ctl(*(("--longnames",) if self.number is not None else ()), *words, **options)
 
     def all_pids(self):
         return [self.process.pid] + processes.descendants(self.process.pid)
@@ -251,6 +237,7 @@ class Stage:
         self.cluster = None
         self.load = None
         self.restarts = {}       # process → when it is started again
+        self.second = None       # a node beside `rabbit`, and the queue that it shares, while a fault needs it
         self.held = set()        # processes that stay down until a fault lets go of them
         self.may_die = set()     # names of processes whose own end is part of a fault
         self.deaths = []         # (name, code) of those that ended without being told
