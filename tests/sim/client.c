@@ -172,7 +172,7 @@ static void submit(struct sim_submitted *order, const char *reply_to)
 static void queue_goes(const char *name)
 {
     struct sim_queue *queue = sim_queue_find(mg_slice_of(name));
-    if (queue->exists && sim_happens(SIM_CLIENT_GONE)) {
+    if (queue->exists && !sim_queue_takes_nothing(queue) && sim_happens(SIM_CLIENT_GONE)) {
         queue->exists = false;
         sim_after(NULL, sim_draw_between(100000, GONE_MAX_US), on_back, queue);
     }
