@@ -168,6 +168,7 @@ int64_t sim_broker_blocked_until_us(void);
 
 void sim_minority_start(void);
 void sim_minority_heal(void);
+void sim_minority_begin(struct sim_queue *queue, int64_t for_us); /* none if it is away or has one */
 bool sim_queue_takes_nothing(const struct sim_queue *queue);
 bool sim_is_taken_nowhere(struct mg_slice routing_key); /* there is such a queue, and it takes nothing */
 /* A message that `queue` keeps its sender waiting for; perhaps it is there when the majority is. Takes it over.

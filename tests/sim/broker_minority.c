@@ -10,6 +10,7 @@
 #include "broker.h"
 #include "io/amqp/topology.h"
 #include "nodes.h"
+#include "orders.h"
 
 /* Up to as long as an order may take; or so short that nobody finds out. */
 #define SHORT_MAX_US 8000000
@@ -139,6 +140,7 @@ void sim_minority_stops(const struct sim_node *node, const struct sim_queue *que
         return;
     }
     sim_happened(SIM_BROKER_MINORITY);
+    sim_check_stopped();
     if (is_of_one(queue) && found_of(node, queue) != NULL) {
         sim_violated("stopped_once", "%s has found out that %s takes nothing, and stands still before it again",
                      node->name, queue->name);
@@ -160,7 +162,7 @@ static struct sim_queue *draw_queue(void)
     case 3:
     case 4:
     case 5:
-        (void)snprintf(name, sizeof(name), "client.c%d.first", (int)sim_draw(3));
+        (void)snprintf(name, sizeof(name), "client.c%d.first", (int)sim_draw(SIM_CLIENTS));
         break;
     case 6:
         (void)snprintf(name, sizeof(name), "%s", sim_draw(2) == 0 ? MG_QUEUE_REPLIES : MG_QUEUE_COMMANDS);
@@ -188,18 +190,22 @@ static void on_end(void *arg)
     }
 }
 
-static void on_minority(void *arg)
+void sim_minority_begin(struct sim_queue *queue, int64_t for_us)
 {
-    (void)arg;
-    struct sim_queue *queue = draw_queue();
-    int64_t for_us = sim_draw_between(1000000, sim_draw(4) == 0 ? SHORT_MAX_US : LONG_MAX_US);
-    if (queue == NULL || !queue->exists || sim_queue_takes_nothing(queue)) {
+    if (!queue->exists || sim_queue_takes_nothing(queue)) {
         return;
     }
     sim_trace("%s loses its majority for %lld ms", queue->name, (long long)(for_us / 1000));
     queue->outages++;
     queue->outage_ends_us = sim_now_us() + for_us;
     sim_after(NULL, for_us, on_end, queue);
+}
+
+static void on_minority(void *arg)
+{
+    (void)arg;
+    struct sim_queue *queue = draw_queue();
+    sim_minority_begin(queue, sim_draw_between(1000000, sim_draw(4) == 0 ? SHORT_MAX_US : LONG_MAX_US));
 }
 
 void sim_minority_heal(void)
@@ -213,5 +219,7 @@ void sim_minority_heal(void)
 
 void sim_minority_start(void)
 {
-    sim_every(SIM_BROKER_MINORITY, on_minority);
+    if (!sim_is_minority_run()) {
+        sim_every(SIM_BROKER_MINORITY, on_minority);
+    }
 }
