@@ -44,11 +44,18 @@ static struct mg_work *request_note(const struct mg_send *send)
     return work;
 }
 
+/* Not so for what never left, or went down with the connection. */
+static bool is_of_its_queue(const struct mg_send *send, enum mg_publish_outcome outcome)
+{
+    return outcome != MG_PUBLISH_UNSENT &&
+           (outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(send->scheduler->broker, NULL, 0));
+}
+
 /* The broker did not take a request: its step must know (law 2, ack after effects). */
 static void request_failed(struct mg_send *send, enum mg_publish_outcome outcome)
 {
     bool is_unknown = outcome == MG_PUBLISH_UNKNOWN || send->is_again;
-    if (outcome != MG_PUBLISH_UNSENT) { /* else its queue was not asked */
+    if (is_of_its_queue(send, outcome)) {
         mg_gate_published(send->gate, false);
         mg_gate_refused(send->gate, send->routing_key, outcome);
     }

@@ -175,14 +175,15 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
     return is_full ? MG_REASON_WINDOW_FULL : MG_REASON_NONE;
 }
 
-void mg_gate_take(struct mg_gate *gate, bool is_high)
+bool mg_gate_take(struct mg_gate *gate, bool is_high)
 {
-    if (gate != NULL) {
-        struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
-        queue->since++;
-        mg_queue_rest_try(&queue->rest);
-        gate->probed_boot_ms = gate->is_probing ? mg_clock_boot_ms() : 0;
+    if (gate == NULL) {
+        return false;
     }
+    struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
+    queue->since++;
+    gate->probed_boot_ms = gate->is_probing ? mg_clock_boot_ms() : 0;
+    return mg_queue_rest_try(&queue->rest);
 }
 
 void mg_gate_served(struct mg_gate *gate)
@@ -299,6 +300,14 @@ void mg_gate_arrived(struct mg_gate *gate, const char *queue)
     if (found != NULL) {
         found->arrived++;
         mg_queue_rest_end(&found->rest);
+    }
+}
+
+void mg_gate_untry(struct mg_gate *gate, const char *queue)
+{
+    struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;
+    if (found != NULL) {
+        mg_queue_rest_untry(&found->rest);
     }
 }
 

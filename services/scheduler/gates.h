@@ -50,8 +50,10 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler,
                             const char *service); /* NULL: no memory, too many */
 enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high);
 /* Room for one more in the window is taken when it is decided, so that the next order of the batch sees it.
- */
-void mg_gate_take(struct mg_gate *gate, bool is_high);
+ * True: it tries a queue that rested. */
+bool mg_gate_take(struct mg_gate *gate, bool is_high);
+/* What was to try the queue does not go out after all. */
+void mg_gate_untry(struct mg_gate *gate, const char *queue);
 /* Its service has done what it was asked: an agent that wants more than one probe gets the next. */
 void mg_gate_served(struct mg_gate *gate);
 /* A step of its service waits, because nothing consumes its queue. */

@@ -53,6 +53,9 @@ void mg_send_list_drop(struct mg_send_list *list)
     while (list->first != NULL) {
         struct mg_send *send = list->first;
         list_remove(list, send);
+        if (send->is_trial) {
+            mg_gate_untry(send->gate, send->routing_key);
+        }
         free(send);
     }
 }

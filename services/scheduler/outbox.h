@@ -38,6 +38,7 @@ struct mg_send {
     struct mg_gate *gate;
     int step;
     bool is_again; /* it may have gone out before: the agent must not swear that nothing happened */
+    bool is_trial; /* its queue rested */
     struct mg_request *request;
     /* status */
     bool is_status; /* also one about no order */
@@ -83,7 +84,7 @@ struct mg_outbox {
 struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
                                const struct mg_send_spec *spec); /* NULL: no memory */
 void mg_send_list_add(struct mg_send_list *list, struct mg_send *send);
-void mg_send_list_drop(struct mg_send_list *list);
+void mg_send_list_drop(struct mg_send_list *list); /* they do not go out */
 /* Moves a list into the outbox; the ack of each send's work now waits for it. */
 void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list);
 void mg_outbox_pump(struct mg_scheduler *scheduler);

@@ -23,11 +23,22 @@ bool mg_queue_rest_stops(const struct mg_queue_rest *rest)
     return !rest->is_trial && mg_queue_rest_holds(rest);
 }
 
-void mg_queue_rest_try(struct mg_queue_rest *rest)
+bool mg_queue_rest_try(struct mg_queue_rest *rest)
 {
-    if (rest->ms > 0) {
-        rest->until_boot_ms = mg_clock_boot_ms() + TRIAL_MS;
-        rest->is_trial = true;
+    bool is_another = rest->is_trial && mg_queue_rest_holds(rest);
+    if (rest->ms == 0) {
+        return false;
+    }
+    rest->until_boot_ms = mg_clock_boot_ms() + TRIAL_MS;
+    rest->is_trial = true;
+    return !is_another;
+}
+
+void mg_queue_rest_untry(struct mg_queue_rest *rest)
+{
+    if (rest->is_trial) {
+        rest->until_boot_ms = 0;
+        rest->is_trial = false;
     }
 }
 

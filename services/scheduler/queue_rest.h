@@ -18,8 +18,10 @@ struct mg_queue_rest {
 bool mg_queue_rest_holds(const struct mg_queue_rest *rest);
 /* What is made for it already may not go out either, but for the trial. */
 bool mg_queue_rest_stops(const struct mg_queue_rest *rest);
-/* One message goes out to it: if it rested, that is the trial. */
-void mg_queue_rest_try(struct mg_queue_rest *rest);
+/* One message goes out to it: if it rested, that is the trial. True: it is. */
+bool mg_queue_rest_try(struct mg_queue_rest *rest);
+/* The trial does not go out after all: the next message is it. */
+void mg_queue_rest_untry(struct mg_queue_rest *rest);
 /* It did not take a message; `is_silent`: nor answer. False: the message left before the rest began. */
 bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent);
 void mg_queue_rest_end(struct mg_queue_rest *rest);

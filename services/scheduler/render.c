@@ -66,7 +66,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
     send->gate = fold->workflow->gates[step];
     send->step = step;
     send->is_again = is_again;
-    mg_gate_take(send->gate, record->is_high);
+    send->is_trial = mg_gate_take(send->gate, record->is_high);
     mg_send_list_add(&fold->sends, send);
     return true;
 }

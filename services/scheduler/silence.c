@@ -42,7 +42,7 @@ void mg_silence_try(struct mg_silence *silence, const char *queue)
 {
     struct mg_silent_queue *found = queue_find(silence, queue);
     if (found != NULL) {
-        mg_queue_rest_try(&found->rest);
+        (void)mg_queue_rest_try(&found->rest);
     }
 }
 

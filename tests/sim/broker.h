@@ -1,7 +1,8 @@
 /*
  * The simulated RabbitMQ. broker_queue.c is the server's memory: queues, what is in them, who consumes;
- * broker_link.c is a connection of a node, from both ends, and all that happens to it; broker_api.c is
- * io/amqp/broker.h on top of it.
+ * broker_link.c is a connection of a node, from both ends, and all that happens to it; broker_line.c is what
+ * a node publishes; broker_api.c is io/amqp/broker.h on top of them. broker_minority.c: queues that take
+ * nothing.
  *
  * A queue gives each message at least once. A connection is first in, first out in both directions and takes
  * time; when it is cut, what is on its way is lost, and what was not acked comes again, marked redelivered.
@@ -10,6 +11,7 @@
 #define SIM_BROKER_H
 
 #include "io/amqp/broker.h"
+#include "io/amqp/unanswered.h"
 #include "sim.h"
 
 struct sim_message {
@@ -33,6 +35,8 @@ struct sim_queue {
     int ready, unacked, coming; /* coming: taken by the broker, and not yet to be had */
     struct sim_subscription *subscriptions;
     int next_subscription;
+    int outages;            /* how often it has lost its majority */
+    int64_t outage_ends_us; /* 0: it has its majority */
     /* Somebody of the world's reads this queue: what comes in goes out here at once. */
     void (*read)(const struct sim_queue *queue, const struct sim_message *message);
 };
@@ -71,6 +75,7 @@ int sim_queue_consumers(const struct sim_queue *queue);
 int sim_broker_backlog(const char **ret_queue);
 
 void sim_queue_purge(struct sim_queue *queue);
+void sim_queue_push(struct sim_queue *queue); /* to who has room */
 /* Draws whether queues know ranks in this run: where they do not, several schedulers meet at every order, as
  * they else do when the first has no room. */
 void sim_queues_start(void);
@@ -90,18 +95,19 @@ struct sim_unacked {
 /* One publish, until its service has been told what became of it. */
 struct sim_outgoing {
     struct sim_outgoing *previous, *next;
-    struct mg_broker *broker;
-    struct sim_message *message; /* NULL once it is sent */
+    struct sim_line *line;
+    struct sim_message *message;
     mg_published_fn *done;
     void *arg;
-    int64_t since_boot_ms;
+    int64_t since_boot_ms, sent_boot_ms;
     bool is_sent, is_over;
 };
 
 /* Of a node's broker object, as far as the link must know it. */
 struct sim_link *sim_link_open(struct mg_broker *broker, struct sim_node *node);
 /* What the service's end does; each takes its time. */
-void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing);
+void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing, bool is_apart);
+void sim_link_replace_channel(struct sim_link *link, bool is_apart);
 enum sim_end { SIM_END_ACK, SIM_END_REJECT, SIM_END_REQUEUE };
 void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_end end);
 void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consumer, int prefetch,
@@ -114,6 +120,7 @@ void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *que
                       struct sim_message *message);
 void sim_link_cut(struct sim_link *link);
 void sim_link_tell_blocked(struct sim_link *link, bool is_blocked);
+void sim_links_go_on(void); /* a queue has its majority again */
 /* Whether the broker still has another message with this one's id: ready, coming, or in somebody's hands. */
 bool sim_broker_has_copy(const struct sim_queue *queue, const struct sim_message *message);
 bool sim_link_has_copy(const struct sim_message *message); /* of those alone that are in somebody's hands */
@@ -127,12 +134,57 @@ void sim_broker_opened(struct mg_broker *broker, struct sim_link *link);
 void sim_broker_lost(struct mg_broker *broker, struct sim_link *link);
 void sim_broker_told_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked);
 void sim_broker_delivered(struct mg_broker *broker, struct sim_unacked *unacked);
-void sim_broker_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome);
+void sim_broker_say_state(struct mg_broker *broker, const char *reason);
+struct sim_link *sim_broker_link(const struct mg_broker *broker); /* NULL: nothing can be sent now */
+bool sim_broker_is_destroyed(const struct mg_broker *broker);
+
+/* ---- broker_line.c ---- */
+
+/* Publishes in their order, until the broker has answered, the channel is lost, or their time is up. */
+struct sim_line {
+    struct mg_broker *broker;
+    struct sim_node *node;
+    struct sim_outgoing *first, *last;
+    size_t count;
+    int64_t timeout_ms, heard_boot_ms;
+    int64_t look_at_us; /* 0: no look is planned */
+    struct mg_unanswered *unanswered;
+    struct sim_line *apart; /* NULL: this is it */
+    bool is_replaced;
+};
+
+void sim_line_init(struct sim_line *line, struct mg_broker *broker, struct sim_node *node, int64_t timeout_ms,
+                   struct mg_unanswered *unanswered, struct sim_line *apart);
+enum mg_class sim_line_publish(struct sim_line *line, const struct mg_message *message, mg_published_fn *done,
+                               void *arg, struct mg_err *err);
+size_t sim_line_room(const struct sim_line *line);
+void sim_line_flush(struct sim_line *line);
+void sim_line_reopen(struct sim_line *line);
+void sim_line_lost(struct sim_line *line);
+void sim_line_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome);
 
 /* ---- broker_fault.c ---- */
 
 bool sim_broker_is_down(void);
 int64_t sim_broker_blocked_until_us(void);
+
+/* ---- broker_minority.c ---- */
+
+void sim_minority_start(void);
+void sim_minority_heal(void);
+void sim_minority_begin(struct sim_queue *queue, int64_t for_us); /* none if it is away or has one */
+bool sim_queue_takes_nothing(const struct sim_queue *queue);
+bool sim_is_taken_nowhere(struct mg_slice routing_key); /* there is such a queue, and it takes nothing */
+/* A message that `queue` keeps its sender waiting for; perhaps it is there when the majority is. Takes it
+ * over.
+ */
+void sim_minority_keep(const struct sim_queue *queue, struct sim_message *message);
+/* A message with this id may still appear in its queue. */
+bool sim_minority_keeps(const char *message_id);
+/* A node's channel stands still before `queue`. */
+void sim_minority_stops(const struct sim_node *node, const struct sim_queue *queue, bool is_apart);
+/* A node has found out which queue it was. */
+void sim_minority_found(const struct sim_node *node, struct mg_slice queue);
 
 /* ---- newer.c ---- */
 

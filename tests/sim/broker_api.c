@@ -1,7 +1,7 @@
 /*
- * io/amqp/broker.h for the services: one connection where the real one keeps three, so a cut takes all at
- * once. Publishes stand in one line until the broker has answered, the connection is lost, or their time is
- * up.
+ * io/amqp/broker.h for the services: one connection where the real one keeps five, so a cut takes all at
+ * once. What is published, and what is published apart, has a channel each (broker_line.c), which is replaced
+ * alone.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -12,13 +12,10 @@
 #include "broker.h"
 #include "kernel.h"
 
-/* As in common/io/broker_publish.c. */
-#define WINDOW_MESSAGES    2048
-#define CONFIRM_TIMEOUT_MS 10000
-#define WATCHES_MAX        64
-#define CONNECT_US         5000
-#define BACKOFF_MAX_US     2000000
-#define HOP_US             300
+#define WATCHES_MAX    64
+#define CONNECT_US     5000
+#define BACKOFF_MAX_US 2000000
+#define HOP_US         300
 
 struct watch {
     struct mg_broker *broker;
@@ -35,24 +32,17 @@ struct mg_broker {
     struct sim_node *node;
     uint32_t life;
     struct sim_link *link; /* NULL: there is none */
-    bool is_open, is_blocked, is_connecting, is_said_up, is_destroyed, is_expiry_planned;
+    bool is_open, is_blocked, is_connecting, is_said_up, is_destroyed;
     int64_t backoff_us;
     uint16_t prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
     int untold[MG_CONSUMERS_MAX];
-    struct sim_outgoing *first, *last;
-    size_t count;
+    struct sim_line shared, apart;
+    struct mg_unanswered unanswered;
     struct watch watches[WATCHES_MAX];
     int watch_count;
 };
 
 static void connect_try(void *arg);
-static void line_flush(struct mg_broker *broker);
-
-const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
-{
-    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};
-    return NAMES[outcome];
-}
 
 /* ---- the connection ---- */
 
@@ -65,6 +55,12 @@ static void connect_later(struct mg_broker *broker)
     sim_after(broker->node, broker->backoff_us / 2 + (int64_t)sim_draw((uint64_t)broker->backoff_us),
               connect_try, broker);
     broker->backoff_us = 2 * broker->backoff_us < BACKOFF_MAX_US ? 2 * broker->backoff_us : BACKOFF_MAX_US;
+}
+
+static void lines_flush(struct mg_broker *broker)
+{
+    sim_line_flush(&broker->shared);
+    sim_line_flush(&broker->apart);
 }
 
 static bool has_queue(const char *name)
@@ -103,7 +99,7 @@ static void connect_try(void *arg)
     broker->link = sim_link_open(broker, broker->node);
 }
 
-static void state_say(struct mg_broker *broker, const char *reason)
+void sim_broker_say_state(struct mg_broker *broker, const char *reason)
 {
     bool is_up = mg_broker_is_up(broker, NULL, 0);
     if (is_up != broker->is_said_up) {
@@ -133,29 +129,10 @@ void sim_broker_opened(struct mg_broker *broker, struct sim_link *link)
             consume(broker, i);
         }
     }
-    state_say(broker, "blocked");
-    line_flush(broker);
-}
-
-/* Ends one publish, and gives its memory back when nobody may still name it. */
-static void outgoing_end(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome)
-{
-    struct mg_broker *broker = outgoing->broker;
-    assert(!outgoing->is_over);
-    outgoing->is_over = true;
-    *(outgoing->previous != NULL ? &outgoing->previous->next : &broker->first) = outgoing->next;
-    *(outgoing->next != NULL ? &outgoing->next->previous : &broker->last) = outgoing->previous;
-    broker->count--;
-    if (outgoing->message != NULL) {
-        sim_message_release(outgoing->message);
-        outgoing->message = NULL;
-    }
-    if (outcome != MG_PUBLISH_CONFIRMED) {
-        sim_trace("publish %s", mg_publish_outcome_name(outcome));
-    }
-    if (outgoing->done != NULL) {
-        outgoing->done(outgoing->arg, outcome);
-    }
+    sim_line_reopen(&broker->shared);
+    sim_line_reopen(&broker->apart);
+    sim_broker_say_state(broker, "blocked");
+    lines_flush(broker);
 }
 
 void sim_broker_lost(struct mg_broker *broker, struct sim_link *link)
@@ -165,10 +142,9 @@ void sim_broker_lost(struct mg_broker *broker, struct sim_link *link)
     }
     broker->link = NULL;
     broker->is_open = false;
-    state_say(broker, "connection lost");
-    while (!broker->is_destroyed && broker->first != NULL && broker->first->is_sent) {
-        outgoing_end(broker->first, MG_PUBLISH_UNKNOWN);
-    }
+    sim_broker_say_state(broker, "connection lost");
+    sim_line_lost(&broker->shared);
+    sim_line_lost(&broker->apart);
     connect_later(broker);
 }
 
@@ -176,14 +152,14 @@ void sim_broker_told_blocked(struct mg_broker *broker, struct sim_link *link, bo
 {
     if (broker->link == link && broker->is_open && !broker->is_destroyed) {
         broker->is_blocked = is_blocked;
-        state_say(broker, "blocked");
-        line_flush(broker);
+        sim_broker_say_state(broker, "blocked");
+        lines_flush(broker);
     }
 }
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
-    bool is_up = broker->is_open && !broker->is_blocked;
+    bool is_up = broker->is_open && !broker->is_blocked && !broker->shared.is_replaced;
     if (size > 0) {
         (void)snprintf(ret_reason, size, "%s", is_up ? "" : "the broker is away");
     }
@@ -203,6 +179,10 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     broker->node = sim_node();
     broker->life = broker->node->life;
     broker->backoff_us = CONNECT_US;
+    sim_line_init(&broker->shared, broker, broker->node, options->confirm_timeout_ms, &broker->unanswered,
+                  &broker->apart);
+    sim_line_init(&broker->apart, broker, broker->node, options->confirm_timeout_ms, &broker->unanswered,
+                  NULL);
     for (int i = 0; i < options->consumer_count; i++) {
         broker->prefetch[i] = options->consumers[i].prefetch;
     }
@@ -321,74 +301,27 @@ void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
 
 /* ---- publishing ---- */
 
-static void line_flush(struct mg_broker *broker)
+struct sim_link *sim_broker_link(const struct mg_broker *broker)
 {
-    for (struct sim_outgoing *outgoing = broker->first; outgoing != NULL && mg_broker_is_up(broker, NULL, 0);
-         outgoing = outgoing->next) {
-        if (!outgoing->is_sent) {
-            sim_link_publish(broker->link, outgoing);
-        }
-    }
+    return broker->is_open && !broker->is_blocked && !broker->is_destroyed ? broker->link : NULL;
 }
 
-static void expire(void *arg)
+bool sim_broker_is_destroyed(const struct mg_broker *broker)
 {
-    struct mg_broker *broker = arg;
-    broker->is_expiry_planned = false;
-    int64_t timeout_ms =
-        broker->options.confirm_timeout_ms > 0 ? broker->options.confirm_timeout_ms : CONFIRM_TIMEOUT_MS;
-    while (!broker->is_destroyed && broker->first != NULL &&
-           broker->first->since_boot_ms + timeout_ms <= mg_clock_boot_ms()) {
-        outgoing_end(broker->first, MG_PUBLISH_UNKNOWN);
-    }
-    if (!broker->is_destroyed && broker->first != NULL && !broker->is_expiry_planned) {
-        broker->is_expiry_planned = true;
-        int64_t left_ms = broker->first->since_boot_ms + timeout_ms - mg_clock_boot_ms();
-        sim_after(broker->node, (left_ms + 1) * 1000, expire, broker);
-    }
-}
-
-void sim_broker_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome)
-{
-    if (!outgoing->is_over && !outgoing->broker->is_destroyed) {
-        outgoing_end(outgoing, outcome);
-    }
+    return broker->is_destroyed;
 }
 
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    if (broker->count >= WINDOW_MESSAGES) {
-        return mg_err_set(err, MG_TRANSIENT, "the publish window is full");
-    }
-    if (!sim_has_memory()) {
-        return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
-    }
-    struct sim_outgoing *outgoing = calloc(1, sizeof(*outgoing));
-    assert(outgoing != NULL);
-    *outgoing = (struct sim_outgoing){.previous = broker->last,
-                                      .broker = broker,
-                                      .message = sim_message_create(message, mg_slice_of(message->app_id)),
-                                      .done = done,
-                                      .arg = arg,
-                                      .since_boot_ms = mg_clock_boot_ms()};
-    *(broker->last != NULL ? &broker->last->next : &broker->first) = outgoing;
-    broker->last = outgoing;
-    broker->count++;
-    sim_trace("> %s %s%s", message->routing_key,
-              message->message_id != NULL ? message->message_id : message->type,
-              message->is_again ? " again" : "");
-    line_flush(broker);
-    if (!broker->is_expiry_planned) {
-        broker->is_expiry_planned = true;
-        sim_after(broker->node, (CONFIRM_TIMEOUT_MS + 1) * INT64_C(1000), expire, broker);
-    }
-    return MG_OK;
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
+                                      mg_slice_of(message->routing_key));
+    return sim_line_publish(is_apart ? &broker->apart : &broker->shared, message, done, arg, err);
 }
 
 size_t mg_broker_publish_room(const struct mg_broker *broker)
 {
-    return WINDOW_MESSAGES - broker->count;
+    return sim_line_room(&broker->shared);
 }
 
 /* ---- how full a queue is ---- */

@@ -121,7 +121,7 @@ static struct sim_queue *draw_inner_queue(void)
     struct mg_slice name = mg_slice_of(queue->name);
     bool is_inner = queue->read == NULL && !mg_slice_is(name, MG_QUEUE_INTAKE) &&
                     !mg_slice_is(name, MG_QUEUE_INTAKE_HIGH);
-    return is_inner && queue->exists ? queue : NULL;
+    return is_inner && queue->exists && !sim_queue_takes_nothing(queue) ? queue : NULL;
 }
 
 static void on_purge(void *arg)
@@ -171,6 +171,7 @@ void sim_broker_heal(void)
 {
     state.down_until_us = state.blocked_until_us = 0;
     tell_blocked(false);
+    sim_minority_heal();
     for (int i = 0; i < sim_queue_count(); i++) {
         sim_queue_at(i)->exists = true;
     }
@@ -195,5 +196,6 @@ void sim_broker_start(void)
     sim_every(SIM_BROKER_DOWN, on_down);
     sim_every(SIM_BROKER_PURGE, on_purge);
     sim_every(SIM_BROKER_DELETE, on_delete);
+    sim_minority_start();
     sim_every(SIM_BROKER_RESET, on_reset);
 }

@@ -13,6 +13,14 @@
 #define SPACING_US     5    /* between two frames of one connection: a cut can come between them */
 #define ACK_TYPICAL_US 2000 /* acks are collected before they are told */
 
+struct frame;
+
+/* Of a connection's publishes. Behind one to a queue that takes nothing all others wait. */
+struct channel {
+    int number; /* of those that were there in its place */
+    struct frame *first, *last;
+};
+
 struct sim_link {
     struct mg_broker *broker;
     struct sim_node *node;
@@ -20,6 +28,7 @@ struct sim_link {
     bool is_open;           /* at the broker's end */
     int64_t up_us, down_us; /* when the last frame said arrives, in each direction */
     struct sim_unacked *first, *last;
+    struct channel shared, apart;
 };
 
 static struct {
@@ -40,8 +49,11 @@ enum frame_kind {
 };
 
 struct frame {
+    struct frame *next; /* in its channel */
     enum frame_kind kind;
     struct sim_link *link;
+    struct channel *channel;
+    int channel_number;
     struct sim_outgoing *outgoing;
     struct sim_message *message;
     struct sim_unacked *unacked;
@@ -151,6 +163,67 @@ static void publish_heard(const struct frame *frame)
                false, HOP_US);
 }
 
+/* ---- a channel that stands still ---- */
+
+static const struct sim_queue *queue_of(const struct frame *frame)
+{
+    return sim_queue_find(frame->message->routing_key);
+}
+
+/* True: it waits there. */
+static bool channel_holds(struct frame *frame)
+{
+    struct channel *channel = frame->channel;
+    if (channel->first == NULL && !sim_is_taken_nowhere(frame->message->routing_key)) {
+        return false;
+    }
+    frame->next = NULL;
+    *(channel->first != NULL ? &channel->last->next : &channel->first) = frame;
+    channel->last = frame;
+    if (channel->first == frame) {
+        sim_minority_stops(frame->link->node, queue_of(frame), channel == &frame->link->apart);
+    }
+    return true;
+}
+
+static struct frame *channel_take(struct channel *channel)
+{
+    struct frame *first = channel->first;
+    channel->first = first->next;
+    return first;
+}
+
+/* What waits there may arrive for all that: the broker's end learns late that the other one is gone. */
+static void channel_end(struct channel *channel)
+{
+    const struct sim_queue *queue = channel->first != NULL ? queue_of(channel->first) : NULL;
+    channel->number++;
+    while (channel->first != NULL) {
+        struct frame *frame = channel_take(channel);
+        sim_minority_keep(queue, frame->message);
+        free(frame);
+    }
+}
+
+static void channel_go_on(struct channel *channel)
+{
+    while (channel->first != NULL && !sim_is_taken_nowhere(channel->first->message->routing_key)) {
+        struct frame *frame = channel_take(channel);
+        publish_heard(frame); /* may cut the link, and end the channel */
+        free(frame);
+    }
+}
+
+void sim_links_go_on(void)
+{
+    for (int i = 0; i < open_links.count;) {
+        struct sim_link *link = open_links.links[i];
+        channel_go_on(&link->shared);
+        channel_go_on(&link->apart);
+        i += i < open_links.count && open_links.links[i] == link ? 1 : 0;
+    }
+}
+
 static void up_heard(void *arg)
 {
     struct frame *frame = arg;
@@ -159,7 +232,11 @@ static void up_heard(void *arg)
         sim_after(NULL, sim_broker_blocked_until_us() - sim_now_us(), up_heard, frame);
         return;
     }
-    if (link->is_open) {
+    bool is_of_old_channel = frame->kind == FRAME_PUBLISH && frame->channel_number != frame->channel->number;
+    if (frame->kind == FRAME_PUBLISH && link->is_open && !is_of_old_channel && channel_holds(frame)) {
+        return;
+    }
+    if (link->is_open && !is_of_old_channel) {
         switch (frame->kind) {
         case FRAME_PUBLISH:
             publish_heard(frame);
@@ -218,6 +295,8 @@ void sim_link_cut(struct sim_link *link)
         unacked_remove(unacked);
         sim_queue_requeued(unacked->queue, link, unacked->delivery.consumer, unacked->message);
     }
+    channel_end(&link->shared);
+    channel_end(&link->apart);
     frame_send((struct frame){.kind = FRAME_LOST, .link = link}, false, HOP_US);
 }
 
@@ -265,18 +344,30 @@ struct sim_link *sim_link_open(struct mg_broker *broker, struct sim_node *node)
     return link;
 }
 
-void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing)
+void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing, bool is_apart)
 {
     struct sim_message *message = outgoing->message;
-    outgoing->message = NULL;
-    outgoing->is_sent = true;
+    struct channel *channel = is_apart ? &link->apart : &link->shared;
+    sim_message_hold(message);
     if (sim_happens(SIM_BROKER_LOST_PUBLISH)) {
         sim_message_release(message);
         sim_link_cut(link);
         return;
     }
-    frame_send((struct frame){.kind = FRAME_PUBLISH, .link = link, .outgoing = outgoing, .message = message},
+    frame_send((struct frame){.kind = FRAME_PUBLISH,
+                              .link = link,
+                              .channel = channel,
+                              .channel_number = channel->number,
+                              .outgoing = outgoing,
+                              .message = message},
                true, HOP_US);
+}
+
+void sim_link_replace_channel(struct sim_link *link, bool is_apart)
+{
+    if (link->is_open) {
+        channel_end(is_apart ? &link->apart : &link->shared);
+    }
 }
 
 void sim_link_end(struct sim_link *link, struct sim_unacked *unacked, enum sim_end end)
@@ -342,7 +433,7 @@ static void down_heard(void *arg)
         sim_broker_delivered(broker, frame->unacked);
         break;
     case FRAME_CONFIRM:
-        sim_broker_confirmed(frame->outgoing, frame->outcome);
+        sim_line_confirmed(frame->outgoing, frame->outcome);
         break;
     case FRAME_PUBLISH:
     case FRAME_END:

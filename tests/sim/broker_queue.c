@@ -178,10 +178,10 @@ static struct sim_subscription *next_with_room(struct sim_queue *queue)
     return best;
 }
 
-static void queue_push(struct sim_queue *queue)
+void sim_queue_push(struct sim_queue *queue)
 {
     struct sim_subscription *to;
-    while (queue->first != NULL && (to = next_with_room(queue)) != NULL) {
+    while (queue->first != NULL && !sim_queue_takes_nothing(queue) && (to = next_with_room(queue)) != NULL) {
         struct sim_message *message = take_first(queue);
         to->unacked++;
         queue->unacked++;
@@ -207,7 +207,7 @@ static void queue_put(struct sim_queue *queue, struct sim_message *message)
         }
     }
     put_before(queue, message, next);
-    queue_push(queue);
+    sim_queue_push(queue);
 }
 
 static void came(void *arg)
@@ -244,6 +244,10 @@ enum sim_taken sim_broker_take(struct sim_message *message)
 {
     struct sim_queue *queue = sim_queue_find(message->routing_key);
     enum sim_taken taken = SIM_TAKEN;
+    if (queue != NULL && sim_queue_takes_nothing(queue)) { /* the world's: nobody waits for the answer */
+        sim_minority_keep(queue, message);
+        return SIM_NACKED;
+    }
     if (queue == NULL || !queue->exists || sim_happens(SIM_BROKER_RETURN)) {
         taken = SIM_RETURNED;
     } else if (sim_happens(SIM_BROKER_NACK)) {
@@ -290,7 +294,7 @@ void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int con
     }
     (*at)->prefetch = prefetch;
     (*at)->rank = server.has_ranks ? rank : 0;
-    queue_push(queue);
+    sim_queue_push(queue);
 }
 
 void sim_queue_unsubscribe(struct sim_queue *queue, const struct sim_link *link, int consumer)
@@ -320,7 +324,7 @@ void sim_queue_acked(struct sim_queue *queue, const struct sim_link *link, int c
 {
     settle(queue, link, consumer);
     sim_message_release(message);
-    queue_push(queue);
+    sim_queue_push(queue);
 }
 
 static void bury(const struct sim_queue *queue, struct sim_message *message, const char *why)
@@ -334,7 +338,7 @@ void sim_queue_rejected(struct sim_queue *queue, const struct sim_link *link, in
 {
     settle(queue, link, consumer);
     bury(queue, message, "rejected");
-    queue_push(queue);
+    sim_queue_push(queue);
 }
 
 void sim_queue_requeued(struct sim_queue *queue, const struct sim_link *link, int consumer,
@@ -349,7 +353,7 @@ void sim_queue_requeued(struct sim_queue *queue, const struct sim_link *link, in
     } else {
         sim_check_copied(message);
         put_before(queue, message, queue->first);
-        queue_push(queue);
+        sim_queue_push(queue);
     }
 }
 

@@ -191,8 +191,8 @@ static void step_left(const struct mg_order_record *before, const struct mg_orde
     char id[MG_KEY_SIZE];
     mg_correlation_write(before->order_id, sim_check_workflow(before->workflow)->steps[step].name,
                          was->attempt, was->kind, id);
-    bool is_out =
-        has_cause(write, is_unpublishable) && !order->is_tail_lost && sim_check_is_published("request", id);
+    bool may_be_in_queue = sim_check_is_published("request", id) || sim_minority_keeps(id);
+    bool is_out = has_cause(write, is_unpublishable) && !order->is_tail_lost && may_be_in_queue;
     if (has_cause(write, is_overdue) || is_out) {
         order->open_until_ms[step] = was->complete_by_ms + SIM_QUIESCE_MS;
     }
@@ -338,6 +338,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     steps_check(before, write);
     sim_check_speakers(write);
     sim_check_clock_committed(before, write);
+    sim_check_minority_committed(before, write);
 }
 
 void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks)

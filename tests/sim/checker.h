@@ -20,6 +20,8 @@ bool sim_check_read_request(const struct sim_message *message, struct mg_request
 void sim_check_parked_written(struct sim_submitted *order); /* check_deadline.c: it was committed */
 /* clock_run.c: nothing but its clock was wrong when it was committed. */
 void sim_check_clock_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+/* minority_run.c: nothing failed but queues without their majority. */
+void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 
 /* A queue has had a message of this type. */

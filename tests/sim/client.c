@@ -17,14 +17,13 @@
 #include "wire/command.h"
 #include "wire/status.h"
 
-#define CLIENTS         3
 #define PATIENCE_MIN_US 10000000 /* without an answer for so long, a client posts again */
 #define PATIENCE_MAX_US 20000000
 #define GONE_MAX_US     30000000
 #define SPAN_MIN_US     5000000 /* in which the orders of a run are posted */
 #define SPAN_MAX_US     40000000
-/* As long as the clock may be set: some are always on their way then. */
-#define CLOCK_RUN_SPAN_US 110000000
+/* As long as the one thing that fails may do so: some are always on their way then. */
+#define ALONE_SPAN_US 110000000
 
 /* Of a script. */
 #define FIRST_POST_US   300000 /* by then all nodes run */
@@ -172,7 +171,7 @@ static void submit(struct sim_submitted *order, const char *reply_to)
 static void queue_goes(const char *name)
 {
     struct sim_queue *queue = sim_queue_find(mg_slice_of(name));
-    if (queue->exists && sim_happens(SIM_CLIENT_GONE)) {
+    if (queue->exists && !sim_queue_takes_nothing(queue) && sim_happens(SIM_CLIENT_GONE)) {
         queue->exists = false;
         sim_after(NULL, sim_draw_between(100000, GONE_MAX_US), on_back, queue);
     }
@@ -209,7 +208,7 @@ static void post_again(void *arg)
 {
     struct sim_submitted *order = arg;
     char other[32];
-    int client = order->is_proved ? order->client : (int)sim_draw(CLIENTS);
+    int client = order->is_proved ? order->client : (int)sim_draw(SIM_CLIENTS);
     queue_name(client, OTHER, other);
     submit(order, sim_draw(2) == 0 ? order->queue : other);
 }
@@ -284,7 +283,7 @@ static int workflow_draw(int number)
 /* One in three posts through an exchange of its own. */
 static void client_draw(struct sim_submitted *order)
 {
-    order->client = (int)sim_draw(CLIENTS);
+    order->client = (int)sim_draw(SIM_CLIENTS);
     order->is_proved = order->number % 3 == 1;
     queue_name(order->client, FIRST, order->queue);
     if (order->is_proved) {
@@ -324,7 +323,7 @@ static void order_make(int number)
         (void)snprintf(order->order_id, sizeof(order->order_id), "o%d", number);
         (void)snprintf(id, sizeof(id), "\"order_id\":\"%s\",", order->order_id);
     }
-    bool is_short = sim_draw(8) == 0 && sim_script() == NULL && !sim_is_clock_run();
+    bool is_short = sim_draw(8) == 0 && sim_script() == NULL && !sim_is_alone();
     const char *within = is_short ? ",\"complete_within\":\"10s\"" : "";
     (void)snprintf(body, sizeof(body),
                    "{%s\"workflow\":\"%s\"%s%s%s, \"payload\": {\"n\": %d.50, \"who\":\"\\u00e9\"} }", id,
@@ -485,7 +484,7 @@ static void script_start(const struct sim_script *script)
 
 void sim_clients_heal(void)
 {
-    for (int i = 0; i < 2 * CLIENTS; i++) {
+    for (int i = 0; i < 2 * SIM_CLIENTS; i++) {
         char name[32];
         queue_name(i / 2, i % 2 == 0 ? FIRST : OTHER, name);
         sim_queue_find(mg_slice_of(name))->exists = true;
@@ -494,7 +493,7 @@ void sim_clients_heal(void)
 
 void sim_clients_start(int orders)
 {
-    for (int i = 0; i < 2 * CLIENTS; i++) {
+    for (int i = 0; i < 2 * SIM_CLIENTS; i++) {
         char name[32];
         queue_name(i / 2, i % 2 == 0 ? FIRST : OTHER, name);
         sim_queue_declare(name)->read = on_status;
@@ -507,7 +506,7 @@ void sim_clients_start(int orders)
         return;
     }
     clients.expected = orders;
-    int64_t span_us = sim_is_clock_run() ? CLOCK_RUN_SPAN_US : sim_draw_between(SPAN_MIN_US, SPAN_MAX_US);
+    int64_t span_us = sim_is_alone() ? ALONE_SPAN_US : sim_draw_between(SPAN_MIN_US, SPAN_MAX_US);
     for (int i = 0; i < orders; i++) {
         sim_after(NULL, sim_draw_between(0, span_us), on_next, (void *)(intptr_t)i);
     }

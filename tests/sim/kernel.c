@@ -18,8 +18,11 @@
 #define TRUE_START_MS INT64_C(1780000000000) /* the true time when a run begins: some day in 2026 */
 /* A run of some dozen orders has some hundred thousand; more means that something goes round and round. */
 #define EVENTS_MAX 20000000
-/* One seed in so many is a run in which nothing fails but a clock (clock_run.c). */
-#define CLOCK_RUN_EVERY 10
+/* Of so many seeds one is a run in which nothing fails but a clock (clock_run.c), and one a run in which
+ * queues lose their majority (minority_run.c). */
+#define ALONE_EVERY  10
+#define CLOCK_RUN    0
+#define MINORITY_RUN 5
 
 struct event {
     int64_t at_us;
@@ -44,8 +47,9 @@ static struct {
     uint64_t rates[SIM_FAULT_COUNT];
     sim_fn *periods[SIM_FAULT_COUNT];
     void (*on_crash)(struct sim_node *node);
-    bool is_healed, is_error_told, is_clock_run;
-    jmp_buf escape; /* out of the code of a node that ends its process */
+    bool is_healed, is_error_told;
+    enum sim_fault alone; /* the only one of this run; SIM_FAULT_COUNT: as is drawn */
+    jmp_buf escape;       /* out of the code of a node that ends its process */
     uint64_t hash;
 } sim;
 
@@ -377,7 +381,17 @@ void sim_every(enum sim_fault fault, sim_fn *fn)
 
 bool sim_is_clock_run(void)
 {
-    return sim.is_clock_run;
+    return sim.alone == SIM_STORE_CLOCK_JUMP;
+}
+
+bool sim_is_minority_run(void)
+{
+    return sim.alone == SIM_BROKER_MINORITY;
+}
+
+bool sim_is_alone(void)
+{
+    return sim.alone != SIM_FAULT_COUNT;
 }
 
 bool sim_is_healed(void)
@@ -451,6 +465,16 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 
 /* ---- the run ---- */
 
+static enum sim_fault alone_of(const struct sim_options *options)
+{
+    uint64_t turn = options->seed % ALONE_EVERY;
+    enum sim_fault alone = turn == CLOCK_RUN      ? SIM_STORE_CLOCK_JUMP
+                           : turn == MINORITY_RUN ? SIM_BROKER_MINORITY
+                                                  : SIM_FAULT_COUNT;
+    bool is_allowed = alone != SIM_FAULT_COUNT && (options->faults >> alone & 1) != 0;
+    return is_allowed ? alone : SIM_FAULT_COUNT;
+}
+
 void sim_kernel_start(const struct sim_options *options, struct sim_result *result)
 {
     memset(&sim, 0, sizeof(sim));
@@ -459,14 +483,14 @@ void sim_kernel_start(const struct sim_options *options, struct sim_result *resu
     sim.result = result;
     sim.hash = UINT64_C(0xcbf29ce484222325);
     sim.random = options->seed;
+    sim.alone = SIM_FAULT_COUNT;
     if (options->script != NULL) {
         return;
     }
     sim_swarm_draw(options->faults, sim.rates);
-    sim.is_clock_run =
-        options->seed % CLOCK_RUN_EVERY == 0 && (options->faults >> SIM_STORE_CLOCK_JUMP & 1) != 0;
-    for (int i = 0; i < SIM_FAULT_COUNT && sim.is_clock_run; i++) {
-        sim.rates[i] = i == SIM_STORE_CLOCK_JUMP ? 1 : 0;
+    sim.alone = alone_of(options);
+    for (int i = 0; i < SIM_FAULT_COUNT && sim_is_alone(); i++) {
+        sim.rates[i] = i == (int)sim.alone ? 1 : 0;
     }
     for (int i = 0; i < SIM_FAULT_COUNT; i++) {
         result->faults |= sim.rates[i] > 0 ? UINT64_C(1) << i : 0;

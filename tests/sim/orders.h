@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "table.h"
 
+#define SIM_CLIENTS   3
 #define SIM_STEPS_MAX 8 /* of the workflows of definitions.c */
 
 #define SIM_TOLD_MAX 64 /* statuses of an order whose texts are compared */
@@ -63,6 +64,10 @@ struct sim_submitted *sim_submitted_at(int index);
 
 /* clock_run.c */
 void sim_clock_run_start(void);
+
+/* minority_run.c */
+void sim_minority_run_start(void);
+void sim_check_stopped(void); /* a node is, by a queue that takes nothing */
 
 /* stranger.c */
 void sim_strangers_start(void);

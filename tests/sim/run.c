@@ -24,14 +24,14 @@
  * again. */
 #define BOUND_US INT64_C(900000000)
 /* After the end: what a remote service does late, and what nobody expects any more. */
-#define LINGER_US      40000000
-#define ENDING_US      15000000           /* a node's, that has nothing in hand */
-#define WAKING_US      120000000          /* twice the longest pause */
-#define GIVING_UP_US   INT64_C(500000000) /* sim_owed_for_ms, a sixteenth of it, and some */
-#define LOOK_US        500000
-#define CLOCK_RUN_LOAD 4   /* so many times the orders, so that some are on their way at each moment */
-#define SAFETY_SHARE   4   /* one run in so many never heals */
-#define PATIENCE_S     120 /* of the real clock, with sanitizers: a run takes well under a second without */
+#define LINGER_US    40000000
+#define ENDING_US    15000000           /* a node's, that has nothing in hand */
+#define WAKING_US    120000000          /* twice the longest pause */
+#define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms, a sixteenth of it, and some */
+#define LOOK_US      500000
+#define ALONE_LOAD   4   /* so many times the orders, so that some are on their way at each moment */
+#define SAFETY_SHARE 4   /* one run in so many never heals */
+#define PATIENCE_S   120 /* of the real clock, with sanitizers: a run takes well under a second without */
 
 static bool is_over;
 
@@ -141,10 +141,11 @@ static void world_start(const struct sim_options *options)
     sim_broker_start();
     sim_store_start();
     sim_remote_start();
-    sim_clients_start(sim_is_clock_run() ? CLOCK_RUN_LOAD * options->orders : options->orders);
+    sim_clients_start(sim_is_alone() ? ALONE_LOAD * options->orders : options->orders);
     sim_strangers_start();
     sim_newer_start();
     sim_clock_run_start();
+    sim_minority_run_start();
     sim_nodes_start();
 }
 
@@ -158,7 +159,7 @@ static void run(const struct sim_options *options, struct sim_result *result)
         return;
     }
     bool is_safety = sim_draw(SAFETY_SHARE) == 0;
-    int64_t faults_us = sim_is_clock_run() ? FAULTS_MAX_US : sim_draw_between(FAULTS_MIN_US, FAULTS_MAX_US);
+    int64_t faults_us = sim_is_alone() ? FAULTS_MAX_US : sim_draw_between(FAULTS_MIN_US, FAULTS_MAX_US);
     world_start(options);
     sim_kernel_run(faults_us, over);
     if (is_safety) {

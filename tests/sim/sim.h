@@ -84,6 +84,9 @@ bool sim_is_time_true(void);
 
 /* Nothing fails in this run, but the database's clock is set: clock_run.c. */
 bool sim_is_clock_run(void);
+/* Nothing fails in this run, but queues lose their majority: minority_run.c. */
+bool sim_is_minority_run(void);
+bool sim_is_alone(void); /* one of these: it lasts longer, and has more orders */
 
 /* True once all faults have stopped for good; everything must end from here on. Whatever is down, slow,
  * blocked or held back goes on by itself at that moment: see sim_store_heal. */

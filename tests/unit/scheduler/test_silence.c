@@ -187,6 +187,51 @@ START_TEST(a_request_that_was_never_sent_did_not_run)
 }
 END_TEST
 
+#define ONCE                                                                                                 \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"compensate\","         \
+    "\"on_expiry\":\"compensate\",\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","                \
+    "\"complete_within\":\"10s\",\"at_most_once\":true,\"on_unknown\":\"operator\","                          \
+    "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":\"none\"}]}"
+
+/* Would catch: an innocent service that waits, with an alert, because the connection stood still before
+ * another queue while what may be sent once was on its way. */
+START_TEST(a_request_that_goes_down_with_the_connection_says_nothing_of_its_queue)
+{
+    fake_store.definition = ONCE;
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    fake_broker.is_held = true;
+    submit("o1", "client");
+    fake_broker.is_down = true;
+    fake_broker.is_held = false;
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNKNOWN);
+    fake_broker.is_down = false;
+    fake_broker.fails_type = NULL;
+    fake_broker.options.on_state(fake_broker.options.arg, true, "");
+    submit("o2", "client");
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+    ck_assert_int_eq(fake_store.alerts, 0);
+}
+END_TEST
+
+/* Would catch: a queue that rests on for a trial which was never published: a cause whose commit failed, or
+ * that another of its batch has overtaken. */
+START_TEST(a_trial_that_does_not_go_out_leaves_room_for_another)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    submit("o1", "client");
+    fake_broker.fails_type = NULL;
+    stage_rest_over();
+    fake_store.next_commit = FAKE_COMMIT_UNKNOWN_LOST;
+    submit("o2", "client");
+    fake_loop_advance(1000);
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("request"), 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_silence");
@@ -200,6 +245,8 @@ int main(void)
     tcase_add_test(cases, silent_queues_are_bounded);
     tcase_add_loop_test(cases, a_services_queue_that_takes_nothing_is_tried_with_one_request, 0, 3);
     tcase_add_test(cases, a_request_that_was_never_sent_did_not_run);
+    tcase_add_test(cases, a_request_that_goes_down_with_the_connection_says_nothing_of_its_queue);
+    tcase_add_test(cases, a_trial_that_does_not_go_out_leaves_room_for_another);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
