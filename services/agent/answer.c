@@ -68,6 +68,8 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     case MG_PUBLISH_REFUSED:
     case MG_PUBLISH_RETURNED:
     case MG_PUBLISH_UNKNOWN:
+    case MG_PUBLISH_UNSENT:
+    case MG_PUBLISH_OUTCOME_COUNT:
         break;
     }
     offer_later(job, mg_publish_outcome_name(outcome));

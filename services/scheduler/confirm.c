@@ -48,8 +48,10 @@ static struct mg_work *request_note(const struct mg_send *send)
 static void request_failed(struct mg_send *send, enum mg_publish_outcome outcome)
 {
     bool is_unknown = outcome == MG_PUBLISH_UNKNOWN || send->is_again;
-    mg_gate_published(send->gate, false);
-    mg_gate_refused(send->gate, send->routing_key, outcome);
+    if (outcome != MG_PUBLISH_UNSENT) { /* else its queue was not asked */
+        mg_gate_published(send->gate, false);
+        mg_gate_refused(send->gate, send->routing_key, outcome);
+    }
     struct mg_work *work = request_note(send);
     if (work != NULL) {
         work->executed = is_unknown ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO;

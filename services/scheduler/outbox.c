@@ -155,11 +155,12 @@ static bool may_send_again(struct mg_send *send, bool is_up)
     return !is_once && !is_of_others && send->tries < MG_SEND_TRIES;
 }
 
-/* With the broker up the message's own queue has left it without a confirm. */
+/* Without a confirm while the broker is up: that was the message's own queue. A message that was never sent
+ * tells nothing. */
 static void silence_note(const struct mg_send *send, enum mg_publish_outcome outcome, bool is_up)
 {
     struct mg_silence *silence = &send->scheduler->outbox.silence;
-    if (!is_for_client(send)) {
+    if (!is_for_client(send) || outcome == MG_PUBLISH_UNSENT) {
         return;
     }
     if (outcome != MG_PUBLISH_UNKNOWN) {
@@ -176,8 +177,9 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_outbox *outbox = &scheduler->outbox;
     list_remove(&outbox->sent, send);
     outbox->sent_count--;
-    bool is_up = outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(scheduler->broker, NULL, 0);
-    bool is_repeated = outcome == MG_PUBLISH_UNKNOWN && may_send_again(send, is_up);
+    bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
+    bool is_up = is_answered || mg_broker_is_up(scheduler->broker, NULL, 0);
+    bool is_repeated = !is_answered && may_send_again(send, is_up);
     silence_note(send, outcome, is_up);
     if (outcome == MG_PUBLISH_CONFIRMED) {
         MG_FAILPOINT(SCHEDULER_CONFIRMED);

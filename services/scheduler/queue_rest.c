@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 
-/* A message to a queue that does not answer may cost all others a confirm's time-out: so rests grow fast. */
+/* A trial that is not answered costs a connection, and its order some seconds. */
 #define SILENT_FIRST_MS 10000
-#define SILENT_FACTOR   3
-#define SILENT_MAX_MS   300000
+#define SILENT_FACTOR   2
+#define SILENT_MAX_MS   60000
 /* What a queue refuses or returns costs a few rows each time. */
 #define REFUSED_FIRST_MS 1000
 #define REFUSED_FACTOR   2

@@ -1,6 +1,6 @@
 /*
  * Clients' queues that left a message without a confirm: they rest. What a queue without its majority is
- * given holds up the channel for all others.
+ * given holds up all that follows over the same connection.
  */
 #ifndef MG_SCHEDULER_SILENCE_H
 #define MG_SCHEDULER_SILENCE_H

@@ -13,6 +13,7 @@ import platform
 import sys
 import time
 
+import latency
 import memory
 import parts
 import report
@@ -90,12 +91,10 @@ class Bench:
             say("latency")
             rate = self.found["throughput"]["orders_per_s"]
             for name, at in (("latency_50", 50), ("latency_half", rate / 2)):
-                self.found[name] = parts.latency(self.stage, made, at, self.plan.latency_s)
-                if self.wants("limit"):
-                    self.found[name]["limit"] = parts.limit_latency(self.stage, self.plan, self.found["sizes"],
-                                                                    self.found["limit"]["setting"], at)
+                limit = self.found["limit"]["setting"] if self.wants("limit") else None
+                self.found[name] = latency.measure_beside(self.stage, self.plan, made, at, self.found["sizes"], limit)
             seconds = self.plan.latency_s / 3
-            self.found["latency_curve"] = [parts.latency(self.stage, made, rate * share, seconds) for share in self.plan.curve]
+            self.found["latency_curve"] = [latency.measure(self.stage, made, rate * share, seconds) for share in self.plan.curve]
         if self.wants("idle"):
             say("idle")
             self.found["idle"] = parts.idle(self.plan, made)

@@ -141,16 +141,6 @@ def limit(on, plan, found):
             "counted": {"rows": middle["rows"], "messages": middle["messages"]}}
 
 
-def limit_latency(on, plan, found, setting, rate):
-    """What the limit takes for an order at an open load: servers and disk have a share in every latency."""
-    made = on.cluster_at("limit")
-    made.prepare()
-    paced = {name: value for name, value in setting.items() if name != "--in-flight"}
-    result = on.run("limit", *limit_words(on, made, found, {**paced, "--rate": rate}), "--orders", int(rate * plan.latency_s))
-    on.drop(made.place)
-    return {"rate": round(rate, 1), **{name: round(result[name], 2) for name in ("p50_ms", "p99_ms")}}
-
-
 def median_run(runs):
     return sorted(runs, key=lambda run: run["orders_per_s"])[(len(runs) - 1) // 2]
 
@@ -241,22 +231,6 @@ def throughput(on, plan, made):
             "cpu_ms_per_order": middle["cpu_ms"]["all"], "cpu_ms_by_process": middle["cpu_ms"], "cores": middle["cores"],
             "others": middle["others"], "memory_mb": middle["memory_mb"],
             "counted": {name: middle[name] for name in ("rows", "messages", "metrics")}}
-
-
-# ---- latency ----
-
-def latency(on, made, rate, seconds):
-    """Open load; every order's time from when it was due to its `processed`."""
-    orders = max(50, int(rate * seconds))
-    path = made.scratch / "samples"
-    machine, cpu = Machine(), counters.Cpu({**server_pids(on), **makegood_pids(made)})
-    result = on.run("load", "--url", made.url, "--orders", orders, "--rate", rate, "--samples", path)
-    spent, _ = cpu.spent()
-    samples = sorted(int(line) / 1000 for line in path.read_text(encoding="ascii").split())
-    return {"rate": round(rate, 1), "samples": len(samples), "cpu_ms": cost(spent, orders),
-            "others": round(machine.others(sum(spent.values()) + result["cpu_s"]), 3),
-            **{name: round(counters.percentile(samples, share), 2) for name, share in
-               (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99), ("p999_ms", 0.999), ("max_ms", 1.0))}}
 
 
 # ---- idle, start ----

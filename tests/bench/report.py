@@ -37,6 +37,10 @@ def rows(found):
             limits = f" (the limit's: {at['limit'][share]:.1f} ms)" if "limit" in at else ""
             add(f"latency at {what.format(rate=at['rate'])}, {share[:3]}", f"at most {target} ms", f"{at[share]:.1f} ms{limits}",
                 at[share] <= target)
+        at = found.get(name, {})
+        for share, most in (("p50_ms", 1.3), ("p99_ms", 1.5)) if "limit" in at else ():
+            ratio = at[share] / at["limit"][share]
+            add(f"  {share[:3]} to the limit's", f"at most {most}", f"{ratio:.2f}", ratio <= most)
     rest = found.get("idle")
     if rest:
         worst = max(rest["memory_mb"].items(), key=lambda item: item[1])

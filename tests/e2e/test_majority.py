@@ -9,7 +9,7 @@ import time
 from harness import TERMINAL, Client, scenario, step
 from local import servers
 
-DOWN_S = 40.0   # longer than finding the queue out, its first rest, and the trial behind that
+DOWN_S = 25.0   # longer than finding the queue out, its first rest, and the trial behind that
 POST_S = 0.2    # between two orders of those who have nothing to do with it
 OWED_S = 1.0    # between two that have
 HELD_UP_S = 5.0 # a scheduler that stands still does so for longer, an order takes a tenth of it

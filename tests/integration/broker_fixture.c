@@ -32,6 +32,7 @@ struct relay {
     pthread_t thread;
     struct {
         int client, server;
+        bool is_stuck;
     } pairs[PAIRS_MAX];
     int pair_count;
 };
@@ -59,6 +60,7 @@ static void relay_accept(struct relay *relay)
         return;
     }
     relay->pairs[relay->pair_count].client = client;
+    relay->pairs[relay->pair_count].is_stuck = false;
     relay->pairs[relay->pair_count++].server = server;
 }
 
@@ -87,12 +89,15 @@ static ssize_t method_leave(unsigned char *bytes, ssize_t n, unsigned char basic
     return kept;
 }
 
-/* `basic_method` is taken out; 0: none. */
-static bool relay_move(int from, int to, unsigned char basic_method)
+/* `basic_method` is taken out; 0: none. `ret_is_stuck`: set where the stuck queue is named; NULL: not looked
+ * for. */
+static bool relay_move(int from, int to, unsigned char basic_method, bool *ret_is_stuck)
 {
     unsigned char bytes[65536];
     ssize_t n = recv(from, bytes, sizeof(bytes), 0);
     if (n <= 0) return false;
+    const char *name = RELAY_STUCK_QUEUE;
+    if (ret_is_stuck != NULL && memmem(bytes, (size_t)n, name, strlen(name)) != NULL) *ret_is_stuck = true;
     if (basic_method != 0) n = method_leave(bytes, n, basic_method);
     for (ssize_t sent = 0; sent < n;) {
         ssize_t m = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
@@ -100,6 +105,13 @@ static bool relay_move(int from, int to, unsigned char basic_method)
         sent += m;
     }
     return true;
+}
+
+static unsigned char relay_withholds(const struct relay *relay, int pair)
+{
+    bool is_stuck = relay->mode == RELAY_STUCK && relay->pairs[pair].is_stuck;
+    if (relay->mode == RELAY_UNCONFIRMED || is_stuck) return BASIC_ACK;
+    return relay->mode == RELAY_FORGETFUL ? BASIC_CANCEL : 0;
 }
 
 static void *relay_run(void *arg)
@@ -114,19 +126,18 @@ static void *relay_run(void *arg)
         int count = relay->pair_count;
         bool is_silent = relay->mode == RELAY_SILENT;
         for (int i = 0; i < count; i++) {
-            fds[1 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].client, .events = POLLIN};
+            bool is_deaf = is_silent || (relay->mode == RELAY_STUCK && relay->pairs[i].is_stuck);
+            fds[1 + 2 * i] = (struct pollfd){.fd = is_deaf ? -1 : relay->pairs[i].client, .events = POLLIN};
             fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
         }
         if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */
         (void)poll(fds, 1U + 2U * (unsigned)count, TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
+            int client = relay->pairs[i].client, server = relay->pairs[i].server;
             bool is_alive =
-                fds[1 + 2 * i].revents == 0 || relay_move(relay->pairs[i].client, relay->pairs[i].server, 0);
+                fds[1 + 2 * i].revents == 0 || relay_move(client, server, 0, &relay->pairs[i].is_stuck);
             is_alive = is_alive && (fds[2 + 2 * i].revents == 0 ||
-                                    relay_move(relay->pairs[i].server, relay->pairs[i].client,
-                                               relay->mode == RELAY_FORGETFUL     ? BASIC_CANCEL
-                                               : relay->mode == RELAY_UNCONFIRMED ? BASIC_ACK
-                                                                                  : 0));
+                                    relay_move(server, client, relay_withholds(relay, i), NULL));
             if (!is_alive) relay_close_pair(relay, i);
         }
         if (fds[0].fd >= 0 && fds[0].revents != 0) relay_accept(relay);
@@ -351,7 +362,7 @@ void fixture_init_queue(struct fixture *fixture, const char *url, const char *wh
 int fixture_outcome_count(const struct fixture *fixture)
 {
     int count = 0;
-    for (int i = 0; i <= MG_PUBLISH_UNKNOWN; i++)
+    for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++)
         count += fixture->outcomes[i];
     return count;
 }

@@ -15,9 +15,11 @@
 #define WAIT_MS        15000 /* no test waits longer for anything that should happen */
 #define DELIVERIES_MAX 4096
 
-/* FORGETFUL: the broker's cancels of consumers are lost. UNCONFIRMED: its confirms are. Both only while
- * little is on its way: each read of the relay must hold whole frames. */
-enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN, RELAY_FORGETFUL, RELAY_UNCONFIRMED };
+#define RELAY_STUCK_QUEUE "test.stuck"
+/* FORGETFUL: the broker's cancels of consumers are lost. UNCONFIRMED: its confirms are. STUCK: those of a
+ * connection are, once a message to RELAY_STUCK_QUEUE went over it, and it is read no more. All only while
+ * little comes from the broker: each read of the relay must hold whole frames. */
+enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN, RELAY_FORGETFUL, RELAY_UNCONFIRMED, RELAY_STUCK };
 struct relay;
 struct relay *relay_start(void);
 void relay_stop(struct relay *relay);
@@ -31,7 +33,7 @@ struct fixture {
     struct mg_broker_options options;
     struct mg_delivery *deliveries[DELIVERIES_MAX]; /* as they came; the test gives them back */
     int delivery_count;
-    int outcomes[MG_PUBLISH_UNKNOWN + 1];
+    int outcomes[MG_PUBLISH_OUTCOME_COUNT];
     bool is_up, acks_at_once;
     int up_count, down_count;
     char reason[512];

@@ -58,11 +58,11 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     }
     if (broker->consumer_count == 0) {
         for (int i = 0; i < broker->check_count; i++)
-            broker->publish.queues[broker->publish.queue_count++] = broker->check_queues[i];
+            broker->publish.link.queues[broker->publish.link.queue_count++] = broker->check_queues[i];
     } else {
         mg_link_start(&broker->consume);
     }
-    mg_link_start(&broker->publish);
+    mg_link_start(&broker->publish.link);
     *ret_broker = broker;
     return MG_OK;
 }

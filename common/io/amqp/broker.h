@@ -1,10 +1,10 @@
 /*
- * RabbitMQ (librabbitmq on our loop). A broker object keeps up to four connections with one channel each: one
- * consumes, one publishes with confirms, one watches queues, one casts and hears; so that an alarm that
- * blocks publishers leaves acks and heartbeats alone, and a question about a missing queue closes no channel
- * that matters. Connections are made on another thread and come back by themselves with backoff; after a
- * reconnect everything is consumed again and old deliveries are forgotten (the broker gives them again,
- * marked redelivered).
+ * RabbitMQ (librabbitmq on our loop). A broker object keeps up to five connections with one channel each: one
+ * consumes, one publishes with confirms, one does so apart, one watches queues, one casts and hears; so that
+ * an alarm that blocks publishers leaves acks and heartbeats alone, and a question about a missing queue
+ * closes no channel that matters. Connections are made on another thread and come back by themselves with
+ * backoff; after a reconnect everything is consumed again and old deliveries are forgotten (the broker gives
+ * them again, marked redelivered).
  *
  * Bodies are bytes here. Nothing in this interface blocks. The simulator links its own implementation.
  */
@@ -83,7 +83,7 @@ struct mg_broker_options {
         *check_queues[2 * MG_CONSUMERS_MAX]; /* passively declared at each connect, ends with NULL; what is */
     /* missing is named in the state's reason, and the connection is tried again */
     size_t body_max_bytes;      /* 0: MG_BROKER_BODY_MAX_DEFAULT */
-    int64_t confirm_timeout_ms; /* a publish without an answer after this is MG_PUBLISH_UNKNOWN; 0: 10 s */
+    int64_t confirm_timeout_ms; /* of a publish without an answer: then UNKNOWN, or UNSENT; 0: 10 s */
     struct mg_metrics *metrics;
     void (*on_delivery)(void *arg, struct mg_delivery *delivery);
     /* Up: all consumers are consuming and publishing is possible. Down: why, for /readyz; said once each. */
@@ -155,6 +155,8 @@ enum mg_publish_outcome {
     MG_PUBLISH_REFUSED,   /* nacked: queue full, internal error */
     MG_PUBLISH_RETURNED,  /* no such queue (mandatory) */
     MG_PUBLISH_UNKNOWN,   /* connection lost, or no answer in time: it may or may not be there */
+    MG_PUBLISH_UNSENT,    /* its time was up before it could leave: it is not there */
+    MG_PUBLISH_OUTCOME_COUNT
 };
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome);
 
@@ -162,7 +164,11 @@ typedef void mg_published_fn(void *arg, enum mg_publish_outcome outcome);
 
 /* Publishes persistent and mandatory, content type application/json; `done` is called exactly once, never
  * from within this function. While the connection is down or blocked, messages wait in memory up to the
- * publish window and for at most the confirm timeout. MG_TRANSIENT: the window is full; nothing was taken. */
+ * publish window and for at most the confirm timeout. MG_TRANSIENT: the window is full; nothing was taken.
+ * A quorum queue without its majority stops the connection over which it is given a message. After
+ * half the confirm timeout another connection takes its place, and what goes to a queue that left a message
+ * unanswered goes apart until it is answered, one queue at a time. One that is not answered there after a
+ * quarter of the timeout is MG_PUBLISH_UNKNOWN while the broker is up: its own queue takes nothing. */
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err) MG_MUSTCHECK;
 size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that would be taken now */

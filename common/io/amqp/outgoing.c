@@ -86,3 +86,53 @@ struct mg_outgoing *mg_outgoing_create(const struct mg_message *message)
         *targets[i] = text_copy(&at, texts[i]);
     return outgoing;
 }
+
+void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *message)
+{
+    message->previous = line->last;
+    message->next = NULL;
+    if (line->last != NULL)
+        line->last->next = message;
+    else
+        line->first = message;
+    line->last = message;
+    if (line->unsent == NULL) line->unsent = message;
+    line->count++;
+    line->bytes += message->body.len;
+}
+
+void mg_outgoing_remove(struct mg_outgoing_line *line, struct mg_outgoing *message)
+{
+    if (message->previous != NULL)
+        message->previous->next = message->next;
+    else
+        line->first = message->next;
+    if (message->next != NULL)
+        message->next->previous = message->previous;
+    else
+        line->last = message->previous;
+    if (line->unsent == message) line->unsent = message->next;
+    line->count--;
+    line->bytes -= message->body.len;
+}
+
+void mg_outgoing_free_all(struct mg_outgoing_line *line)
+{
+    while (line->first != NULL) {
+        struct mg_outgoing *message = line->first;
+        line->first = message->next;
+        free(message);
+    }
+    *line = (struct mg_outgoing_line){.count = 0};
+}
+
+struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *exchange,
+                                             const char *routing_key)
+{
+    for (struct mg_outgoing *message = line->unsent; message != NULL; message = message->next) {
+        if (message->state == OUTGOING_WAITING && mg_slice_equal(message->exchange, mg_slice_of(exchange)) &&
+            mg_slice_equal(message->routing_key, mg_slice_of(routing_key)))
+            return message;
+    }
+    return NULL;
+}

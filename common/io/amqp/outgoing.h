@@ -29,4 +29,19 @@ enum mg_class mg_outgoing_check(const struct mg_message *message, struct mg_err 
 /* A copy in one block of memory, to be freed. NULL: there is none. */
 struct mg_outgoing *mg_outgoing_create(const struct mg_message *message);
 
+/* In order of publishing: first those sent, then those waiting. */
+struct mg_outgoing_line {
+    struct mg_outgoing *first, *last;
+    struct mg_outgoing *unsent; /* the first that is not wholly sent; NULL: none */
+    int count;
+    size_t bytes; /* of their bodies */
+};
+
+void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *message);
+void mg_outgoing_remove(struct mg_outgoing_line *line, struct mg_outgoing *message);
+void mg_outgoing_free_all(struct mg_outgoing_line *line);
+/* The first for this queue of which nothing has been sent; NULL: there is none. */
+struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *exchange,
+                                             const char *routing_key);
+
 #endif

@@ -9,6 +9,8 @@
 
 #include "io/amqp/broker.h"
 #include "io/amqp/link.h"
+#include "io/amqp/outgoing.h"
+#include "io/amqp/unanswered.h"
 
 #define MG_CONSUMER_SLOTS (MG_CONSUMERS_MAX + 1) /* one more for the private queue */
 #define MG_RING_SIZE                                                                                         \
@@ -64,24 +66,23 @@ struct mg_ack_part {
     struct mg_timer *overdue;
 };
 
-struct mg_outgoing; /* a message from publish to its outcome (amqp/publish.c) */
-
-struct mg_publish_part {
-    struct mg_outgoing *first, *last;       /* in order of publishing: first those sent, then those waiting */
-    struct mg_outgoing *unsent;             /* the first that is not wholly sent; NULL: none */
+/* One connection for publishing, and the messages that go over it. */
+struct mg_publisher {
+    struct mg_link link;
+    bool is_apart; /* for queues that left a message unanswered: one at a time; connects when first used */
+    struct mg_outgoing_line line;
     struct mg_outgoing *ring[MG_RING_SIZE]; /* sent and unconfirmed, by tag */
     uint64_t next_tag;
-    int count;
-    size_t bytes;
-    bool
-        is_doubted; /* the exchange `doubted` refused a publish: nothing is sent until a probe gets through */
-    bool is_probing;
-    bool is_careful; /* a connection stood still: messages go to one queue at a time until none is left */
+    /* The exchange `doubted` refused a publish: nothing is sent until a probe gets through. */
+    bool is_doubted, is_probing;
     int64_t awaited_boot_ms; /* since when the broker owes an answer, if it has not been heard since */
     char doubted[MG_AMQP_SHORT_MAX + 1];
     struct mg_idle *flush;
     struct mg_timer *expiry;
-    struct mg_metric *outcomes[MG_PUBLISH_UNKNOWN + 1], *confirm_seconds, *outstanding;
+};
+
+struct mg_publish_metrics {
+    struct mg_metric *outcomes[MG_PUBLISH_OUTCOME_COUNT], *confirm_seconds, *outstanding;
 };
 
 struct mg_watched {
@@ -148,9 +149,11 @@ struct mg_broker {
     void *named_arg;
     struct mg_timer *reconsume;
 
-    struct mg_link consume, publish, watch, cast;
+    struct mg_link consume, watch, cast;
     struct mg_ack_part acks;
-    struct mg_publish_part publishes;
+    struct mg_publisher publish, publish_apart;
+    struct mg_unanswered unanswered;
+    struct mg_publish_metrics published;
     struct mg_watch_part watches;
     struct mg_cast_part casts;
 

@@ -8,8 +8,11 @@
  * all others. So it is asked again with a message that goes to no queue, at each reconnect, before anything
  * else is sent; the broker is not up meanwhile.
  *
- * A message that ends as unknown while the broker is up has a queue that takes nothing; its owner should
- * leave that alone. Those that end so with a connection that stood still are to be sent again.
+ * A quorum queue that has lost its majority confirms nothing, and the channel that gives it a message stands
+ * still, for all queues. Whose queue it was cannot be told while messages to several are out: so all that was
+ * out ends as unknown with its connection, and their queues go over a second one, one queue at a time, until
+ * they answer. What ends as unknown there, or by its time-out, has a queue that takes nothing. What never
+ * left ends as unsent, and says nothing of its queue.
  *
  * A returned message carries no tag; so each message carries its own in a header, and the return, which comes
  * before the confirm that covers it, finds it by that. Every message ends exactly once, at the latest by its
@@ -32,9 +35,9 @@
 #define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
 #define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
-/* So long a part of a confirm's time-out may pass without a word; less while one queue is found out. */
+/* So long a part of a confirm's time-out may pass without a word; less where one queue is found out. */
 #define STUCK_SHARE   2
-#define CAREFUL_SHARE 4
+#define APART_SHARE   4
 #define SILENT_MAX_MS 3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
 
 static void publish_opened(struct mg_link *link);
@@ -45,12 +48,12 @@ static void publish_header(struct mg_link *link, const amqp_method_t *method,
 static void publish_body(struct mg_link *link, amqp_bytes_t piece);
 static void publish_complete(struct mg_link *link);
 static bool publish_channel_closed(struct mg_link *link, const amqp_channel_close_t *close);
-static void publish_probe(struct mg_broker *broker);
-static void publish_ask(struct mg_broker *broker, const char *exchange, bool is_mandatory);
+static void publish_probe(struct mg_publisher *publisher);
+static void publish_ask(struct mg_publisher *publisher, const char *exchange, bool is_mandatory);
 static void publish_on_idle(void *arg);
 static void publish_on_expiry(void *arg);
-static void publish_flush(struct mg_broker *broker);
-static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message,
+static void publish_flush(struct mg_publisher *publisher);
+static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
                            enum mg_publish_outcome outcome);
 
 static const struct mg_link_events publish_events = {
@@ -75,112 +78,143 @@ const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
         return "returned";
     case MG_PUBLISH_UNKNOWN:
         return "unknown";
+    case MG_PUBLISH_UNSENT:
+        return "unsent";
+    case MG_PUBLISH_OUTCOME_COUNT:
+        break;
     }
     return "?";
+}
+
+static enum mg_class publisher_init(struct mg_publisher *publisher, struct mg_broker *broker,
+                                    const char *role, struct mg_err *err)
+{
+    publisher->next_tag = 1;
+    publisher->flush = mg_idle_create(broker->loop, publish_on_idle, publisher);
+    publisher->expiry = mg_timer_create(broker->loop, publish_on_expiry, publisher);
+    if (publisher->flush == NULL || publisher->expiry == NULL)
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare publishing: no memory");
+    publisher->link.is_confirming = true;
+    return mg_link_init(&publisher->link, broker, role, &publish_events, err);
 }
 
 enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_options *options,
                               struct mg_err *err)
 {
     static const char *const labels[] = {"outcome=\"confirmed\"", "outcome=\"refused\"",
-                                         "outcome=\"returned\"", "outcome=\"unknown\""};
-    struct mg_publish_part *part = &broker->publishes;
-    part->next_tag = 1;
+                                         "outcome=\"returned\"", "outcome=\"unknown\"", "outcome=\"unsent\""};
+    struct mg_publish_metrics *published = &broker->published;
     broker->confirm_timeout_ms =
         options->confirm_timeout_ms > 0 ? options->confirm_timeout_ms : CONFIRM_TIMEOUT_DEFAULT_MS;
-    for (int i = 0; i <= MG_PUBLISH_UNKNOWN; i++)
-        part->outcomes[i] = mg_metrics_series(options->metrics, MG_COUNTER, "makegood_published_total",
-                                              labels[i], "Messages published, by what became of them.");
-    part->confirm_seconds =
+    for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++)
+        published->outcomes[i] = mg_metrics_series(options->metrics, MG_COUNTER, "makegood_published_total",
+                                                   labels[i], "Messages published, by what became of them.");
+    published->confirm_seconds =
         mg_metrics_series(options->metrics, MG_HISTOGRAM, "makegood_publish_confirm_seconds", NULL,
                           "From publishing to the broker's confirm.");
-    part->outstanding = mg_metrics_series(options->metrics, MG_GAUGE, "makegood_publish_outstanding", NULL,
-                                          "Messages published and not yet confirmed, sent or waiting.");
-    part->flush = mg_idle_create(broker->loop, publish_on_idle, broker);
-    part->expiry = mg_timer_create(broker->loop, publish_on_expiry, broker);
-    if (part->flush == NULL || part->expiry == NULL)
-        return mg_err_set(err, MG_TRANSIENT, "could not prepare publishing: no memory");
-    broker->publish.is_confirming = true;
-    return mg_link_init(&broker->publish, broker, "publish", &publish_events, err);
+    published->outstanding =
+        mg_metrics_series(options->metrics, MG_GAUGE, "makegood_publish_outstanding", NULL,
+                          "Messages published and not yet confirmed, sent or waiting.");
+    broker->publish_apart.is_apart = true;
+    enum mg_class class = publisher_init(&broker->publish, broker, "publish", err);
+    return class == MG_OK ? publisher_init(&broker->publish_apart, broker, "publish apart", err) : class;
+}
+
+static void publisher_finish(struct mg_publisher *publisher)
+{
+    mg_link_finish(&publisher->link);
+    mg_outgoing_free_all(&publisher->line);
+    if (publisher->flush != NULL) mg_idle_destroy(publisher->flush);
+    mg_timer_destroy(publisher->expiry);
+    publisher->flush = NULL;
+    publisher->expiry = NULL;
 }
 
 void mg_publish_finish(struct mg_broker *broker)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    mg_link_finish(&broker->publish);
-    while (part->first != NULL) {
-        struct mg_outgoing *message = part->first;
-        part->first = message->next;
-        free(message);
-    }
-    part->last = part->unsent = NULL;
-    if (part->flush != NULL) mg_idle_destroy(part->flush);
-    mg_timer_destroy(part->expiry);
-    part->flush = NULL;
-    part->expiry = NULL;
+    publisher_finish(&broker->publish);
+    publisher_finish(&broker->publish_apart);
+}
+
+static struct mg_publisher *publisher_of(const struct mg_link *link)
+{
+    struct mg_broker *broker = link->broker;
+    return link == &broker->publish.link ? &broker->publish : &broker->publish_apart;
 }
 
 /* ---- taking a message ---- */
 
+static size_t publisher_room(const struct mg_publisher *publisher)
+{
+    bool is_full = publisher->line.bytes >= WINDOW_BYTES || publisher->line.count >= WINDOW_MESSAGES;
+    return publisher->link.broker->is_closing || is_full ? 0
+                                                         : (size_t)(WINDOW_MESSAGES - publisher->line.count);
+}
+
+size_t mg_broker_publish_room(const struct mg_broker *broker)
+{
+    return publisher_room(&broker->publish_apart) == 0 ? 0 : publisher_room(&broker->publish);
+}
+
+static void publish_count(const struct mg_broker *broker)
+{
+    mg_metric_set(broker->published.outstanding,
+                  broker->publish.line.count + broker->publish_apart.line.count);
+}
+
+static void publish_append(struct mg_publisher *publisher, struct mg_outgoing *message)
+{
+    mg_outgoing_append(&publisher->line, message);
+    publish_count(publisher->link.broker);
+    mg_link_start(&publisher->link);
+    mg_idle_arm(publisher->flush);
+    if (!mg_timer_is_active(publisher->expiry))
+        mg_timer_start(publisher->expiry, EXPIRY_PERIOD_MS, EXPIRY_PERIOD_MS);
+}
+
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    struct mg_publish_part *part = &broker->publishes;
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
+                                      mg_slice_of(message->routing_key));
+    struct mg_publisher *publisher = is_apart ? &broker->publish_apart : &broker->publish;
     enum mg_class class = mg_outgoing_check(message, err);
     if (class != MG_OK) return class;
-    if (mg_broker_publish_room(broker) == 0)
+    if (publisher_room(publisher) == 0)
         return mg_err_set(err, MG_TRANSIENT,
-                          "could not publish: %d messages of %zu bytes wait for their confirms", part->count,
-                          part->bytes);
+                          "could not publish: %d messages of %zu bytes wait for their confirms",
+                          publisher->line.count, publisher->line.bytes);
     struct mg_outgoing *outgoing = mg_outgoing_create(message);
     if (outgoing == NULL) return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
     outgoing->done = done;
     outgoing->arg = arg;
     outgoing->published_boot_ms = mg_clock_boot_ms();
-    outgoing->previous = part->last;
-    if (part->last != NULL)
-        part->last->next = outgoing;
-    else
-        part->first = outgoing;
-    part->last = outgoing;
-    if (part->unsent == NULL) part->unsent = outgoing;
-    part->count++;
-    part->bytes += outgoing->body.len;
-    mg_metric_set(part->outstanding, part->count);
-    mg_idle_arm(part->flush);
-    if (!mg_timer_is_active(part->expiry)) mg_timer_start(part->expiry, EXPIRY_PERIOD_MS, EXPIRY_PERIOD_MS);
+    publish_append(publisher, outgoing);
     return MG_OK;
-}
-
-size_t mg_broker_publish_room(const struct mg_broker *broker)
-{
-    const struct mg_publish_part *part = &broker->publishes;
-    if (broker->is_closing || part->bytes >= WINDOW_BYTES || part->count >= WINDOW_MESSAGES) return 0;
-    return (size_t)(WINDOW_MESSAGES - part->count);
 }
 
 /* ---- sending ---- */
 
 static void publish_on_idle(void *arg)
 {
-    struct mg_broker *broker = arg;
+    struct mg_publisher *publisher = arg;
+    struct mg_broker *broker = publisher->link.broker;
     mg_broker_enter(broker);
-    mg_link_drain(&broker->publish);
-    publish_flush(broker);
+    mg_link_drain(&publisher->link);
+    publish_flush(publisher);
     mg_broker_leave(broker);
 }
 
 static void publish_opened(struct mg_link *link)
 {
-    publish_flush(link->broker);
+    publish_flush(publisher_of(link));
 }
 
-static bool publish_send_head(struct mg_broker *broker, struct mg_outgoing *message)
+static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing *message)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    message->tag = part->next_tag++;
+    message->tag = publisher->next_tag++;
     message->state = OUTGOING_SENDING;
-    part->ring[message->tag % MG_RING_SIZE] = message;
+    publisher->ring[message->tag % MG_RING_SIZE] = message;
 
     amqp_table_entry_t headers[HEADERS_MAX] = {{.key = amqp_cstring_bytes(MG_HEADER_PUBLISH)}};
     int count = 1;
@@ -226,17 +260,17 @@ static bool publish_send_head(struct mg_broker *broker, struct mg_outgoing *mess
     header.payload.properties.class_id = AMQP_BASIC_CLASS;
     header.payload.properties.body_size = message->body.len;
     header.payload.properties.decoded = &properties;
-    return mg_link_send(&broker->publish, AMQP_BASIC_PUBLISH_METHOD, &method) &&
-           mg_link_send_frame(&broker->publish, &header);
+    return mg_link_send(&publisher->link, AMQP_BASIC_PUBLISH_METHOD, &method) &&
+           mg_link_send_frame(&publisher->link, &header);
 }
 
 /* Sends one message as far as there is room. False: not wholly; the rest follows when there is room, or
  * never. */
-static bool publish_send(struct mg_broker *broker, struct mg_outgoing *message)
+static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *message)
 {
-    struct mg_link *link = &broker->publish;
+    struct mg_link *link = &publisher->link;
     if (message->state == OUTGOING_WAITING &&
-        (!mg_link_has_room(link, HEAD_BYTES) || !publish_send_head(broker, message)))
+        (!mg_link_has_room(link, HEAD_BYTES) || !publish_send_head(publisher, message)))
         return false;
     while (message->sent_bytes < message->body.len) {
         size_t size = message->body.len - message->sent_bytes;
@@ -254,29 +288,30 @@ static bool publish_send(struct mg_broker *broker, struct mg_outgoing *message)
 }
 
 /* The next message goes where the oldest unconfirmed one has gone. */
-static bool is_of_first_queue(const struct mg_publish_part *part)
+static bool is_of_first_queue(const struct mg_publisher *publisher)
 {
-    return mg_slice_equal(part->first->exchange, part->unsent->exchange) &&
-           mg_slice_equal(part->first->routing_key, part->unsent->routing_key);
+    return mg_slice_equal(publisher->line.first->exchange, publisher->line.unsent->exchange) &&
+           mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
 }
 
 /* A message that has begun goes on even when the broker has blocked publishers: half of it is worth nothing.
  */
-static void publish_flush(struct mg_broker *broker)
+static void publish_flush(struct mg_publisher *publisher)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    struct mg_link *link = &broker->publish;
-    if (link->is_open && part->is_doubted) publish_probe(broker);
-    if (!link->is_open || part->is_doubted || part->unsent == NULL) return;
+    struct mg_link *link = &publisher->link;
+    if (link->is_open && publisher->is_doubted) publish_probe(publisher);
+    if (!link->is_open || publisher->is_doubted || publisher->line.unsent == NULL) return;
     mg_link_cork(link, true);
-    while (part->unsent != NULL) {
-        struct mg_outgoing *message = part->unsent;
-        bool is_ring_full = part->first->tag != 0 && part->next_tag - part->first->tag >= MG_RING_SIZE;
-        bool must_wait = link->is_blocked || is_ring_full || (part->is_careful && !is_of_first_queue(part));
+    while (publisher->line.unsent != NULL) {
+        struct mg_outgoing *message = publisher->line.unsent;
+        bool is_ring_full = publisher->line.first->tag != 0 &&
+                            publisher->next_tag - publisher->line.first->tag >= MG_RING_SIZE;
+        bool must_wait =
+            link->is_blocked || is_ring_full || (publisher->is_apart && !is_of_first_queue(publisher));
         if (message->state == OUTGOING_WAITING && must_wait) break;
-        if (!publish_send(broker, message))
+        if (!publish_send(publisher, message))
             break; /* no room, or the connection was lost and the line is another */
-        part->unsent = message->next;
+        publisher->line.unsent = message->next;
     }
     mg_link_cork(link, false);
     MG_FAILPOINT(MESSAGES_SENT);
@@ -287,7 +322,7 @@ static void publish_flush(struct mg_broker *broker)
 /* "access to exchange 'makegood.replies' in vhost …", "no exchange 'makegood.replies' in vhost …" */
 static bool publish_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
 {
-    struct mg_publish_part *part = &link->broker->publishes;
+    struct mg_publisher *publisher = publisher_of(link);
     struct mg_slice text = mg_amqp_slice(close->reply_text);
     char words[MG_AMQP_SHORT_MAX + 1];
     (void)snprintf(words, sizeof(words), "%.*s", (int)text.len, text.data);
@@ -296,15 +331,16 @@ static bool publish_channel_closed(struct mg_link *link, const amqp_channel_clos
     if (close->class_id != AMQP_BASIC_CLASS || end == NULL) return false;
     *end = '\0';
     name += strlen("exchange '");
-    (void)snprintf(part->doubted, sizeof(part->doubted), "%s", strcmp(name, "amq.default") == 0 ? "" : name);
-    part->is_doubted = true;
+    (void)snprintf(publisher->doubted, sizeof(publisher->doubted), "%s",
+                   strcmp(name, "amq.default") == 0 ? "" : name);
+    publisher->is_doubted = true;
     return false;
 }
 
 /* A message without a body that no queue gets. */
-static void publish_ask(struct mg_broker *broker, const char *exchange, bool is_mandatory)
+static void publish_ask(struct mg_publisher *publisher, const char *exchange, bool is_mandatory)
 {
-    broker->publishes.next_tag++;
+    publisher->next_tag++;
     amqp_basic_properties_t none = {0};
     amqp_basic_publish_t method = {.exchange = amqp_cstring_bytes(exchange),
                                    .routing_key = amqp_cstring_bytes(PROBE_KEY),
@@ -312,75 +348,66 @@ static void publish_ask(struct mg_broker *broker, const char *exchange, bool is_
     amqp_frame_t header = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
     header.payload.properties.class_id = AMQP_BASIC_CLASS;
     header.payload.properties.decoded = &none;
-    if (mg_link_send(&broker->publish, AMQP_BASIC_PUBLISH_METHOD, &method))
-        (void)mg_link_send_frame(&broker->publish, &header); /* lost: the next connection asks again */
+    if (mg_link_send(&publisher->link, AMQP_BASIC_PUBLISH_METHOD, &method))
+        (void)mg_link_send_frame(&publisher->link, &header); /* lost: the next connection asks again */
 }
 
-static void publish_probe(struct mg_broker *broker)
+static void publish_probe(struct mg_publisher *publisher)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    if (part->is_probing || !mg_link_has_room(&broker->publish, HEAD_BYTES)) return;
-    part->is_probing = true;
-    publish_ask(broker, part->doubted, true);
+    if (publisher->is_probing || !mg_link_has_room(&publisher->link, HEAD_BYTES)) return;
+    publisher->is_probing = true;
+    publish_ask(publisher, publisher->doubted, true);
 }
 
 /* Nothing but the probe was sent: whatever the broker says of it, it was let in. */
-static void publish_take_probe(struct mg_broker *broker, const amqp_method_t *method)
+static void publish_take_probe(struct mg_publisher *publisher, const amqp_method_t *method)
 {
     if (method->id != AMQP_BASIC_ACK_METHOD && method->id != AMQP_BASIC_NACK_METHOD) return;
-    broker->publishes.is_doubted = false;
-    mg_broker_state_changed(broker);
-    if (broker->publish.is_open) publish_flush(broker);
+    publisher->is_doubted = false;
+    mg_broker_state_changed(publisher->link.broker);
+    if (publisher->link.is_open) publish_flush(publisher);
 }
 
 /* ---- whether the broker answers ---- */
 
-static bool is_answer_awaited(const struct mg_broker *broker)
+static bool is_answer_awaited(const struct mg_publisher *publisher)
 {
-    return broker->publishes.awaited_boot_ms > broker->publish.heard_boot_ms;
+    return publisher->awaited_boot_ms > publisher->link.heard_boot_ms;
 }
 
 /* A message that is sent or half sent is a question, too; none may begin within it. */
 void mg_broker_probe(struct mg_broker *broker, const char *exchange)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    struct mg_link *link = &broker->publish;
-    if (!link->is_open || link->is_blocked || part->is_doubted || is_answer_awaited(broker)) return;
-    part->awaited_boot_ms = mg_clock_boot_ms();
-    if (part->first != NULL) return;
+    struct mg_publisher *publisher = &broker->publish;
+    struct mg_link *link = &publisher->link;
+    if (!link->is_open || link->is_blocked || publisher->is_doubted || is_answer_awaited(publisher)) return;
+    publisher->awaited_boot_ms = mg_clock_boot_ms();
+    if (publisher->line.first != NULL) return;
     mg_broker_enter(broker);
-    if (mg_link_has_room(link, HEAD_BYTES)) publish_ask(broker, exchange, false);
+    if (mg_link_has_room(link, HEAD_BYTES)) publish_ask(publisher, exchange, false);
     mg_broker_leave(broker);
 }
 
 bool mg_broker_is_silent(const struct mg_broker *broker)
 {
-    return broker->publish.is_open && is_answer_awaited(broker) &&
-           mg_clock_boot_ms() - broker->publishes.awaited_boot_ms > SILENT_MAX_MS;
+    const struct mg_publisher *publisher = &broker->publish;
+    return publisher->link.is_open && is_answer_awaited(publisher) &&
+           mg_clock_boot_ms() - publisher->awaited_boot_ms > SILENT_MAX_MS;
 }
 
 /* ---- outcomes ---- */
 
-static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message,
+static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
                            enum mg_publish_outcome outcome)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    if (message->previous != NULL)
-        message->previous->next = message->next;
-    else
-        part->first = message->next;
-    if (message->next != NULL)
-        message->next->previous = message->previous;
-    else
-        part->last = message->previous;
-    if (part->unsent == message) part->unsent = message->next;
-    if (message->tag != 0 && part->ring[message->tag % MG_RING_SIZE] == message)
-        part->ring[message->tag % MG_RING_SIZE] = NULL;
-    bool is_last_answered = outcome != MG_PUBLISH_UNKNOWN && part->first == NULL;
-    part->is_careful = part->is_careful && !is_last_answered;
-    part->count--;
-    part->bytes -= message->body.len;
-    mg_metric_set(part->outstanding, part->count);
+    mg_outgoing_remove(&publisher->line, message);
+    publish_count(publisher->link.broker);
+    if (message->tag != 0 && publisher->ring[message->tag % MG_RING_SIZE] == message)
+        publisher->ring[message->tag % MG_RING_SIZE] = NULL;
+    struct mg_broker *broker = publisher->link.broker;
+    bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
+    if (is_answered && publisher->is_apart)
+        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
     if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) outcome = MG_PUBLISH_RETURNED;
     mg_published_fn *done = message->done;
     void *arg = message->arg;
@@ -388,47 +415,46 @@ static void publish_settle(struct mg_broker *broker, struct mg_outgoing *message
     bool is_told = message->is_told;
     free(message);
     if (is_told) return;
-    mg_metric_add(part->outcomes[outcome], 1);
-    if (outcome != MG_PUBLISH_UNKNOWN) mg_metric_observe(part->confirm_seconds, seconds);
+    mg_metric_add(broker->published.outcomes[outcome], 1);
+    if (is_answered) mg_metric_observe(broker->published.confirm_seconds, seconds);
     if (done != NULL) done(arg, outcome);
 }
 
-static void publish_take_confirm(struct mg_broker *broker, uint64_t tag, bool is_multiple,
+static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, bool is_multiple,
                                  enum mg_publish_outcome outcome)
 {
-    struct mg_publish_part *part = &broker->publishes;
     if (!is_multiple) {
-        struct mg_outgoing *message = part->ring[tag % MG_RING_SIZE];
+        struct mg_outgoing *message = publisher->ring[tag % MG_RING_SIZE];
         if (message != NULL && message->tag == tag) /* else its time was up */
-            publish_settle(broker, message, outcome);
+            publish_settle(publisher, message, outcome);
         return;
     }
     /* Tag 0 means all; what is sent stands in front, in order. */
-    uint64_t generation = broker->publish.generation;
-    while (part->first != NULL && part->first->state == OUTGOING_SENT &&
-           (tag == 0 || part->first->tag <= tag) && broker->publish.is_open &&
-           generation == broker->publish.generation)
-        publish_settle(broker, part->first, outcome);
+    uint64_t generation = publisher->link.generation;
+    while (publisher->line.first != NULL && publisher->line.first->state == OUTGOING_SENT &&
+           (tag == 0 || publisher->line.first->tag <= tag) && publisher->link.is_open &&
+           generation == publisher->link.generation)
+        publish_settle(publisher, publisher->line.first, outcome);
 }
 
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
 {
-    struct mg_broker *broker = link->broker;
-    if (broker->publishes.is_doubted) {
-        publish_take_probe(broker, method);
+    struct mg_publisher *publisher = publisher_of(link);
+    if (publisher->is_doubted) {
+        publish_take_probe(publisher, method);
         return;
     }
     if (method->id == AMQP_BASIC_ACK_METHOD) {
         const amqp_basic_ack_t *ack = method->decoded;
-        publish_take_confirm(broker, ack->delivery_tag, ack->multiple, MG_PUBLISH_CONFIRMED);
+        publish_take_confirm(publisher, ack->delivery_tag, ack->multiple, MG_PUBLISH_CONFIRMED);
     } else if (method->id == AMQP_BASIC_NACK_METHOD) {
         const amqp_basic_nack_t *nack = method->decoded;
-        publish_take_confirm(broker, nack->delivery_tag, nack->multiple, MG_PUBLISH_REFUSED);
+        publish_take_confirm(publisher, nack->delivery_tag, nack->multiple, MG_PUBLISH_REFUSED);
     } else {
         return;
     }
-    if (link->is_open && broker->publishes.unsent != NULL)
-        mg_idle_arm(broker->publishes.flush); /* the ring may have been full */
+    if (link->is_open && publisher->line.unsent != NULL)
+        mg_idle_arm(publisher->flush); /* the ring may have been full */
 }
 
 static void publish_header(struct mg_link *link, const amqp_method_t *method,
@@ -437,7 +463,7 @@ static void publish_header(struct mg_link *link, const amqp_method_t *method,
     (void)body_size;
     if (method->id != AMQP_BASIC_RETURN_METHOD) return;
     uint64_t tag = (uint64_t)mg_amqp_header_number(properties, MG_HEADER_PUBLISH);
-    struct mg_outgoing *message = link->broker->publishes.ring[tag % MG_RING_SIZE];
+    struct mg_outgoing *message = publisher_of(link)->ring[tag % MG_RING_SIZE];
     if (message != NULL && message->tag == tag) message->is_returned = true;
 }
 
@@ -455,62 +481,95 @@ static void publish_complete(struct mg_link *link)
 /* What was sent may or may not have arrived; what waits goes on waiting for the next connection. */
 static void publish_lost(struct mg_link *link)
 {
-    struct mg_broker *broker = link->broker;
-    struct mg_publish_part *part = &broker->publishes;
-    part->next_tag = 1;
-    part->is_probing = false;
-    part->awaited_boot_ms = 0;
-    memset(part->ring, 0, sizeof(part->ring));
-    while (part->first != NULL && part->first->tag != 0)
-        publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);
+    struct mg_publisher *publisher = publisher_of(link);
+    publisher->next_tag = 1;
+    publisher->is_probing = false;
+    publisher->awaited_boot_ms = 0;
+    memset(publisher->ring, 0, sizeof(publisher->ring));
+    while (publisher->line.first != NULL && publisher->line.first->tag != 0)
+        publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
 }
 
 /* The line is in order of time. A message half on the wire cannot leave it, but it is told once and stepped
  * over; what stands before it has expired before it. */
-static struct mg_outgoing *publish_expired(const struct mg_publish_part *part, int64_t latest_boot_ms)
+static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
 {
-    struct mg_outgoing *message = part->first;
+    struct mg_outgoing *message = publisher->line.first;
     if (message != NULL && message->is_told) message = message->next;
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
-/* Nothing is heard although messages are out. RabbitMQ's channel works in order, and stands still before a
- * quorum queue that has lost its majority (rabbit_fifo_client waits for a leader). Whose queue it is cannot
- * be told while messages to several are out. So the next connection sends to one at a time; if it stands
- * still, too, the oldest message ends while the broker is up: it was its queue. */
-static void publish_unstick(struct mg_broker *broker)
+/* The oldest message's queue takes nothing: each further one would cost a connection, too. */
+static void publish_blame_first(struct mg_publisher *publisher)
 {
-    struct mg_publish_part *part = &broker->publishes;
-    struct mg_link *link = &broker->publish;
+    char exchange[MG_AMQP_SHORT_MAX + 1], routing_key[MG_AMQP_SHORT_MAX + 1];
+    const struct mg_outgoing *first = publisher->line.first;
+    (void)snprintf(exchange, sizeof(exchange), "%.*s", (int)first->exchange.len, first->exchange.data);
+    (void)snprintf(routing_key, sizeof(routing_key), "%.*s", (int)first->routing_key.len,
+                   first->routing_key.data);
+    publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
+    int left = publisher->line.count; /* what is published meanwhile is not among them */
+    for (; left > 0; left--) {
+        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, exchange, routing_key);
+        if (message == NULL) return;
+        publish_settle(publisher, message, MG_PUBLISH_UNSENT);
+    }
+}
+
+/* All that is out may be what nothing is heard for; what waits for the same queues waits apart from now on.
+ */
+static void publish_suspect_sent(struct mg_broker *broker)
+{
+    struct mg_outgoing *message = broker->publish.line.first;
+    for (; message != NULL && message->tag != 0; message = message->next)
+        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+    while (message != NULL) {
+        struct mg_outgoing *next = message->next;
+        if (mg_unanswered_has(&broker->unanswered, message->exchange, message->routing_key)) {
+            mg_outgoing_remove(&broker->publish.line, message);
+            publish_append(&broker->publish_apart, message);
+        }
+        message = next;
+    }
+}
+
+static void publish_unstick(struct mg_publisher *publisher)
+{
+    struct mg_link *link = &publisher->link;
     int64_t now = mg_clock_boot_ms();
-    int64_t patience_ms = broker->confirm_timeout_ms / (part->is_careful ? CAREFUL_SHARE : STUCK_SHARE);
-    if (!link->is_open || link->is_blocked || part->is_doubted || part->first == NULL ||
-        part->first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
-        now - part->first->sent_boot_ms < patience_ms)
+    int64_t patience_ms =
+        link->broker->confirm_timeout_ms / (publisher->is_apart ? APART_SHARE : STUCK_SHARE);
+    if (!link->is_open || link->is_blocked || publisher->is_doubted || publisher->line.first == NULL ||
+        publisher->line.first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
+        now - publisher->line.first->sent_boot_ms < patience_ms)
         return;
-    if (part->is_careful) publish_settle(broker, part->first, MG_PUBLISH_UNKNOWN);
-    part->is_careful = true;
+    if (publisher->is_apart)
+        publish_blame_first(publisher);
+    else
+        publish_suspect_sent(link->broker);
     if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
 }
 
 static void publish_on_expiry(void *arg)
 {
-    struct mg_broker *broker = arg;
-    struct mg_publish_part *part = &broker->publishes;
+    struct mg_publisher *publisher = arg;
+    struct mg_broker *broker = publisher->link.broker;
     mg_broker_enter(broker);
-    publish_unstick(broker);
+    publish_unstick(publisher);
     int64_t latest_boot_ms = mg_clock_boot_ms() - broker->confirm_timeout_ms;
     for (;;) {
-        struct mg_outgoing *message = publish_expired(part, latest_boot_ms);
+        struct mg_outgoing *message = publish_expired(publisher, latest_boot_ms);
         if (message == NULL) break;
         if (message->state != OUTGOING_SENDING) {
-            publish_settle(broker, message, MG_PUBLISH_UNKNOWN);
+            bool is_sent = message->state == OUTGOING_SENT;
+            if (is_sent) mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+            publish_settle(publisher, message, is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
             continue;
         }
         message->is_told = true;
-        mg_metric_add(part->outcomes[MG_PUBLISH_UNKNOWN], 1);
+        mg_metric_add(broker->published.outcomes[MG_PUBLISH_UNKNOWN], 1);
         if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
     }
-    if (part->first == NULL && part->expiry != NULL) mg_timer_stop(part->expiry);
+    if (publisher->line.first == NULL && publisher->expiry != NULL) mg_timer_stop(publisher->expiry);
     mg_broker_leave(broker);
 }

@@ -48,18 +48,18 @@ static bool consume_is_up(const struct mg_broker *broker)
 static int broker_trouble(const struct mg_broker *broker, const char **ret_reason)
 {
     *ret_reason = "connecting";
-    const struct mg_link *links[] = {&broker->publish, &broker->consume};
+    const struct mg_link *links[] = {&broker->publish.link, &broker->consume};
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         if (links[i]->is_started && !links[i]->is_open && links[i]->trouble != MG_TROUBLE_NONE) {
             *ret_reason = links[i]->reason;
             return (int)links[i]->trouble;
         }
     }
-    if (broker->publish.is_open && broker->publishes.is_doubted) {
-        *ret_reason = broker->publish.reason;
+    if (broker->publish.link.is_open && broker->publish.is_doubted) {
+        *ret_reason = broker->publish.link.reason;
         return MG_TROUBLE_SETUP;
     }
-    if (broker->publish.is_open && broker->publish.is_blocked) {
+    if (broker->publish.link.is_open && broker->publish.link.is_blocked) {
         *ret_reason = "the broker has blocked publishers: it is low on memory or disk";
         return TROUBLE_BLOCKED;
     }
@@ -75,7 +75,7 @@ static int broker_trouble(const struct mg_broker *broker, const char **ret_reaso
 
 enum mg_reach mg_broker_reach(const struct mg_broker *broker)
 {
-    const struct mg_link *links[] = {&broker->publish, &broker->consume};
+    const struct mg_link *links[] = {&broker->publish.link, &broker->consume};
     enum mg_reach reach = MG_REACH_UNKNOWN;
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         if (!links[i]->is_started || links[i]->is_open) continue;
@@ -87,8 +87,8 @@ enum mg_reach mg_broker_reach(const struct mg_broker *broker)
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
-    bool is_up = broker->publish.is_open && !broker->publish.is_blocked && !broker->publishes.is_doubted &&
-                 consume_is_up(broker);
+    bool is_up = broker->publish.link.is_open && !broker->publish.link.is_blocked &&
+                 !broker->publish.is_doubted && consume_is_up(broker);
     if (ret_reason != NULL && size > 0) {
         const char *reason = "";
         if (!is_up) (void)broker_trouble(broker, &reason);

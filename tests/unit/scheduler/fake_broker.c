@@ -120,7 +120,7 @@ void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
 
 const char *mg_publish_outcome_name(enum mg_publish_outcome outcome)
 {
-    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown"};
+    static const char *const NAMES[] = {"confirmed", "refused", "returned", "unknown", "unsent"};
     return NAMES[outcome];
 }
 

@@ -61,6 +61,27 @@ START_TEST(a_clients_queue_that_rested_is_tried_with_one_message)
 }
 END_TEST
 
+/* Would catch: a client's queue that is blamed for a status which waited behind another's. */
+START_TEST(a_status_that_was_never_sent_tells_nothing_of_its_queue)
+{
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNSENT;
+    submit("o1", "client");
+    ck_assert_int_eq(stage_scheduler->outbox.silence.count, 0);
+    ck_assert_int_eq(fake_store.marks, 1);
+    fake_broker.fails_type = NULL;
+    submit("o2", "client");
+    ck_assert_int_eq(count_to("status", "client"), 2);
+    fake_broker.fails_type = "status";
+    fake_broker.failure = MG_PUBLISH_UNKNOWN;
+    submit("o3", "hung");
+    stage_rest_over();
+    fake_broker.failure = MG_PUBLISH_UNSENT;
+    submit("o4", "hung");
+    ck_assert_int_eq(stage_scheduler->outbox.silence.count, 1); /* the trial found nothing out */
+}
+END_TEST
+
 /* Would catch: a queue that was silent once and returns, and is left alone for ever; rests that do not grow.
  */
 START_TEST(rests_grow_while_nothing_is_confirmed)
@@ -73,7 +94,7 @@ START_TEST(rests_grow_while_nothing_is_confirmed)
         ck_assert(!mg_queue_rest_begin(&rest, true)); /* of a message that left before */
         mg_queue_rest_try(&rest);
     }
-    ck_assert_int_eq(rest.ms, 300000);
+    ck_assert_int_eq(rest.ms, 60000);
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_UNKNOWN;
     submit("o1", "hung");
@@ -151,6 +172,21 @@ START_TEST(a_services_queue_that_takes_nothing_is_tried_with_one_request)
 }
 END_TEST
 
+/* Would catch: a step that waits for a verdict on a request which never left, and a service's queue that
+ * rests for it. */
+START_TEST(a_request_that_was_never_sent_did_not_run)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_UNSENT;
+    submit("o1", "client");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert(!fake_store_order("o1")->order.steps[0].is_maybe);
+    fake_broker.fails_type = NULL;
+    submit("o2", "client");
+    ck_assert_int_eq(fake_broker_count("request"), 2); /* its queue does not rest */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_silence");
@@ -158,10 +194,12 @@ int main(void)
     tcase_add_checked_fixture(cases, stage_start, stage_finish);
     tcase_add_test(cases, a_clients_queue_that_confirms_nothing_is_left_alone);
     tcase_add_test(cases, a_clients_queue_that_rested_is_tried_with_one_message);
+    tcase_add_test(cases, a_status_that_was_never_sent_tells_nothing_of_its_queue);
     tcase_add_test(cases, rests_grow_while_nothing_is_confirmed);
     tcase_add_test(cases, what_goes_down_with_the_connection_is_no_silence);
     tcase_add_test(cases, silent_queues_are_bounded);
     tcase_add_loop_test(cases, a_services_queue_that_takes_nothing_is_tried_with_one_request, 0, 3);
+    tcase_add_test(cases, a_request_that_was_never_sent_did_not_run);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
