@@ -6,7 +6,7 @@ The scheduler has published nothing there before: its channel then asks the queu
 
 import time
 
-from harness import Client, scenario, step
+from harness import TERMINAL, Client, scenario, step
 from local import servers
 
 DOWN_S = 25.0   # longer than finding the queue out, its first rest, and the trial behind that
@@ -34,43 +34,59 @@ class Load:
         self.owed = []
         self.posted = {}    # others' orders: when
         self.after = set()  # those of them that were posted when the queue was known
+        self.ended = {}     # those that have ended: how, and how long their client waited for that word
+        self.heard = 0
+
+    def listen(self):
+        """Takes note of what the others' client was told since the last look."""
+        told = self.s.client.messages
+        for message, _ in told[self.heard:]:
+            order_id = message["order_id"]
+            if message["status"] in TERMINAL and order_id in self.posted:
+                self.ended.setdefault(order_id, (message["status"], time.monotonic() - self.posted[order_id]))
+        self.heard = len(told)
+
+    def post(self):
+        began = time.monotonic()
+        order_id = self.post_other().order_id
+        self.posted[order_id] = began
+        return order_id
 
     def run(self, seconds):
         until = time.monotonic() + seconds
         next_other = next_owed = time.monotonic()
         is_known = False
+
+        def is_due():
+            self.listen()
+            return time.monotonic() >= next_other
+
         while time.monotonic() < until:
             if time.monotonic() >= next_owed:
                 self.owed.append(self.post_owed())
                 next_owed += OWED_S
-            posted = time.time()
-            order = self.post_other()
-            self.posted[order.order_id] = posted
+            order_id = self.post()
             if is_known:
-                self.after.add(order.order_id)
+                self.after.add(order_id)
             next_other += POST_S
-            self.s.wait(lambda: time.monotonic() >= next_other, "the next order's turn")  # pylint: disable=cell-var-from-loop
+            self.s.wait(is_due, "the next order's turn")
             is_known = is_known or self.is_known()
 
-    def ended(self):
-        """All of others', when all have ended."""
-        rows = self.s.rows("SELECT order_id, process_state, wake_at IS NULL AS has_ended, extract(epoch FROM updated_at)::float8 AS at,"
-                           " (SELECT sum(attempt)::int - count(*)::int FROM order_step t WHERE t.order_id = p.order_id) AS again"
-                           " FROM order_process p WHERE order_id = ANY(%s)", list(self.posted))
-        return rows if len(rows) == len(self.posted) and all(row["has_ended"] for row in rows) else None
+    def have_ended(self):
+        self.listen()
+        return len(self.ended) == len(self.posted)
 
     def check(self):
         """All of others' went forward; none of those that came when the queue was known was held up."""
-        rows = self.s.wait(self.ended, "the others' orders end")
-        lost = [row for row in rows if row["process_state"] != "processed"]
-        took = {row["order_id"]: row["at"] - self.posted[row["order_id"]] for row in rows}
-        late = {order_id: seconds for order_id, seconds in took.items() if order_id in self.after and seconds > HELD_UP_S}
-        print(f"others' orders: {len(rows)}, not processed {len(lost)}, with an attempt more {sum(row['again'] > 0 for row in rows)}, "
-              f"slowest {max(took.values()):.1f} s; posted when the queue was known: {len(self.after)}, held up {len(late)}, "
-              f"slowest {max((took[order_id] for order_id in self.after), default=0.0):.1f} s", flush=True)
+        self.s.wait(self.have_ended, "the others' orders end", ENDS_S)
+        lost = {order_id: word for order_id, (word, _) in self.ended.items() if word != "processed"}
+        late = {order_id: seconds for order_id, (_, seconds) in self.ended.items() if order_id in self.after and seconds > HELD_UP_S}
+        slowest = max(seconds for _, seconds in self.ended.values())
+        print(f"others' orders: {len(self.posted)}, not processed {len(lost)}, slowest {slowest:.1f} s; posted when the queue was "
+              f"known: {len(self.after)}, held up {len(late)}, slowest {max(late.values(), default=0.0):.1f} s", flush=True)
         assert self.after, "the scheduler has not found out that a queue confirms nothing"
-        assert not lost, f"{len(lost)} of {len(rows)} were not processed: {lost[:5]}"
-        assert not late, f"{len(late)} of {len(self.after)} were held up although the queue was known: {late}"
+        assert not lost, f"{len(lost)} of {len(self.posted)} were not processed: {list(lost.items())[:5]}"
+        assert not late, f"{len(late)} of {len(self.after)} were held up although the queue was known: {list(late.items())[:5]}"
 
 
 def second_node(s, queue):
