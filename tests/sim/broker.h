@@ -1,7 +1,8 @@
 /*
  * The simulated RabbitMQ. broker_queue.c is the server's memory: queues, what is in them, who consumes;
- * broker_link.c is a connection of a node, from both ends, and all that happens to it; broker_line.c is what a
- * node publishes; broker_api.c is io/amqp/broker.h on top of them. broker_minority.c: queues that take nothing.
+ * broker_link.c is a connection of a node, from both ends, and all that happens to it; broker_line.c is what
+ * a node publishes; broker_api.c is io/amqp/broker.h on top of them. broker_minority.c: queues that take
+ * nothing.
  *
  * A queue gives each message at least once. A connection is first in, first out in both directions and takes
  * time; when it is cut, what is on its way is lost, and what was not acked comes again, marked redelivered.
@@ -33,7 +34,7 @@ struct sim_queue {
     int ready, unacked, coming; /* coming: taken by the broker, and not yet to be had */
     struct sim_subscription *subscriptions;
     int next_subscription;
-    int outages; /* how often it has lost its majority */
+    int outages;            /* how often it has lost its majority */
     int64_t outage_ends_us; /* 0: it has its majority */
     /* Somebody of the world's reads this queue: what comes in goes out here at once. */
     void (*read)(const struct sim_queue *queue, const struct sim_message *message);
@@ -171,7 +172,8 @@ void sim_minority_heal(void);
 void sim_minority_begin(struct sim_queue *queue, int64_t for_us); /* none if it is away or has one */
 bool sim_queue_takes_nothing(const struct sim_queue *queue);
 bool sim_is_taken_nowhere(struct mg_slice routing_key); /* there is such a queue, and it takes nothing */
-/* A message that `queue` keeps its sender waiting for; perhaps it is there when the majority is. Takes it over.
+/* A message that `queue` keeps its sender waiting for; perhaps it is there when the majority is. Takes it
+ * over.
  */
 void sim_minority_keep(const struct sim_queue *queue, struct sim_message *message);
 /* A message with this id may still appear in its queue. */

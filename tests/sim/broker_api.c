@@ -12,10 +12,10 @@
 #include "broker.h"
 #include "kernel.h"
 
-#define WATCHES_MAX        64
-#define CONNECT_US         5000
-#define BACKOFF_MAX_US     2000000
-#define HOP_US             300
+#define WATCHES_MAX    64
+#define CONNECT_US     5000
+#define BACKOFF_MAX_US 2000000
+#define HOP_US         300
 
 struct watch {
     struct mg_broker *broker;

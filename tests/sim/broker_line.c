@@ -1,7 +1,7 @@
 /*
  * What a node publishes, as common/io/amqp/publish.c does it: a channel that has said nothing for a while is
- * replaced; the next one is given messages for one queue at a time, and if it says nothing either, it was that
- * queue.
+ * replaced; the next one is given messages for one queue at a time, and if it says nothing either, it was
+ * that queue.
  */
 #include <assert.h>
 #include <stdlib.h>

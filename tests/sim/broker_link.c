@@ -232,8 +232,7 @@ static void up_heard(void *arg)
         sim_after(NULL, sim_broker_blocked_until_us() - sim_now_us(), up_heard, frame);
         return;
     }
-    bool is_of_old_channel =
-        frame->kind == FRAME_PUBLISH && frame->channel_number != frame->channel->number;
+    bool is_of_old_channel = frame->kind == FRAME_PUBLISH && frame->channel_number != frame->channel->number;
     if (frame->kind == FRAME_PUBLISH && link->is_open && !is_of_old_channel && channel_holds(frame)) {
         return;
     }

@@ -142,8 +142,9 @@ void sim_minority_stops(const struct sim_node *node, const struct sim_queue *que
     sim_happened(SIM_BROKER_MINORITY);
     sim_check_stopped();
     if (is_of_one(queue) && found_of(node, queue) != NULL) {
-        sim_violated("stopped_once", "%s has found out that %s takes nothing, and stands still before it again",
-                     node->name, queue->name);
+        sim_violated("stopped_once",
+                     "%s has found out that %s takes nothing, and stands still before it again", node->name,
+                     queue->name);
     }
 }
 

@@ -18,8 +18,8 @@
 #define TRUE_START_MS INT64_C(1780000000000) /* the true time when a run begins: some day in 2026 */
 /* A run of some dozen orders has some hundred thousand; more means that something goes round and round. */
 #define EVENTS_MAX 20000000
-/* Of so many seeds one is a run in which nothing fails but a clock (clock_run.c), and one a run in which queues
- * lose their majority (minority_run.c). */
+/* Of so many seeds one is a run in which nothing fails but a clock (clock_run.c), and one a run in which
+ * queues lose their majority (minority_run.c). */
 #define ALONE_EVERY  10
 #define CLOCK_RUN    0
 #define MINORITY_RUN 5
@@ -49,7 +49,7 @@ static struct {
     void (*on_crash)(struct sim_node *node);
     bool is_healed, is_error_told;
     enum sim_fault alone; /* the only one of this run; SIM_FAULT_COUNT: as is drawn */
-    jmp_buf escape; /* out of the code of a node that ends its process */
+    jmp_buf escape;       /* out of the code of a node that ends its process */
     uint64_t hash;
 } sim;
 

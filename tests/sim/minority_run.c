@@ -17,8 +17,8 @@
 #define REST_MIN_US  5000000
 #define REST_MAX_US  20000000
 #define LOOK_US      500000
-/* After a stop: until it is noticed (5 s), a message's complete-by (4 s) and quiet (3 s), a backoff (2 s), and
- * what all have to catch up with. */
+/* After a stop: until it is noticed (5 s), a message's complete-by (4 s) and quiet (3 s), a backoff (2 s),
+ * and what all have to catch up with. */
 #define STOP_COSTS_US 18000000
 /* Longer than polls and cool-downs are apart. */
 #define STILL_MAX_US 10000000
@@ -70,8 +70,8 @@ static void unsent_check(const struct mg_order_record *before, const struct mg_o
     char id[MG_KEY_SIZE];
     mg_correlation_write(before->order_id, workflow->steps[step].name, event->attempt, was->kind, id);
     if (is->is_maybe && !was->is_maybe && !sim_check_has_left(id)) {
-        sim_violated("unsent_is_no", "order %s: %s is maybe, and its request %s was never sent", before->order_id,
-                     workflow->steps[step].name, id);
+        sim_violated("unsent_is_no", "order %s: %s is maybe, and its request %s was never sent",
+                     before->order_id, workflow->steps[step].name, id);
     }
 }
 
@@ -105,7 +105,8 @@ static bool waits_for_person(const struct mg_order *order)
 {
     bool is_unclear = false;
     for (int i = 0; i < order->step_count; i++) {
-        is_unclear = is_unclear || (order->steps[i].state == MG_STEP_UNKNOWN && order->steps[i].due_at_ms == 0);
+        is_unclear =
+            is_unclear || (order->steps[i].state == MG_STEP_UNKNOWN && order->steps[i].due_at_ms == 0);
     }
     return is_unclear;
 }
@@ -119,7 +120,8 @@ static void still_check(const struct sim_submitted *order)
     bool is_over = is_stored && (mg_order_state_is_terminal(stored.record->order.state) ||
                                  waits_for_person(&stored.record->order));
     if (!is_over && sim_now_us() - since_us > STILL_MAX_US && is_of_others(order)) {
-        sim_violated("others_go_on", "order %s stands still for %lld s, and its queues take what they are given",
+        sim_violated("others_go_on",
+                     "order %s stands still for %lld s, and its queues take what they are given",
                      order->order_id, (long long)((sim_now_us() - order->moved_us) / 1000000));
     }
 }

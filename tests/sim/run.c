@@ -24,14 +24,14 @@
  * again. */
 #define BOUND_US INT64_C(900000000)
 /* After the end: what a remote service does late, and what nobody expects any more. */
-#define LINGER_US      40000000
-#define ENDING_US      15000000           /* a node's, that has nothing in hand */
-#define WAKING_US      120000000          /* twice the longest pause */
-#define GIVING_UP_US   INT64_C(500000000) /* sim_owed_for_ms, a sixteenth of it, and some */
-#define LOOK_US        500000
-#define ALONE_LOAD 4   /* so many times the orders, so that some are on their way at each moment */
-#define SAFETY_SHARE   4   /* one run in so many never heals */
-#define PATIENCE_S     120 /* of the real clock, with sanitizers: a run takes well under a second without */
+#define LINGER_US    40000000
+#define ENDING_US    15000000           /* a node's, that has nothing in hand */
+#define WAKING_US    120000000          /* twice the longest pause */
+#define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms, a sixteenth of it, and some */
+#define LOOK_US      500000
+#define ALONE_LOAD   4   /* so many times the orders, so that some are on their way at each moment */
+#define SAFETY_SHARE 4   /* one run in so many never heals */
+#define PATIENCE_S   120 /* of the real clock, with sanitizers: a run takes well under a second without */
 
 static bool is_over;
 

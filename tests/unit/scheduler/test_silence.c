@@ -219,8 +219,8 @@ END_TEST
 
 #define ONCE                                                                                                 \
     "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"compensate\","         \
-    "\"on_expiry\":\"compensate\",\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","                \
-    "\"complete_within\":\"10s\",\"at_most_once\":true,\"on_unknown\":\"operator\","                          \
+    "\"on_expiry\":\"compensate\",\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","               \
+    "\"complete_within\":\"10s\",\"at_most_once\":true,\"on_unknown\":\"operator\","                         \
     "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":\"none\"}]}"
 
 /* Would catch: an innocent service that waits, with an alert, because the connection stood still before
