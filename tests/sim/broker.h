@@ -202,6 +202,7 @@ void sim_broker_node_paused(struct sim_node *node);
 
 /* What the broker tells the checker. */
 void sim_check_published(const struct sim_message *message); /* a queue has it now */
+void sim_check_left(const struct sim_message *message);      /* its sender has sent it */
 void sim_check_lost(const struct sim_message *message);      /* a queue had it, and nobody will */
 void sim_check_copied(const struct sim_message *message);    /* it will be given out once more */
 void sim_check_acked(const struct sim_message *message,

@@ -349,6 +349,7 @@ void sim_link_publish(struct sim_link *link, struct sim_outgoing *outgoing, bool
     struct sim_message *message = outgoing->message;
     struct channel *channel = is_apart ? &link->apart : &link->shared;
     sim_message_hold(message);
+    sim_check_left(message);
     if (sim_happens(SIM_BROKER_LOST_PUBLISH)) {
         sim_message_release(message);
         sim_link_cut(link);

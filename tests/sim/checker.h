@@ -12,6 +12,7 @@ bool sim_check_has_copies(const char *order_id, const char *step);
 /* An answer to this do that leaves nothing open is on its way, and Makegood has sent its request once:
  * whoever gets it from now on, after an ack that the broker has lost, is nobody's to know of. */
 bool sim_check_is_do_settled(const char *correlation_id);
+bool sim_check_has_left(const char *correlation_id); /* this request was sent, whatever became of it */
 /* copies.c: a message is in a queue; `is_again`: and not for the first time. */
 struct sim_message;
 void sim_copies_published(const struct sim_message *message, bool is_again);

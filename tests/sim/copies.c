@@ -7,6 +7,7 @@
 #include "broker.h"
 #include "checker.h"
 #include "core/key.h"
+#include "kernel.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -14,8 +15,24 @@ static struct {
     struct sim_table copied; /* "<order_id>.<step>" of dos that are out more than once; no values */
     struct sim_table
         sent_twice;           /* correlation ids of requests that Makegood itself has sent twice; no values */
+    struct sim_table left;    /* correlation ids of requests that were sent at all; no values */
     struct sim_table settled; /* and of those with an answer that leaves nothing open; no values */
 } copies;
+
+void sim_check_left(const struct sim_message *message)
+{
+    if (mg_slice_is(message->type, "request")) {
+        struct sim_node *node = sim_node();
+        sim_node_leave(); /* the checker's memory is the world's */
+        (void)sim_table_put(&copies.left, message->correlation_id);
+        sim_node_enter(node);
+    }
+}
+
+bool sim_check_has_left(const char *correlation_id)
+{
+    return sim_table_find(&copies.left, mg_slice_of(correlation_id)) != NULL;
+}
 
 static struct mg_slice step_key(const char *order_id, const char *step, char ret_key[MG_KEY_SIZE])
 {

@@ -6,6 +6,7 @@
 
 #include "broker.h"
 #include "checker.h"
+#include "core/key.h"
 #include "io/amqp/topology.h"
 #include "nodes.h"
 
@@ -56,6 +57,24 @@ void sim_check_stopped(void)
     stopped_us = sim_now_us();
 }
 
+/* What never left has not happened. */
+static void unsent_check(const struct mg_order_record *before, const struct mg_order_write *write)
+{
+    const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
+    const struct mg_event_record *event = &write->events[0];
+    if (write->event_count != 1 || event->cause_kind != MG_CAUSE_UNPUBLISHABLE) {
+        return;
+    }
+    int step = mg_workflow_step_index(workflow, event->step);
+    const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
+    char id[MG_KEY_SIZE];
+    mg_correlation_write(before->order_id, workflow->steps[step].name, event->attempt, was->kind, id);
+    if (is->is_maybe && !was->is_maybe && !sim_check_has_left(id)) {
+        sim_violated("unsent_is_no", "order %s: %s is maybe, and its request %s was never sent",
+                     before->order_id, workflow->steps[step].name, id);
+    }
+}
+
 void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(write->record->order_id));
@@ -63,6 +82,9 @@ void sim_check_minority_committed(const struct mg_order_record *before, const st
         return;
     }
     order->moved_us = sim_now_us();
+    if (before != NULL) {
+        unsent_check(before, write);
+    }
     if (!is_stop_over() || !is_of_others(order)) {
         return;
     }
