@@ -53,7 +53,8 @@ static void relay_accept(struct relay *relay)
     int client = accept(relay->listener, NULL, NULL);
     if (client < 0) return;
     int server = -1;
-    if (relay->mode != RELAY_DOWN && relay->pair_count < PAIRS_MAX) server = socket(AF_INET, SOCK_STREAM, 0);
+    bool is_refused = relay->mode == RELAY_DOWN || relay->mode == RELAY_FULL;
+    if (!is_refused && relay->pair_count < PAIRS_MAX) server = socket(AF_INET, SOCK_STREAM, 0);
     if (server < 0 || connect(server, (struct sockaddr *)&relay->target, sizeof(relay->target)) != 0) {
         if (server >= 0) close(server);
         close(client);

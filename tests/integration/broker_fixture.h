@@ -17,9 +17,18 @@
 
 #define RELAY_STUCK_QUEUE "test.stuck"
 /* FORGETFUL: the broker's cancels of consumers are lost. UNCONFIRMED: its confirms are. STUCK: those of a
- * connection are, once a message to RELAY_STUCK_QUEUE went over it, and it is read no more. All only while
+ * connection are, once a message to RELAY_STUCK_QUEUE went over it, and it is read no more. FULL: no
+ * connection is added. Those that lose something only while
  * little comes from the broker: each read of the relay must hold whole frames. */
-enum relay_mode { RELAY_PASS, RELAY_SILENT, RELAY_DOWN, RELAY_FORGETFUL, RELAY_UNCONFIRMED, RELAY_STUCK };
+enum relay_mode {
+    RELAY_PASS,
+    RELAY_SILENT,
+    RELAY_DOWN,
+    RELAY_FORGETFUL,
+    RELAY_UNCONFIRMED,
+    RELAY_STUCK,
+    RELAY_FULL
+};
 struct relay;
 struct relay *relay_start(void);
 void relay_stop(struct relay *relay);

@@ -378,6 +378,23 @@ START_TEST(what_waits_for_a_queue_that_is_found_leaves_with_its_first)
 }
 END_TEST
 
+/* Catches: queues that are given nothing any more, since the broker's user may have no more connections. */
+START_TEST(without_a_second_connection_all_goes_over_the_first)
+{
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
+    start_stuck();
+    publish_stuck(0);
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_for(is_all_unknown, 2));
+    ck_assert(wait_for(is_up, 0));
+    relay_set(relay, RELAY_FULL);
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_for(has_unsent, 1));
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_for(has_confirm, 1));
+}
+END_TEST
+
 /* Catches: a connection that stands still again, for what waited behind the first. */
 START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 {
@@ -530,6 +547,7 @@ int main(void)
     tcase_add_test(tests, only_what_was_held_comes_again_after_a_cut);
     tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found);
     tcase_add_test(tests, what_goes_apart_holds_up_nothing_else);
+    tcase_add_test(tests, without_a_second_connection_all_goes_over_the_first);
     tcase_add_test(tests, what_waits_for_a_queue_that_may_take_nothing_goes_apart);
     tcase_add_test(tests, what_waits_for_a_queue_that_is_found_leaves_with_its_first);
     tcase_add_test(tests, silent_broker_hangs_nothing);

@@ -550,6 +550,16 @@ static void publish_unstick(struct mg_publisher *publisher)
     if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
 }
 
+/* Where no second connection is to be had, all queues share the first. */
+static void publish_note_expired(const struct mg_publisher *publisher, const struct mg_outgoing *message)
+{
+    struct mg_broker *broker = publisher->link.broker;
+    if (message->state == OUTGOING_SENT)
+        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+    else if (publisher->is_apart && !publisher->link.is_open)
+        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
+}
+
 static void publish_on_expiry(void *arg)
 {
     struct mg_publisher *publisher = arg;
@@ -562,7 +572,7 @@ static void publish_on_expiry(void *arg)
         if (message == NULL) break;
         if (message->state != OUTGOING_SENDING) {
             bool is_sent = message->state == OUTGOING_SENT;
-            if (is_sent) mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+            publish_note_expired(publisher, message);
             publish_settle(publisher, message, is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
             continue;
         }
