@@ -7,6 +7,7 @@
 #include "broker.h"
 #include "checker.h"
 #include "core/key.h"
+#include "core/order.h"
 #include "io/amqp/topology.h"
 #include "nodes.h"
 
@@ -75,6 +76,20 @@ static void unsent_check(const struct mg_order_record *before, const struct mg_o
     }
 }
 
+/* Nobody's queue rests for what another's has done: each has its consumers. */
+static void parked_check(const struct mg_order_write *write)
+{
+    const struct mg_order *order = &write->record->order;
+    for (int i = 0; i < order->step_count && stopped_us != 0; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if ((write->changed_steps >> i & 1) != 0 && mg_step_is_parked(step) &&
+            step->reason == MG_REASON_NO_CONSUMER) {
+            sim_violated("others_go_on", "order %s waits for a queue that takes what it is given",
+                         write->record->order_id);
+        }
+    }
+}
+
 void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(write->record->order_id));
@@ -84,6 +99,9 @@ void sim_check_minority_committed(const struct mg_order_record *before, const st
     order->moved_us = sim_now_us();
     if (before != NULL) {
         unsent_check(before, write);
+    }
+    if (is_of_others(order)) {
+        parked_check(write);
     }
     if (!is_stop_over() || !is_of_others(order)) {
         return;
