@@ -120,19 +120,6 @@ void sim_minority_found(const struct sim_node *node, struct mg_slice name)
     minority.found = found;
 }
 
-/* Each client and each service has such a queue; the others are all of Makegood's. */
-static bool is_of_one(const struct sim_queue *queue)
-{
-    static const char *const SHARED[] = {MG_QUEUE_REPLIES, MG_QUEUE_COMMANDS, MG_QUEUE_ALERTS,
-                                         MG_QUEUE_REJECTED, MG_QUEUE_DEAD};
-    for (size_t i = 0; i < sizeof(SHARED) / sizeof(SHARED[0]); i++) {
-        if (mg_slice_is(mg_slice_of(queue->name), SHARED[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 void sim_minority_stops(const struct sim_node *node, const struct sim_queue *queue, bool is_apart)
 {
     sim_trace("%s stands still%s before %s", node->name, is_apart ? " apart" : "", queue->name);
@@ -141,7 +128,7 @@ void sim_minority_stops(const struct sim_node *node, const struct sim_queue *que
     }
     sim_happened(SIM_BROKER_MINORITY);
     sim_check_stopped();
-    if (is_of_one(queue) && found_of(node, queue) != NULL) {
+    if (found_of(node, queue) != NULL) {
         sim_violated("stopped_once",
                      "%s has found out that %s takes nothing, and stands still before it again", node->name,
                      queue->name);
