@@ -135,7 +135,10 @@ static void followers_check(const struct mg_order_record *record, const struct m
         bool is_follower = (workflow->plan.steps[i].after >> step & 1) != 0;
         bool must_go_first =
             workflow->plan.steps[i].has_undo && (follower->state == MG_STEP_DONE || follower->is_maybe);
-        if (is_follower && (mg_step_is_running(follower) || must_go_first) &&
+        /* A failover lost that it began, and a reply tells so together with what turned the order back. */
+        bool is_learnt_late =
+            record->order.reason == MG_REASON_STATE_LOST && follower->state == MG_STEP_PENDING;
+        if (is_follower && (mg_step_is_running(follower) || must_go_first) && !is_learnt_late &&
             follower->state != MG_STEP_UNDO_FAILED) {
             sim_violated("undo_in_reverse", "order %s: %s is being undone while %s, which follows it, is %s",
                          record->order_id, workflow->steps[step].name, workflow->steps[i].name,
