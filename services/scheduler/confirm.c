@@ -56,7 +56,6 @@ static void request_failed(struct mg_send *send, enum mg_publish_outcome outcome
 {
     bool is_unknown = outcome == MG_PUBLISH_UNKNOWN || send->is_again;
     if (is_of_its_queue(send, outcome)) {
-        mg_gate_published(send->gate, false);
         mg_gate_refused(send->gate, send->routing_key, outcome);
     }
     struct mg_work *work = request_note(send);

@@ -54,6 +54,7 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             if (seen->consumers < 0 && consumers >= 0) { /* it has been made */
                 mg_queue_rest_end(&seen->rest);
             }
+            seen->is_returned = false;
             seen->ready = ready_messages;
             seen->consumers = consumers;
             seen->since = 0;
@@ -231,15 +232,17 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 
 static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)
 {
-    char command[MG_APPLY_COMMAND_SIZE];
-    const char *queue = gate->queues[gate->queues[0].consumers >= 0 ? 1 : 0].name;
-    mg_topology_apply_command(&queue, 1, command);
-    if (has_missing_queue(gate)) {
-        snprintf(ret_text, size, "%s: there is no queue %s; run: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE),
-                 queue, command);
-    } else {
-        snprintf(ret_text, size, "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
+    for (int i = 0; i < 2; i++) {
+        const char *queue = gate->queues[i].name;
+        if (gate->queues[i].consumers < 0 || gate->queues[i].is_returned) {
+            char command[MG_APPLY_COMMAND_SIZE];
+            mg_topology_apply_command(&queue, 1, command);
+            snprintf(ret_text, size, "%s: there is no queue %s; run: %s",
+                     mg_alert_text(MG_ALERT_UNPUBLISHABLE), queue, command);
+            return;
+        }
     }
+    snprintf(ret_text, size, "%s: %s", mg_alert_text(MG_ALERT_UNPUBLISHABLE), gate->queues[0].name);
 }
 
 static void alert_raise(const struct mg_gate *gate, const char *text, bool is_closed)
@@ -320,7 +323,12 @@ bool mg_gate_is_resting(struct mg_gate *gate, const char *queue)
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome)
 {
     struct mg_gate_queue *found = gate != NULL ? queue_find(gate, queue) : NULL;
-    if (found != NULL && mg_queue_rest_begin(&found->rest, outcome == MG_PUBLISH_UNKNOWN)) {
+    if (found == NULL) {
+        return;
+    }
+    found->is_returned = outcome == MG_PUBLISH_RETURNED;
+    mg_gate_published(gate, false);
+    if (mg_queue_rest_begin(&found->rest, outcome == MG_PUBLISH_UNKNOWN)) {
         found->rest_reason = outcome == MG_PUBLISH_REFUSED ? MG_REASON_WINDOW_FULL : MG_REASON_NO_CONSUMER;
     }
 }

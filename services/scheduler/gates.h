@@ -16,6 +16,7 @@ struct mg_scheduler;
 struct mg_gate_queue {
     char name[MG_QUEUE_NAME_SIZE];
     bool is_seen;
+    bool is_returned; /* the broker returned a request, since it was last seen: there was no such queue */
     int64_t ready, consumers, since; /* since: published after it was last seen */
     int64_t looked_at_boot_ms;       /* beside its period */
     int64_t arrived;                 /* of ours, since the start */
@@ -66,7 +67,7 @@ bool mg_gates_is_full(const struct mg_scheduler *scheduler,
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 /* The queue rests, and what is made for it already stays here. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);
-/* A queue did not take a request of ours: it rests. */
+/* A queue did not take a request of ours: it rests, and an alert is open. */
 void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_outcome outcome);
 /* A request of ours is in the queue. */
 void mg_gate_arrived(struct mg_gate *gate, const char *queue);

@@ -166,6 +166,20 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 }
 END_TEST
 
+/* Would catch: an alert without its remedy, because the broker's answer came before the queue was first
+ * looked at. */
+START_TEST(the_alert_of_a_returned_request_says_what_to_run)
+{
+    fake_broker.fails_type = "request";
+    fake_broker.failure = MG_PUBLISH_RETURNED;
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_store.alerts, 1);
+    ck_assert_msg(strstr(fake_store.last_alert, "; run: makegood broker apply --service ") != NULL, "%s",
+                  fake_store.last_alert);
+}
+END_TEST
+
 /* Would catch: a cause that is acked though its request is neither with the broker nor known to be missing
  * (law 2, ack after effects). */
 START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
@@ -559,6 +573,7 @@ int main(void)
     tcase_add_test(flow, a_lost_race_is_decided_again);
     tcase_add_loop_test(flow, an_unknown_commit_is_run_again, 0, 2);
     tcase_add_test(flow, a_request_that_is_not_taken_parks_its_step_and_only_then_acks);
+    tcase_add_test(flow, the_alert_of_a_returned_request_says_what_to_run);
     tcase_add_test(flow, a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere);
     tcase_add_test(flow, a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on);
     tcase_add_test(flow, an_unanswered_request_may_have_happened);
