@@ -36,6 +36,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -44,7 +45,10 @@
 
 enum {
     ROUTES_MAX = 96, /* fifteen processes, two servers each, three remotes, and room */
-    LINKS_MAX = 512, /* connections at a time; more are reset */
+    /* Connections at a time; more are reset. After an outage nine agents of 64 calls each are all busy at
+       once. */
+    LINKS_MAX = 2048,
+    FILES_MAX = 2 * LINKS_MAX + ROUTES_MAX + 16,
     LINE_MAX_SIZE = 256,
 };
 
@@ -232,6 +236,7 @@ static int time_to_wait(int64_t now)
 static void link_add(struct route *route, int client)
 {
     if (link_count == LINKS_MAX) {
+        (void)fprintf(stderr, "reset a connection to %s: %d are open already\n", route->name, LINKS_MAX);
         (void)close(client);
         return;
     }
@@ -294,6 +299,21 @@ static void serve_once(void)
     }
 }
 
+static bool files_allow(void)
+{
+    struct rlimit limit = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < FILES_MAX) {
+        limit.rlim_cur = FILES_MAX;
+        limit.rlim_max = limit.rlim_max < FILES_MAX ? FILES_MAX : limit.rlim_max;
+    }
+    bool is_allowed = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+    if (!is_allowed) {
+        (void)fprintf(stderr, "could not ask for %d open files: %s\n", FILES_MAX, strerror(errno));
+    }
+    return is_allowed;
+}
+
 int main(int count, char **words)
 {
     if (count != 2 || (control_listener = control_listen(words[1])) < 0) {
@@ -301,6 +321,9 @@ int main(int count, char **words)
         return 2;
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    if (!files_allow()) {
+        return 1;
+    }
     for (;;) {
         serve_once();
     }

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import resource
 import secrets
 import socket
 import sys
@@ -20,6 +21,7 @@ from local import cluster, processes, servers  # noqa: E402
 from stage import PLAIN, Proxy  # noqa: E402
 
 DEADLINE_S = 20.0
+CROWD = 9 * 64
 SILENT_S = 0.5  # nothing comes for so long where nothing may come
 
 
@@ -80,6 +82,19 @@ class Line:
         except ConnectionResetError:
             return True
         return False
+
+
+def check_crowd(proxy):
+    """Nine agents of 64 calls each, all at once: connections that the proxy resets of itself are faults that no one injected."""
+    echo = Echo()
+    port = proxy.route("crowd", echo.port, "raw")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    lines = [Line(port) for _ in range(CROWD)]
+    for line in lines:
+        line.say(b"here")
+    assert all(line.hear(4) == b"here" for line in lines)
+    proxy.close("crowd")
 
 
 def check_plain(proxy):
@@ -258,6 +273,7 @@ def main():
         both = servers.attach(os.environ["MAKEGOOD_TEST_SERVERS"])
         proxy = Proxy(pathlib.Path(os.environ["MAKEGOOD_BUILD"]) / "bin" / "makegood-chaos-proxy", scratch).start()
         check_plain(proxy)
+        check_crowd(proxy)
         check_postgres(proxy, both, name)
         check_rabbit(proxy, both, name)
         assert proxy.process.is_running(), proxy.process.tail()
