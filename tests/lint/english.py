@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""english.py [--table | --find FOLDER]: comments and documents keep to plain technical English.
+
+Counts, for each 1,000 words of comments and of prose, the words by which a text turns processes into persons and facts into riddles.
+Code, quoted names (`like_this`) and text in quotation marks do not count. --table prints the counts of each folder; --find prints
+each place of one folder. Without an option a folder above a bound is an error.
+"""
+
+import collections
+import io
+import pathlib
+import re
+import subprocess
+import sys
+import tokenize
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Each is at most 0.1 in the comments of raft, pgbouncer, OpenSMTPD and dqlite; a text that needs one now and then has room for it.
+BOUND = 0.5
+ROWS = {
+    "what": r"what(?:ever)?",
+    "say": r"sa(?:y|ys|id)",
+    "nobody": r"(?:no|some|any)body",
+    "tell": r"(?:tells?|told)",
+    "who": r"(?:who|whom|whoever|whose)",
+    "hear": r"(?:hears?|heard|obeys?|obeyed)",
+}
+# Not yet rewritten. A folder leaves this list once, and never comes back.
+UNDONE = ("common/base", "common/core", "common/io", "common/wire", "services/agent", "services/cli", "services/console",
+          "services/operator", "services/scheduler", "services/supervisor", "services", "proto", "deploy",
+          "tests/bench", "tests/chaos", "tests/console", "tests/e2e", "tests/fuzz", "tests/integration", "tests/lint", "tests/model",
+          "tests/sim", "tests/unit", "tests", "common", "")
+GROUPS = ("common/base", "common/core", "common/io", "common/wire", "services/agent", "services/cli", "services/console",
+          "services/operator", "services/scheduler", "services/supervisor", "services", "proto", "deploy",
+          "tests/bench", "tests/chaos", "tests/console", "tests/e2e", "tests/fuzz", "tests/integration", "tests/lint", "tests/model",
+          "tests/sim", "tests/unit", "tests", "common", "")
+# A migration that was applied must not change: its SHA-256 is compared.
+SKIPPED = re.compile(r"tests/lint/english\.py$|\.patch$|/node_modules/|^LICENSE$|deploy/postgres/\d{4}_")
+C_LIKE = re.compile(r"\.(?:c|h|def|js|mjs|css|pml)$|\.h\.in$")
+HASHED = re.compile(r"\.(?:yml|yaml|conf|service|timer|cmake|txt|sh|env)$|Dockerfile$|/run$|/demo$|/build$|/install$")
+C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(/\*.*?\*/|//[^\n]*)', re.DOTALL)
+HASH_TOKEN = re.compile(r"(?:^|(?<=\s))#(?!!)[^\n]*")
+SQL_TOKEN = re.compile(r"'(?:[^']|'')*'|(--[^\n]*)")
+QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"|“[^”]*”|https?://\S+")
+
+
+def python_comments(text):
+    """Comments and docstrings."""
+    is_begin = True
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and is_begin):
+                yield token.start[0], token.string
+            if token.type not in (tokenize.COMMENT, tokenize.NL):
+                is_begin = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    except (tokenize.TokenError, IndentationError):
+        return
+
+
+def matched(pattern, text):
+    for found in pattern.finditer(text):
+        comment = found.group(1) if pattern.groups else found.group()
+        if comment:
+            yield text.count("\n", 0, found.start()) + 1, comment
+
+
+def prose(text):
+    """A document without its blocks of code."""
+    is_code = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            yield number, line
+
+
+def comments(name, text):
+    """Pairs of line and text."""
+    if name.endswith(".md"):
+        return prose(text)
+    if name.endswith(".py") or text.startswith("#!/usr/bin/python3"):
+        return python_comments(text)
+    if C_LIKE.search(name):
+        return matched(C_TOKEN, text)
+    if name.endswith(".sql"):
+        return matched(SQL_TOKEN, text)
+    if HASHED.search(name) or text.startswith("#!"):
+        return matched(HASH_TOKEN, text)
+    return ()
+
+
+def group_of(name):
+    return next(group for group in GROUPS if name.startswith(group + "/") or group == "")
+
+
+def texts():
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
+                           text=True).stdout.split("\n")
+    for name in names:
+        path = ROOT / name
+        if name and not SKIPPED.search(name) and path.is_file() and not path.is_symlink():
+            try:
+                text = path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue  # an input of a fuzzer, a picture
+            for line, comment in comments(name, text):
+                yield name, line, QUOTED.sub(" ` ", comment)
+
+
+def count():
+    counts = collections.defaultdict(collections.Counter)
+    for name, _, comment in texts():
+        group = counts[group_of(name)]
+        group["words"] += len(re.findall(r"[A-Za-z][A-Za-z'’-]*", comment))
+        for row, pattern in ROWS.items():
+            group[row] += len(re.findall(rf"\b{pattern}\b", comment, re.IGNORECASE))
+    return counts
+
+
+def table(counts):
+    print(f"{'per 1,000 words':22}{'words':>8}" + "".join(f"{row:>8}" for row in ROWS))
+    total = sum(counts.values(), collections.Counter())
+    for group, found in [*sorted(counts.items()), ("all", total)]:
+        shares = "".join(f"{1000 * found[row] / max(found['words'], 1):8.2f}" for row in ROWS)
+        print(f"{group or '(top)':22}{found['words']:8}{shares}")
+
+
+def find(wanted):
+    pattern = re.compile(rf"\b(?:{'|'.join(ROWS.values())})\b", re.IGNORECASE)
+    for name, line, comment in texts():
+        if name.startswith(wanted):
+            for offset, part in enumerate(comment.split("\n")):
+                if pattern.search(part):
+                    print(f"{name}:{line + offset}: {part.strip()}")
+
+
+def main():
+    if sys.argv[1:2] == ["--find"]:
+        find(sys.argv[2])
+        return 0
+    counts = count()
+    if sys.argv[1:] == ["--table"]:
+        table(counts)
+        return 0
+    is_well = True
+    for group, found in sorted(counts.items()):
+        for row in ROWS:
+            # A folder of few words has room for one.
+            if group not in UNDONE and found[row] > max(1, BOUND * found["words"] / 1000):
+                is_well = False
+                print(f"{group or 'the top level'}: {found[row]} × \"{row}\" in {found['words']} words, {BOUND} of 1,000 are the most;"
+                      f" places: tests/lint/english.py --find {group}")
+    return 0 if is_well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
