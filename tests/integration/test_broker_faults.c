@@ -395,6 +395,24 @@ START_TEST(without_a_second_connection_all_goes_over_the_first)
 }
 END_TEST
 
+/* Catches: an agent of several services whose replies stop it once for each service's exchange. */
+START_TEST(a_queue_is_the_same_through_each_exchange)
+{
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
+    fixture.options.confirm_timeout_ms = 4000;
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    relay_set(relay, RELAY_UNCONFIRMED);
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_for(is_all_unknown, 1));
+    const struct mg_message message = {
+        .exchange = "amq.direct", .routing_key = queue, .body = mg_slice_of("{}")};
+    fixture_publish_message(&fixture, &message);
+    ck_assert(wait_for(is_all_unknown, 2));
+    ck_assert_int_eq(fixture.down_count, 1);
+}
+END_TEST
+
 /* Catches: a connection that stands still again, for what waited behind the first. */
 START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 {
@@ -548,6 +566,7 @@ int main(void)
     tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found);
     tcase_add_test(tests, what_goes_apart_holds_up_nothing_else);
     tcase_add_test(tests, without_a_second_connection_all_goes_over_the_first);
+    tcase_add_test(tests, a_queue_is_the_same_through_each_exchange);
     tcase_add_test(tests, what_waits_for_a_queue_that_may_take_nothing_goes_apart);
     tcase_add_test(tests, what_waits_for_a_queue_that_is_found_leaves_with_its_first);
     tcase_add_test(tests, silent_broker_hangs_nothing);

@@ -314,8 +314,7 @@ bool sim_broker_is_destroyed(const struct mg_broker *broker)
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
-                                      mg_slice_of(message->routing_key));
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->routing_key));
     return sim_line_publish(is_apart ? &broker->apart : &broker->shared, message, done, arg, err);
 }
 

@@ -70,7 +70,7 @@ static void outgoing_end(struct sim_outgoing *outgoing, enum mg_publish_outcome 
     outgoing->is_over = true;
     outgoing_unlink(outgoing);
     if (is_answered && is_apart(line)) {
-        mg_unanswered_remove(line->unanswered, outgoing->message->exchange, outgoing->message->routing_key);
+        mg_unanswered_remove(line->unanswered, outgoing->message->routing_key);
     }
     sim_message_release(outgoing->message);
     outgoing->message = NULL;
@@ -141,8 +141,7 @@ static void channel_replace(struct sim_line *line)
 
 static bool is_for(const struct sim_outgoing *outgoing, const struct sim_message *message)
 {
-    return mg_slice_equal(outgoing->message->exchange, message->exchange) &&
-           mg_slice_equal(outgoing->message->routing_key, message->routing_key);
+    return mg_slice_equal(outgoing->message->routing_key, message->routing_key);
 }
 
 static struct sim_outgoing *find_waiting(const struct sim_line *line, const struct sim_message *message)
@@ -175,13 +174,12 @@ static void suspect_sent(struct sim_line *line)
 {
     struct sim_outgoing *outgoing = line->first;
     for (; outgoing != NULL && outgoing->is_sent; outgoing = outgoing->next) {
-        mg_unanswered_add(line->unanswered, outgoing->message->exchange, outgoing->message->routing_key);
+        mg_unanswered_add(line->unanswered, outgoing->message->routing_key);
         sim_minority_found(line->node, outgoing->message->routing_key);
     }
     while (outgoing != NULL) {
         struct sim_outgoing *next = outgoing->next;
-        if (mg_unanswered_has(line->unanswered, outgoing->message->exchange,
-                              outgoing->message->routing_key)) {
+        if (mg_unanswered_has(line->unanswered, outgoing->message->routing_key)) {
             outgoing_unlink(outgoing);
             outgoing_append(outgoing, line->apart);
         }
@@ -224,8 +222,7 @@ static void on_look(void *arg)
     while (!is_gone(line) && line->first != NULL &&
            line->first->since_boot_ms + line->timeout_ms <= mg_clock_boot_ms()) {
         if (line->first->is_sent) {
-            mg_unanswered_add(line->unanswered, line->first->message->exchange,
-                              line->first->message->routing_key);
+            mg_unanswered_add(line->unanswered, line->first->message->routing_key);
         }
         outgoing_end(line->first, line->first->is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
     }

@@ -41,7 +41,6 @@ void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *messa
 void mg_outgoing_remove(struct mg_outgoing_line *line, struct mg_outgoing *message);
 void mg_outgoing_free_all(struct mg_outgoing_line *line);
 /* The first for this queue of which nothing has been sent; NULL: there is none. */
-struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *exchange,
-                                             const char *routing_key);
+struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *queue);
 
 #endif

@@ -175,8 +175,7 @@ static void publish_append(struct mg_publisher *publisher, struct mg_outgoing *m
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
-                                      mg_slice_of(message->routing_key));
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->routing_key));
     struct mg_publisher *publisher = is_apart ? &broker->publish_apart : &broker->publish;
     enum mg_class class = mg_outgoing_check(message, err);
     if (class != MG_OK) return class;
@@ -290,8 +289,7 @@ static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *mes
 /* The next message goes where the oldest unconfirmed one has gone. */
 static bool is_of_first_queue(const struct mg_publisher *publisher)
 {
-    return mg_slice_equal(publisher->line.first->exchange, publisher->line.unsent->exchange) &&
-           mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
+    return mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
 }
 
 /* A message that has begun goes on even when the broker has blocked publishers: half of it is worth nothing.
@@ -406,8 +404,7 @@ static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *m
         publisher->ring[message->tag % MG_RING_SIZE] = NULL;
     struct mg_broker *broker = publisher->link.broker;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    if (is_answered && publisher->is_apart)
-        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
+    if (is_answered && publisher->is_apart) mg_unanswered_remove(&broker->unanswered, message->routing_key);
     if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) outcome = MG_PUBLISH_RETURNED;
     mg_published_fn *done = message->done;
     void *arg = message->arg;
@@ -502,15 +499,13 @@ static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher,
 /* The oldest message's queue takes nothing: each further one would cost a connection, too. */
 static void publish_blame_first(struct mg_publisher *publisher)
 {
-    char exchange[MG_AMQP_SHORT_MAX + 1], routing_key[MG_AMQP_SHORT_MAX + 1];
+    char queue[MG_AMQP_SHORT_MAX + 1];
     const struct mg_outgoing *first = publisher->line.first;
-    (void)snprintf(exchange, sizeof(exchange), "%.*s", (int)first->exchange.len, first->exchange.data);
-    (void)snprintf(routing_key, sizeof(routing_key), "%.*s", (int)first->routing_key.len,
-                   first->routing_key.data);
+    (void)snprintf(queue, sizeof(queue), "%.*s", (int)first->routing_key.len, first->routing_key.data);
     publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
     int left = publisher->line.count; /* what is published meanwhile is not among them */
     for (; left > 0; left--) {
-        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, exchange, routing_key);
+        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, queue);
         if (message == NULL) return;
         publish_settle(publisher, message, MG_PUBLISH_UNSENT);
     }
@@ -522,10 +517,10 @@ static void publish_suspect_sent(struct mg_broker *broker)
 {
     struct mg_outgoing *message = broker->publish.line.first;
     for (; message != NULL && message->tag != 0; message = message->next)
-        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+        mg_unanswered_add(&broker->unanswered, message->routing_key);
     while (message != NULL) {
         struct mg_outgoing *next = message->next;
-        if (mg_unanswered_has(&broker->unanswered, message->exchange, message->routing_key)) {
+        if (mg_unanswered_has(&broker->unanswered, message->routing_key)) {
             mg_outgoing_remove(&broker->publish.line, message);
             publish_append(&broker->publish_apart, message);
         }
@@ -555,9 +550,9 @@ static void publish_note_expired(const struct mg_publisher *publisher, const str
 {
     struct mg_broker *broker = publisher->link.broker;
     if (message->state == OUTGOING_SENT)
-        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+        mg_unanswered_add(&broker->unanswered, message->routing_key);
     else if (publisher->is_apart && !publisher->link.is_open)
-        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
+        mg_unanswered_remove(&broker->unanswered, message->routing_key);
 }
 
 static void publish_on_expiry(void *arg)
