@@ -8,7 +8,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-/* Period of STATUS=: short enough for a person who watches `systemctl status`. */
+/* Period of STATUS=: short enough for an operator at `systemctl status`. */
 #define STATUS_PERIOD_MS 1000
 #define STATUS_SIZE      512
 

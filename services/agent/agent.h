@@ -50,7 +50,7 @@
 #define MG_NEWER_PREFETCH_MIN 2 /* the prefetch during that time, at least */
 
 /* Parts of the memory for messages, each as 1/N of the whole. A request in hand counts twice, for its call
- * has a copy of the body. So does an answer, whose buffer doubles as it grows. libcurl and the broker's
+ * has a copy of the body. So does an answer: its buffer doubles as it grows. libcurl and the broker's
  * interface hold the messages under way beside these. Together all stay below the whole. */
 #define MG_AGENT_MEMORY_HELD    4 /* requests in hand, of all queues */
 #define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read; divided among the services */
@@ -102,7 +102,7 @@ struct mg_job {
     bool may_still_act, says_may_still_act;
     mg_job_end_fn *on_end; /* cancels all that still runs for it, just before it is freed */
     struct mg_delivery *delivery;
-    struct mg_arena *arena; /* holds what the request borrows beside the delivery's body */
+    struct mg_arena *arena; /* memory that the request borrows beside the delivery's body */
     struct mg_request request;
     struct mg_deadline deadline;
     struct mg_timer *timer;

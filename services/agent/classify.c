@@ -51,7 +51,7 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
     verdict->may_still_act = true;
 }
 
-/* application/json or one of the types "…+json" (RFC 6839), whatever its parameters. */
+/* application/json or one of the types "…+json" (RFC 6839), with any parameters. */
 static bool is_json_type(const char *content_type)
 {
     static const char plain[] = "application/json", suffix[] = "+json";

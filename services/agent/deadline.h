@@ -37,9 +37,9 @@
 /* After this time with room, all messages that were in the queue have been delivered. */
 #define MG_SKEW_ROOM_MS 1000
 
-/* A message whose difference is this far above the least was held up, or the clock went back. Together
- * with the hop itself this is less than the 2 s of skew for which quiescing allows. So a fresh request
- * that is not this far above the least may be judged by its receipt. */
+/* A message with a difference this far above the least was held up, or the clock went back. Together with the
+ * hop itself this is less than the 2 s of skew for which quiescing allows. So a fresh request that is not
+ * this far above the least may be judged by its receipt. */
 #define MG_SKEW_FAR_MS 1000
 /* Proof that the clock went back: fresh differences, equal within the band, received (and so sent) over
  * the span. A broker or a network releases held messages in a burst, so their differences vary by as much

@@ -112,8 +112,8 @@ void mg_job_drop_late(struct mg_job *job)
     mg_job_finish(job, MG_JOB_ACK);
 }
 
-/* Counts as the broker does: a delivery whose ack has not been sent yet is held. A backlog may wait behind
- * it, even with room in hand. A consumer that is being started has the room that it requests. */
+/* Counts as the broker does: a delivery is held until its ack has been sent. A backlog may wait behind it,
+ * even with room in hand. A consumer that is being started has the room that it requests. */
 void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
 {
     struct mg_broker *broker = lane->agent->broker;

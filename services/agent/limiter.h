@@ -33,9 +33,8 @@ void mg_limiter_release(struct mg_limiter *limiter);
 /* Which line is next; at least one must have a waiting job. */
 bool mg_limiter_next_is_high(struct mg_limiter *limiter, bool has_high, bool has_normal);
 
-/* How many messages to hold at once: one for each slot, and some whose replies are on their way. At most a
- * second of a limited rate is held, so that messages do not wait here while another instance could serve
- * them. */
+/* How many messages to hold at once: one for each slot, and some for replies on their way. At most a second
+ * of a limited rate is held, so that messages do not wait here while another instance could serve them. */
 uint16_t mg_limiter_prefetch(const struct mg_limiter *limiter);
 
 #endif

@@ -115,8 +115,8 @@ static void later_take(struct mg_job *twin, const struct mg_job *newcomer)
     }
 }
 
-/* The older job goes on with the newer delivery, whose ack the broker still expects. The request borrows
- * from its delivery, so it is taken over as well. */
+/* The older job goes on with the newer delivery: the broker still expects the ack of that one. The request
+ * borrows from its delivery, so it is taken over as well. */
 static void join(struct mg_job *twin, struct mg_job *newcomer)
 {
     struct mg_delivery *old_delivery = twin->delivery;
