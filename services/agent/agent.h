@@ -97,8 +97,8 @@ struct mg_job {
     bool is_high;
     bool is_redelivered;
     bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
-    /* An earlier call, given up or of another delivery, may still be at work in the service (law 11,
-     * quiesce). The second holds the value in the reply that was written last. */
+    /* An earlier call, given up or of another delivery, may still act there (law 11, quiesce). The second
+     * flag is its value in the reply that was written last. */
     bool may_still_act, says_may_still_act;
     mg_job_end_fn *on_end; /* cancels all that still runs for it, just before it is freed */
     struct mg_delivery *delivery;

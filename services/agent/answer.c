@@ -188,8 +188,8 @@ void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *wh
     mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
 }
 
-/* A request with a try is answered. So is one that may be sent only once: this process can still prove
- * that it was not sent, but given back it would count as redelivered. Any other request goes back for
+/* A request with a try is answered. So is one that may be sent only once: this process can still prove that
+ * it was not sent. Given back, that request would count as redelivered. Any other request goes back for
  * another instance. */
 void mg_job_put_back(struct mg_job *job)
 {

@@ -28,10 +28,10 @@ enum mg_call_health {
 };
 
 enum mg_breaker_word {
-    MG_WORD_NONE,  /* no statement: its own calls count */
-    MG_WORD_UP,    /* the service is not down for most: likewise */
-    MG_WORD_DOWN,  /* it is, and another agent probes */
-    MG_WORD_PROBE, /* it is, and this agent probes for all */
+    MG_WORD_NONE,  /* no statement about the service: its own calls count */
+    MG_WORD_UP,    /* not down for most agents: its own calls count, too */
+    MG_WORD_DOWN,  /* down for most agents; another one probes */
+    MG_WORD_PROBE, /* down for most agents; this one probes for all */
 };
 
 struct mg_breaker_plan {

@@ -1,6 +1,6 @@
 /*
- * The database's clock, as an agent without a database can estimate it (law 6, database clock); the time that
- * this clock leaves a request; and the time that a call may take.
+ * The database's clock, as an agent without a database can estimate it (law 6, database clock). From it
+ * follow the time that is left of a request, and the time that a call may take.
  *
  * Every request, and every message of the leading supervisor, carries `sent_at` by the database's clock. None
  * arrives before it was sent. So the least difference between receipt (CLOCK_BOOTTIME) and `sent_at` over the
@@ -13,12 +13,12 @@
  * message with the usual difference proves that the clock did not go back. Until one of the two proofs has
  * come, a request that seems late is in doubt: it is neither called nor dropped.
  *
- * A message that waited in a queue proves nothing of the sort about a clock that is known. A clock that was
- * ahead and has gone back since may have stamped it, at any time before. So a queued request from the future
- * is not called.
+ * A message that waited in a queue is no such proof about a clock that is known. A clock that was ahead and
+ * has gone back since may have stamped it, at any time before. So a queued request from the future is not
+ * called.
  *
- * A clock that is set forward passes the complete-by of requests that have time left, and nothing failed. A
- * request that was sent by the old clock is judged by the old clock.
+ * A clock that is set forward passes the complete-by of requests that have time left, although nothing
+ * failed. A request that was sent by the old clock is judged by the old clock.
  *
  * A message is fresh if this process had room for more when it came, so that it did not wait in a queue. Only
  * fresh messages prove that a clock is *ahead*. Without them a full queue looks like a clock that is ahead,
@@ -160,13 +160,13 @@ enum mg_deadline_verdict {
  * proves nothing. The clock may have gone back since, and the first message that shows it is up to 1,250 ms
  * away.
  *
- * A queued request behind a finished doubt is late at once: held one after the other, the requests of a
+ * A queued request behind a finished doubt is late at once. Held one after the other, the requests of a
  * backlog would make each other late for ever. One that was sent before the request that began that doubt is
- * not, since a clock that went back looks so.
+ * not late at once, since a clock that went back looks so.
  *
- * A fresh request that is late after all was held up, or its sender's clock was: a scheduler uses the old
- * clock for a moment after a step forward. It is never dropped in silence, since that would use up an attempt
- * that no service has seen.
+ * A fresh request that is late after all was held up, or its sender's clock was. A scheduler uses the old
+ * clock for a moment after a step forward. Such a request is never dropped in silence, since that would use
+ * up an attempt that no service has seen.
  */
 enum mg_deadline_verdict mg_deadline_judge(struct mg_deadline *deadline, struct mg_skew *skew,
                                            int64_t boot_ms, int64_t wall_ms);

@@ -1,6 +1,6 @@
 /*
- * The effect of a lane's state on its requests: how many are consumed, and which are answered without a call
- * because the breaker is open or an operator has paused the service.
+ * The effect of a lane's state on its requests: how many are consumed, and which are answered without a call.
+ * These answers follow from an open breaker or from an operator's pause.
  */
 #include "agent.h"
 #include "base/clock.h"

@@ -1,10 +1,10 @@
 /*
  * Chooses the next job: high before normal without starving it, within the limiter's slots and tokens, and
  * only if the breaker admits it. When the breaker opens, consuming stops, and waiting requests are answered
- * as not made, so that the schedulers park their steps and no attempt is used up. Half-open lets a few
- * requests in again. While an operator has paused the service, consuming goes on, and every request is
- * answered like that: queued requests become parked steps before their deadlines pass. While the service is
- * down for most of its agents, one agent probes it for all.
+ * as not made. So the schedulers park their steps, and no attempt is used up. Half-open lets a few requests
+ * in again. While an operator has paused the service, consuming goes on, and every request is answered like
+ * that. So queued requests become parked steps before their deadlines pass. While the service is down for
+ * most of its agents, one agent probes it for all.
  */
 #include "agent.h"
 #include "base/clock.h"

@@ -32,9 +32,9 @@ static bool is_closed(const struct supervisor_replica *replica)
     return replica != NULL && replica->breaker == MG_BREAKER_CLOSED;
 }
 
-/* An agent that wants to probe already, as under the leader before this one; else the next behind the last
- * prober. Only agents that report the service down are candidates: the next report of another might be older
- * than its being named. */
+/* An agent that is ready to probe, as under the leader before this one; else the next behind the last prober.
+ * Only agents that report the service down are candidates: the next report of another might be older than its
+ * being named. */
 static const struct supervisor_replica *prober_choose(const struct supervisor_health *health,
                                                       const struct supervisor_replica *replicas, int count)
 {

@@ -2,10 +2,10 @@
  * Whether a remote service is down for most of its agents, as arithmetic: the agents' reports and the time
  * in, the leader's word out. It reads no clock and stores only the word.
  *
- * A service is down when more than half of its ready agents report a breaker that is not closed: the only
- * one, both of two, two of three. One of two is not enough: the fault may be in its own network. A wrong word
- * stops the agent that works for as long as the other cannot call. A missing word costs the orders no more
- * than the time that the agent's own breaker needs to open.
+ * A service is down when more than half of its ready agents report a breaker that is not closed. That is the
+ * only one, both of two, or two of three. One of two is not enough: the fault may be in its own network. A
+ * wrong word stops the agent that works for as long as the other cannot call. A missing word costs the orders
+ * no more than the time that the agent's own breaker needs to open.
  *
  * Then one of the agents without a closed breaker is named, to probe for all. Its success ends the word,
  * regardless of the other reports, which only repeat the word. Another is named when the first is gone or no
@@ -19,7 +19,7 @@
  *
  * A takeover changes no word. A new leader adopts the current prober if that agent reports itself as prober.
  * Without a prober it sends no word until most agents cannot call the service. Above all it does not report
- * the service as well: agents that it has no report of yet would call a service that is down. The previous
+ * the service as well: agents without a report so far would then call a service that is down. The previous
  * leader's word expires at the agents.
  */
 #ifndef MG_SUPERVISOR_HEALTH_H

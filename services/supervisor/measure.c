@@ -3,9 +3,9 @@
  * statuses in the database, and the messages in the queues that belong to no service. One process asks for
  * all, so that the cost does not grow with the number of processes. A standby shows none of these figures.
  *
- * Counting has a session of its own, since a slow count must not hold up a sweep. It is bounded three times:
- * by the rows that the statement reads, by the session's statement time-out, and by a period that grows with
- * the duration of the last count.
+ * Counting has a session of its own, since a slow count must not hold up a sweep. It has three bounds: the
+ * rows that the statement reads, the session's statement time-out, and a period that grows with the duration
+ * of the last count.
  */
 #include <stdio.h>
 #include <string.h>

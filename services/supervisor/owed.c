@@ -1,7 +1,7 @@
 /*
  * Statuses that clients' queues did not take. After a sweep with room for all that it found, the leader reads
- * from the database which ones to try again, and asks the schedulers for them. The schedulers' results set
- * how seldom a queue is tried, and when its statuses are given up (io/store/owed.h).
+ * from the database which ones to try again. It asks the schedulers for them. The schedulers' results set how
+ * seldom a queue is tried, and when its statuses are given up (io/store/owed.h).
  */
 #include "io/store/owed.h"
 #include "base/clock.h"

@@ -6,7 +6,7 @@
  *
  * While a service that was down is probed, one step is the probe for all: the others would go out only to be
  * parked again. If the service is still probed after a look at its queue, that step may be one that cannot go
- * out, so twice as many are asked about.
+ * out. So twice as many are asked about.
  *
  * All this only avoids questions about steps that cannot go out. The scheduler decides by its own gates. A
  * step that does not go out stays parked, and is asked about again.

@@ -6,8 +6,8 @@
  * whole, so the leader divides it among the agent processes with recent reports. Each gets one call at least,
  * or it would hold requests that it never makes.
  *
- * This file keeps no state that a new leader cannot find out. The new leader sends the same, under a higher
- * epoch, and marks a service of unknown health as undecided.
+ * A new leader finds all state of this file anew. It sends the same, under a higher epoch, and marks a
+ * service of unknown health as undecided.
  */
 #include <stdio.h>
 #include <string.h>

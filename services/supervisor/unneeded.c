@@ -1,7 +1,7 @@
 /*
- * Closes alerts of services that cannot be published to and that no open order needs any more: their cause
- * stands, but no order waits for it. The alerts found here are closed with the others (watch.c). Schedulers
- * open one again as soon as an order's step has to wait for it.
+ * Closes alerts of services with unpublishable requests, if no open order needs the service any more.
+ * Their cause stands, but no order waits for it. The alerts found here are closed with the others (watch.c).
+ * Schedulers open one again as soon as an order's step has to wait for it.
  */
 #include "base/log.h"
 #include "supervisor.h"
