@@ -1,7 +1,7 @@
 /*
  * `service list|pause|resume|limit|forget`: the states of remote services, and the operator settings of one.
  * The settings are a row that schedulers read and that the leading supervisor sends to the agents. The row
- * has a version: of two operators who act at once, the second gets a conflict.
+ * has a version: if two operators act at once, the second gets a conflict.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@ struct workflow_services {
 void workflow_services_find(struct cli *cli, struct mg_workflow *const *workflows, int count,
                             struct workflow_services *ret);
 void workflow_services_free(struct workflow_services *services);
-/* The next step after `step` (-1: the first) whose service has no queue; -1: none. Each service comes
+/* The next step after `step` (-1: the first) with a service without a queue; -1: none. Each service comes
  * once. */
 int workflow_services_next(struct workflow_services *services, const struct mg_workflow *workflow, int step);
 /* Writes "service \"travle\" has no queue; …", with the nearest name that has one. */
