@@ -8,8 +8,8 @@
 #include "core/words.h"
 #include "verbs.h"
 
-/* Converts a value's `name` in the tables to `ret_value`: "FILE", "DIR", "VALUE" for a free text, "" for
- * no value, or the allowed words separated by blanks. */
+/* Converts a value's `name` in the tables to `ret_value`: the allowed words separated by blanks, "FILE",
+ * "DIR", "VALUE" for a free text, or "" for no value. */
 #define VALUE_SIZE 256
 static const char *value_write(const char *name, char ret_value[VALUE_SIZE])
 {

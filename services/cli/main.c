@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "verbs.h"
 
-/* True if --version stands behind a verb. The option parser would print the tool's version and exit with
- * 0, without the change. The operator most likely meant --if-version, the version of the order. */
+/* True if --version follows a verb. The option parser would print the tool's version and exit with 0,
+ * without the change. The operator most likely intended --if-version, the version of the order. */
 static bool is_version_meant(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

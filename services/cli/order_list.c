@@ -50,8 +50,8 @@ static void more_tell(const struct cli *cli, const struct table *table, const ch
     }
 }
 
-/* The reports look at a bounded number of failures. If the bound cut the search, the list may be
- * incomplete, and a note reports that. */
+/* The reports look at a bounded number of failures. If the bound cut the search, an empty list proves
+ * nothing; a note reports the cut. */
 static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
 {
     const char *const params[] = {filter->failures.since, filter->failures.until, filter->after};

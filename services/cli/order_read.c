@@ -66,7 +66,7 @@ static void rows_print_json(const char *name, const struct table *table, const c
     (void)fputs("]", stdout);
 }
 
-/* Prints the explanation, which is written for people, as a JSON string. */
+/* Prints the explanation as a JSON string; its text is the same as in the table form. */
 static void explanation_print_json(struct cli *cli, const struct order_tables *tables)
 {
     char *text = NULL;

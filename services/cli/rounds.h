@@ -1,7 +1,7 @@
 /*
  * Rounds of waiting in an order's story. In a round a step is sent and returns to wait for its service, after
- * a failed call or without one. One line stands for all rounds of a row if those of each form are equal,
- * apart from moment and attempt, and all wait for the same reason.
+ * a failed call or without one. One line stands for several rounds in sequence. Rounds of each form must be
+ * equal, apart from moment and attempt, and all must wait for the same reason.
  */
 #ifndef MG_CLI_ROUNDS_H
 #define MG_CLI_ROUNDS_H

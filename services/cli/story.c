@@ -1,6 +1,6 @@
 /*
- * Prints the order's story from its event rows: one line for each change of state, with attempt and reason,
- * and one for each status to the client. Equal rounds of waiting share one line (rounds.h).
+ * Prints the order's story from its event rows. Each change of state has a line with attempt and reason, and
+ * so has each status to the client. Equal rounds of waiting share one line (rounds.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>

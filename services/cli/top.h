@@ -54,8 +54,8 @@ const char *top_service_state(const struct top_view *view, int row);
 /* Open orders: all of them, or those in one state with the age of the oldest. */
 int64_t top_open(const struct top_view *view);
 int64_t top_open_in(const struct top_view *view, const char *state, int64_t *ret_oldest_ms);
-/* The lists: number of rows, text of a column ("" beyond the last), tone of a row, and the verb that shows
- * or changes the row's subject. */
+/* The lists: number of rows, text of a column ("" beyond the last), tone of a row, and the verb for the
+ * row's subject. */
 int top_row_count(const struct top_view *view, enum top_list list);
 const char *top_heading(enum top_list list, int column); /* NULL: no such column */
 void top_cell(const struct top_view *view, enum top_list list, int row, int column, char *ret_text,

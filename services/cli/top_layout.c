@@ -1,6 +1,6 @@
 /*
- * Places the contents of `top` on a screen. The head shows the verdict and the numbers of orders. Below stand
- * the lists: all of them if two rows of each fit, else the selected one. The last line names the verb for the
+ * Places the contents of `top` on a screen. The head shows the verdict and the numbers of orders. The lists
+ * follow: all of them if two rows of each fit, else the selected one. The last line names the verb for the
  * selected row.
  */
 #include <assert.h>

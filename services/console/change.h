@@ -25,7 +25,7 @@ struct change {
 struct change *change_create(struct mg_console *console, struct mg_http_exchange *request,
                              const char by[NAME_SIZE]);
 void change_free(struct change *change); /* after its request has been answered */
-/* Answers the request with `text`, as an error from status 400 on, and frees the change. */
+/* Answers the request with `text`, as an error from status 300 on, and frees the change. */
 void change_end(struct change *change, unsigned int status, const char *text);
 /* The same with the caller's JSON. */
 void change_end_with(struct change *change, unsigned int status, struct mg_slice json);

@@ -3,8 +3,8 @@
  * shared with those of pages (ask.c); each event is written once and sent to all streams. The viewer of an
  * order gets an event when the order's version has changed, and then reads the order.
  *
- * A stream ends after a while, and the browser opens the next one. So a viewer without permission any more
- * loses the stream.
+ * A stream ends after a while, and the browser opens the next one. So a viewer loses the stream soon after
+ * the permission.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Dispatches requests and checks permissions. The Host header must name this console: an attacker can point
- * the name of another site to this address, and pages of that site are refused. Every change is a POST with a
+ * Dispatches requests and checks permissions. The Host header must name this console. An attacker can point
+ * the name of another site to this address; pages of that site are refused. Every change is a POST with a
  * CSRF token that only this console's own page can read.
  */
 #include <string.h>

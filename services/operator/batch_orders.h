@@ -1,7 +1,7 @@
 /*
- * The orders of one batch that are marked as asked for and have not ended: the due commands, their answers,
- * and the result of each order. A crash may lose all of it: the next look at the tables restores it, and a
- * command that is sent again is the same cause.
+ * The orders of one batch that are marked and have not ended: the due commands, their answers, and the result
+ * of each order. A crash may lose all of it. The next look at the tables restores it, and a command that is
+ * sent again is the same cause.
  */
 #ifndef MG_OPERATOR_BATCH_ORDERS_H
 #define MG_OPERATOR_BATCH_ORDERS_H

@@ -137,7 +137,7 @@ static void batches_take(struct mg_batch_runner *runner, const struct mg_batches
 /* ---- the alert of a stopped batch ---- */
 
 /* Published through the default exchange, to which the operator's user may write. If the publish fails,
- * the alert still stands in the table. */
+ * the alert is still in the table. */
 static void alert_publish(struct mg_batch_runner *runner, const struct mg_batch_row *row, const char *why)
 {
     struct mg_alert_message alert = {.alert = MG_ALERT_BATCH_STOPPED, .at_ms = row->batch.now_us / 1000};

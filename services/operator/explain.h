@@ -1,7 +1,7 @@
 /*
  * Explains in one line why an order is where it is: the wait, its end, and the person or process that can
- * move it. It works on rows that the caller has read. explain_asks_queue names the queue if the
- * broker must be asked for its counts.
+ * move it. It works on rows that the caller has read. explain_asks_queue names a queue if its counts are
+ * needed, which only the broker has.
  */
 #ifndef MG_OPERATOR_EXPLAIN_H
 #define MG_OPERATOR_EXPLAIN_H

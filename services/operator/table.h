@@ -30,8 +30,8 @@ void table_append_object(struct mg_buf *buf, const struct table *table, int row,
 void table_append_array(struct mg_buf *buf, const struct table *table, const char *const *raw);
 
 /* The length in bytes of the UTF-8 character at `text` if it is a control character for a terminal or a
- * mark of text direction; else 0. At most `len` bytes are read, at least 1 must be there. Line ends and
- * tabs give 0. */
+ * mark of text direction. Else 0, as for line ends and tabs. At most `len` bytes are read, at least 1 must
+ * be there. */
 size_t text_steers(const char *text, size_t len);
 /* Makes a foreign text safe for a terminal, in place: blanks for line ends and tabs, dots for the bytes of
  * text_steers. table_keep with `is_for_people` has done it already. */
