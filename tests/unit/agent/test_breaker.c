@@ -1,4 +1,4 @@
-/* The breaker: what opens it, what closes it, and which results no longer count. */
+/* The breaker: causes for opening and closing it, and results that no longer count. */
 #include <check.h>
 
 #include "../suite.h"
@@ -144,8 +144,8 @@ START_TEST(a_result_from_before_the_opening_neither_closes_nor_reopens)
 }
 END_TEST
 
-/* Would catch: an agent that calls a service that is down for most, one that does not call it again when it
- * is back, and one that hangs on the word of a dead leader. */
+/* Would catch: an agent that calls a service that is down for most agents; one that makes no call once the
+ * service is back; one that depends for ever on a message of a dead leader. */
 START_TEST(each_word_finds_each_state)
 {
     enum { CLOSED = MG_BREAKER_CLOSED, OPEN = MG_BREAKER_OPEN, HALF = MG_BREAKER_HALF_OPEN };
@@ -153,7 +153,8 @@ START_TEST(each_word_finds_each_state)
         enum mg_breaker_word before, word;
         int expected[3]; /* by the state before: closed, open, half-open */
         bool is_changed;
-        int64_t rest_ms; /* of one that was open a second ago: -1: as long as the word holds */
+        int64_t rest_ms; /* of a breaker that was open a second ago; -1: as long as the control message is
+                            valid */
     } cases[] = {
         {MG_WORD_NONE, MG_WORD_UP, {CLOSED, OPEN, HALF}, false, 4000},
         {MG_WORD_NONE, MG_WORD_DOWN, {OPEN, OPEN, OPEN}, true, -1},
@@ -200,7 +201,8 @@ START_TEST(only_who_is_named_probes)
     ck_assert(mg_breaker_tick(&breaker, 100000 + plan.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &late));
     mg_breaker_obey(&breaker, MG_WORD_DOWN, 110000);
-    ck_assert(!mg_breaker_record(&breaker, late, MG_CALL_HEALTHY, 110001)); /* another is named meanwhile */
+    ck_assert(
+        !mg_breaker_record(&breaker, late, MG_CALL_HEALTHY, 110001)); /* another prober is named meanwhile */
     ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
     mg_breaker_obey(&breaker, MG_WORD_NONE, 120000);
     ck_assert(mg_breaker_tick(&breaker, 120000));
