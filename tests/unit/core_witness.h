@@ -16,9 +16,8 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
-    uint32_t
-        revived_at[WORLD_STEPS]; /* attempts up to here were before a command that allows another request */
+    uint32_t poll_failures[WORLD_STEPS];               /* in a row, of accepted work */
+    uint32_t revived_at[WORLD_STEPS];                  /* attempts up to here precede a resending command */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };

@@ -201,8 +201,7 @@ START_TEST(only_who_is_named_probes)
     ck_assert(mg_breaker_tick(&breaker, 100000 + plan.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &late));
     mg_breaker_obey(&breaker, MG_WORD_DOWN, 110000);
-    ck_assert(
-        !mg_breaker_record(&breaker, late, MG_CALL_HEALTHY, 110001)); /* another prober is named meanwhile */
+    ck_assert(!mg_breaker_record(&breaker, late, MG_CALL_HEALTHY, 110001)); /* another is named meanwhile */
     ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
     mg_breaker_obey(&breaker, MG_WORD_NONE, 120000);
     ck_assert(mg_breaker_tick(&breaker, 120000));

@@ -81,8 +81,7 @@ START_TEST(a_pause_ends_the_tries_of_an_attempt)
     say(1, 1, "\"paused\":true");
     flow_answer_status(0, 503, "");
     flow_wait_replies(1);
-    ck_assert_str_eq(flow_reply(0)->error_code,
-                     "http_503"); /* the call was made, so its code is the better reason */
+    ck_assert_str_eq(flow_reply(0)->error_code, "http_503"); /* a call was made: its code */
     flow_answer_status(1, 200, "{}");
     flow_wait_replies(2);
     ck_assert_int_eq(fakes.call_count, 2);
@@ -223,8 +222,8 @@ START_TEST(who_is_named_probes_and_answers_for_all)
 }
 END_TEST
 
-/* Would catch: agents that stay down for ever because no supervisor leads any more, or because every leader
- * has lost the state. */
+/* Would catch: agents that stay down for ever because no supervisor leads any more, or because every new
+ * leader is undecided. */
 START_TEST(a_word_that_is_not_repeated_runs_out)
 {
     flow_finish();
@@ -289,7 +288,7 @@ START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
     say(6, 1, "\"paused\":false");
     ck_assert(lane()->control.is_paused);
     ck_assert_uint_eq(lane()->control.version, 2);
-    flow_agent.lanes[0].control.heard_boot_ms -= 6000; /* no control message since then */
+    flow_agent.lanes[0].control.heard_boot_ms -= 6000; /* no control message for 6 s */
     say(6, 3, "\"paused\":false");
     ck_assert(!lane()->control.is_paused);
     ck_assert_uint_eq(lane()->control.version, 3);

@@ -209,8 +209,7 @@ START_TEST(a_click_is_one_command_of_one_person_for_one_change)
     command_id_of(&otto, ORDER("cancel"), CLICK("7"), ids[1]);
     command_id_of(&otto, ORDER("resume"), CLICK("8"), ids[2]);
     command_id_of(&otto, "/api/v1/orders/another/resume", CLICK("7"), ids[3]);
-    command_id_of(&otto, ORDER("resume"), RESUME_BODY,
-                  ids[4]); /* without a click id each is a command of its own */
+    command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[4]); /* no click: each its own */
     command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[5]);
     for (size_t i = 0; i < COUNT(ids); i++) {
         ck_assert_msg(mg_uuid_is_valid(ids[i]), "%s", ids[i]);

@@ -98,7 +98,7 @@ START_TEST(a_canary_that_fails_stops_it_and_is_told_once)
 }
 END_TEST
 
-/* An answer that was refused is its whole effect: the order stays as it was. */
+/* A refused command leaves its order as it was: the answer is its only effect. */
 START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
 {
     begin(5, 100);
@@ -194,7 +194,7 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
     ck_assert_int_eq(fake.sent_count, 2);
     fake_pass(INT64_C(2) * 3600 * 1000);
     ck_assert_int_lt(fake.sent_count, 30);
-    fake.client.on_place(fake.client.arg); /* all answers so far were lost */
+    fake.client.on_place(fake.client.arg); /* a new reply queue: earlier answers are lost */
     int before = fake.sent_count;
     fake_pass(500);
     ck_assert_int_eq(fake.sent_count, before + 1);
@@ -228,8 +228,7 @@ START_TEST(no_more_are_marked_than_can_be_sent)
     begin(60, 100);
     fake.is_broker_up = false;
     fake_pass(10000);
-    ck_assert_int_eq(fake.tries,
-                     0); /* a runner that cannot send commands lets others lead, and keeps its session */
+    ck_assert_int_eq(fake.tries, 0); /* without a broker others lead */
     ck_assert_int_gt(fake.keeps, 1);
     fake.is_broker_up = true;
     fake_pass(1000);
