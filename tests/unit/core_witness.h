@@ -1,7 +1,7 @@
 /*
- * Invariants of every decision, whatever the world does: the laws, stated a second time in another form. The
- * witness sees order, cause and decision from outside. It keeps its own account of maybe, of undone keys and
- * of open alerts.
+ * Invariants of every decision in any world: the laws, stated a second time in another form. The witness sees
+ * order, cause and decision from outside. It keeps its own account of maybe, of undone keys and of open
+ * alerts.
  */
 #ifndef MG_TEST_CORE_WITNESS_H
 #define MG_TEST_CORE_WITNESS_H

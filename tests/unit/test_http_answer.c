@@ -1,7 +1,4 @@
-/*
- * Requests and answers of the HTTP client: what goes over the wire, what counts as a whole answer, and what
- * is cut.
- */
+/* Requests and answers of the HTTP client: the bytes on the wire, the whole answers, and the cut ones. */
 #include <time.h>
 
 #include "base/clock.h"

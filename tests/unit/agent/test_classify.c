@@ -219,7 +219,7 @@ static bool reaches_schedulers(const struct mg_service *whole, struct mg_slice a
     return is_kept;
 }
 
-/* Catches: an answer at the limits of JSON whose reply is above them, so that finished work is never
+/* Catches: an answer at the limits of JSON with a reply above them, so that finished work is never
  * reported. */
 START_TEST(a_result_at_the_limits_leaves_room_for_its_reply)
 {

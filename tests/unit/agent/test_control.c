@@ -38,7 +38,7 @@ static void expect_parked(int number)
 }
 
 /* Would catch: a call in a pause; requests that stay in the queue until their deadline; a control message
- * whose effect no report shows. */
+ * without a report of its effect. */
 START_TEST(a_pause_ends_what_waits_and_lets_calls_under_way_end)
 {
     flow_finish();
@@ -280,7 +280,7 @@ START_TEST(an_earlier_leader_says_nothing_of_the_service)
 }
 END_TEST
 
-/* Would catch: an outdated leader whose message ends a pause; a leader that is gone for good and still takes
+/* Would catch: an outdated leader that ends a pause; a leader that is gone for good and still takes
  * precedence over the present one. */
 START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
 {

@@ -85,8 +85,8 @@ START_TEST(a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back)
 }
 END_TEST
 
-/* Catches: "it was not executed" in a reply whose request was delivered again meanwhile to another agent, and
- * called there. */
+/* Catches: "it was not executed" in a reply to a request that was delivered again meanwhile to another agent,
+ * and called there. */
 START_TEST(a_refusal_that_outlives_its_connection_is_maybe)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});

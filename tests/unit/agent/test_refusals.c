@@ -162,7 +162,7 @@ START_TEST(a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one)
 }
 END_TEST
 
-/* Would catch: an end that waits for a service that never answers, or for an operator who asks twice. */
+/* Would catch: an end that waits for a service that never answers, or ignores an operator's second signal. */
 START_TEST(an_end_waits_no_longer_than_it_is_given)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});

@@ -48,8 +48,7 @@ START_TEST(each_queue_begins_with_one_request)
 }
 END_TEST
 
-/* Would catch: neighbours whose deliveries are counted too, because they come while the suspect is in
- * hand. */
+/* Would catch: neighbours with a counted delivery each, because they come while the suspect is in hand. */
 START_TEST(while_a_suspect_is_here_one_request_comes_at_a_time)
 {
     deliver("o1", 0, 0);

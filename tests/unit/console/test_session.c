@@ -38,8 +38,8 @@ START_TEST(a_session_ends_after_a_working_day_however_busy)
 }
 END_TEST
 
-/* Would catch: a person who acts on after removal from the file or a change to reader; all persons logged out
- * because one was. */
+/* Would catch: a session that outlives the removal of its line from the file or a change to reader; one
+ * removal that ends all sessions. */
 START_TEST(who_is_no_longer_in_the_file_as_he_was_is_logged_out)
 {
     struct mg_err err;
@@ -197,7 +197,7 @@ START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
 }
 END_TEST
 
-/* Would catch: a stranger who fills the log, or locks people out by guesses. */
+/* Would catch: guesses by a stranger that fill the log or lock people out. */
 START_TEST(guesses_are_told_so_many_a_second_and_keep_nobody_out)
 {
     for (int second = 0; second < 3; second++) {

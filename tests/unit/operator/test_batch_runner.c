@@ -141,7 +141,8 @@ START_TEST(what_is_undone_instead_of_going_forward_has_failed)
 }
 END_TEST
 
-/* Would catch: a batch that asks on while no scheduler lives, whose commands are then taken at once. */
+/* Would catch: a batch that goes on without a live scheduler, so that all its commands are taken at once
+ * later. */
 START_TEST(commands_that_nobody_takes_do_not_pile_up)
 {
     begin(ORDERS, 5);

@@ -114,7 +114,7 @@ START_TEST(what_follows_from_a_refused_request_comes_again_with_no_other)
 }
 END_TEST
 
-/* Would catch: a refusal whose COMMIT was lost on the way, and whose effects are lost with it. */
+/* Would catch: a refusal and its effects, lost with its COMMIT. */
 START_TEST(a_refusal_whose_commit_is_unknown_makes_its_effects)
 {
     const enum fake_commit kinds[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};
@@ -151,7 +151,7 @@ START_TEST(a_duplicate_publishes_nothing_though_the_store_was_away)
 }
 END_TEST
 
-/* Would catch the same for a duplicate in one batch with another order's write, whose outcome is unknown. */
+/* Would catch the same for a duplicate in one batch with another order's write and an unknown outcome. */
 START_TEST(a_duplicate_publishes_nothing_though_its_neighbours_commit_is_unknown)
 {
     const enum fake_commit kinds[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};

@@ -98,7 +98,7 @@ START_TEST(an_order_that_is_not_new_is_found_out)
 }
 END_TEST
 
-/* Would catch: a refusal by guess of an order that exists, whose workflow was given another name. */
+/* Would catch: a refusal by guess of an existing order, because its workflow was given another name. */
 START_TEST(a_workflow_that_is_unknown_is_refused_once)
 {
     stage_submit("o0", false);

@@ -125,7 +125,8 @@ START_TEST(its_queues_are_told_of)
 }
 END_TEST
 
-/* Would catch: one process that lost the broker, whose last figure hides how old messages get elsewhere. */
+/* Would catch: one process that lost the broker, with a last figure that hides how old messages get
+ * elsewhere. */
 START_TEST(without_a_broker_it_says_nothing_of_queues)
 {
     stage_submit("o1", false);

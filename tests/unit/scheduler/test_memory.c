@@ -32,7 +32,7 @@ static void start_with(size_t memory_bytes)
     stage_memory_bytes = STAGE_MEMORY_BYTES;
 }
 
-/* Would catch: a batch of all waiting messages, whatever its size. */
+/* Would catch: a batch of all waiting messages of any size. */
 START_TEST(a_batch_is_cut_by_the_bytes_of_its_messages)
 {
     start_with((size_t)16 << 20);

@@ -51,7 +51,8 @@ START_TEST(a_reserved_reply_queue_is_refused_and_never_written_to)
 }
 END_TEST
 
-/* Would catch: an order whose statuses go out again and again, because the broker returns each of them. */
+/* Would catch: an order with statuses that go out again and again, because the broker returns each of
+ * them. */
 START_TEST(direct_reply_to_is_refused_and_told_why_once)
 {
     fake_broker_deliver(

@@ -50,7 +50,7 @@ START_TEST(many_leave_most_of_the_prefetch_to_others)
 }
 END_TEST
 
-/* Would catch the same for submissions whose workflow a newer version has stored. */
+/* Would catch the same for submissions with a workflow that a newer version has stored. */
 START_TEST(submissions_that_cannot_be_judged_leave_room_too)
 {
     int prefetch = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL);

@@ -136,7 +136,7 @@ START_TEST(a_probe_that_went_well_is_followed_at_once)
 }
 END_TEST
 
-/* Would catch: a probe whose agent died, after which no other follows. */
+/* Would catch: a probe without a successor after its agent died. */
 START_TEST(a_probe_of_which_nothing_is_heard_is_followed_by_another)
 {
     say(MG_REASON_NONE, true);

@@ -160,7 +160,7 @@ static void deliver_command(const char *body, bool is_oversized)
     stage_settle();
 }
 
-/* Would catch: an operator who waits for an answer that never comes; a bad command that is lost. */
+/* Would catch: a bad command without an answer to its operator, or one that is lost. */
 START_TEST(a_command_that_cannot_be_read_is_answered_and_kept)
 {
     deliver_command(
@@ -390,8 +390,8 @@ START_TEST(an_alert_that_another_process_closed_is_opened_again)
 }
 END_TEST
 
-/* Would catch: a client whose refused orders fill orders.rejected, then dead.letters, and then the intake of
- * all clients; refused orders that are no longer kept while no alert is open. */
+/* Would catch: refused orders of one client that fill orders.rejected, then dead.letters, and then the intake
+ * of all clients; refused orders that are no longer kept while no alert is open. */
 START_TEST(what_a_full_queue_of_refused_orders_does_not_take_is_told)
 {
     fake_broker.fails_type = "submission"; /* the copies for orders.rejected */

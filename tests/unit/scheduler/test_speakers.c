@@ -229,7 +229,8 @@ END_TEST
 static const char BODY[] = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}";
 
 /* Would catch: a sender that writes the broker's own x-death header, so that a requeue would attribute its
- * order to another client; one with a delay queue of its own, whose orders are lost without an answer. */
+ * order to another client; one with a delay queue of its own, so that its orders are lost without an
+ * answer. */
 START_TEST(who_brings_a_note_of_its_death_is_refused_and_kept_without_it)
 {
     struct fake_delivery forged = {.consumer = MG_LANE_NORMAL,

@@ -1,6 +1,6 @@
 /*
  * Two messages of one number are equal, byte for byte. A client that submits its order again, from the same
- * place or another, receives the first status of its state again, whatever has come since.
+ * place or another, receives the first status of its state again, even after later events.
  */
 #include <check.h>
 #include <stdio.h>

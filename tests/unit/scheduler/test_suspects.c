@@ -55,8 +55,8 @@ START_TEST(each_queue_begins_with_one_message)
 }
 END_TEST
 
-/* Would catch: neighbours whose deliveries are counted too, because the suspect comes when many messages are
- * in hand. */
+/* Would catch: neighbours with a counted delivery each, because the suspect comes when many messages are in
+ * hand. */
 START_TEST(while_a_suspect_is_here_one_message_comes_at_a_time)
 {
     submit("o1", 0);

@@ -82,7 +82,7 @@ START_TEST(an_order_is_one_tree_below_its_client)
 }
 END_TEST
 
-/* Catches: a client without sampling whose order is traced, or whose context does not go on as it came. */
+/* Catches: a client without sampling that gets a trace, or a context that does not go on as it came. */
 START_TEST(what_the_client_does_not_want_told_goes_on_as_it_came)
 {
     stage_finish();

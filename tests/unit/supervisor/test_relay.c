@@ -113,7 +113,7 @@ static const struct mg_service_control *last_cast(void)
     return &fake.casts[fake.cast_count - 1];
 }
 
-/* Would catch: an outage that each agent finds by itself, at the expense of its orders; one whose end is
+/* Would catch: an outage that each agent finds by itself, at the expense of its orders; an end of it that is
  * never published. */
 START_TEST(what_most_agents_see_all_are_told_within_a_look)
 {
@@ -155,7 +155,7 @@ START_TEST(who_leads_again_asks_anew)
 END_TEST
 
 /* Would catch: a leader that closes the breakers of agents without a report yet, because it is new or the
- * database was away; one whose messages wait until all have reported. */
+ * database was away; one that stays silent until all have reported. */
 START_TEST(who_takes_over_says_what_was_said_and_before_it_knows_that_nothing)
 {
     wanted(LIMITED_AND_UNHEARD, 1);
