@@ -31,7 +31,7 @@ struct remote_attempt {
     bool is_out;         /* a request went into the broker, or may have */
     bool is_answered;    /* a reply for it was taken */
     bool is_accepted;    /* by a 202 */
-    bool is_open;        /* the core has learnt that it may still act, for any reply */
+    bool is_open;        /* the core has evidence that it may still act, for any reply */
     bool is_no;          /* the service answered that it did not and will not execute */
     bool may_have_acted; /* a copy of it executed, or may yet */
     bool is_late;        /* the service, given up by its agent, still acts */
@@ -42,7 +42,7 @@ enum message_kind { MESSAGE_REQUEST, MESSAGE_REPLY, MESSAGE_LATE_DO };
 
 struct message {
     bool is_used;
-    bool is_of_late_copy; /* of a request that came again after its reply: the core cannot learn of it */
+    bool is_of_late_copy; /* of a request that came again after its reply: the core gets no evidence of it */
     enum message_kind kind;
     int64_t at_ms;
     int step;
@@ -343,8 +343,8 @@ static inline int world_standing(const struct world *world, int step)
     return count;
 }
 
-/* True if a request may still act and the core has learnt so; then no honest person reports "absent". Where
- * the core has not learnt so, it must wait by itself (law 11, quiesce). */
+/* True if a request may still act and the core has evidence of it; then no honest person reports "absent".
+ * Without evidence the core must wait by itself (law 11, quiesce). */
 static inline bool world_is_unsettled(const struct world *world, int step)
 {
     for (int i = 0; i < WORLD_MESSAGES; i++) {

@@ -15,8 +15,8 @@ static enum mg_verdict reply_open(int step, enum mg_outcome outcome, enum mg_exe
                                     .retry_after_ms = -1});
 }
 
-/* Guard: undo does not overtake do. A reply ends the attempt for its step, but not at the service, if its
- * call was given up or another copy of the request is out. */
+/* Guard: undo does not overtake do. A reply may end the attempt for its step and not at the service: its call
+ * was given up, or another copy of the request is out. */
 static const struct {
     enum mg_outcome outcome;
     enum mg_executed executed;
@@ -104,7 +104,7 @@ START_TEST(accepted_work_is_asked_about_at_once_and_undone_when_quiet)
 }
 END_TEST
 
-/* Catches: a poll's "no such work" that is believed before the call that was given up has arrived. */
+/* Catches: a poll's "no such work" taken as final before the call that was given up has arrived. */
 START_TEST(accepted_work_with_an_open_call_is_asked_about_when_quiet)
 {
     plan.steps[0].finish_within_ms = 60000;

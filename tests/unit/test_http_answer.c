@@ -5,7 +5,7 @@
 #include "http_fixture.h"
 #include "suite.h"
 
-/* Answers without end until the client hangs up. */
+/* Answers without end until the client closes the connection. */
 static void serve_flood(struct server *server, int fd, int number)
 {
     (void)number;

@@ -350,7 +350,7 @@ static void tick_write_event(void)
     }
 }
 
-/* Reads until three events are there, and hangs up. */
+/* Reads until three events are there, and closes the connection. */
 static void listen_blocking(void *arg)
 {
     (void)arg;

@@ -1,7 +1,7 @@
 /*
  * The HTTP server with a certificate: accepted and refused clients, certificates changed while it serves, and
- * handshakes that hold up no other. The client is ours for regular requests, and OpenSSL on a thread for the
- * others.
+ * handshakes that hold up no other. Regular requests use the project's client, and the others OpenSSL on a
+ * thread.
  */
 #include <netinet/tcp.h>
 

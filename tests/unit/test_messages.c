@@ -538,7 +538,8 @@ START_TEST(every_example_gets_the_verdict_of_its_folder)
 }
 END_TEST
 
-/* Each byte in turn becomes another, or the text ends there: every verdict is one we know, with a reason. */
+/* Each byte in turn becomes another, or the text ends there: every verdict is one of the enum, with a
+ * reason. */
 static void mutate_example(size_t reader, const char *path)
 {
     static const char OTHERS[] = "\"\\{}[],:0 \x80$~/";

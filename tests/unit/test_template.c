@@ -145,7 +145,7 @@ static bool note(void *arg, const char *pointer)
     return --seen->left > 0;
 }
 
-/* Catches: a reference that the check of definitions does not see but rendering does. */
+/* Catches: a reference that rendering finds and the check of definitions does not. */
 START_TEST(every_reference_is_seen)
 {
     struct mg_err err;

@@ -470,7 +470,7 @@ static const struct {
     {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "are short"},
 };
 
-/* Would catch: input that was meant otherwise, and moves money all the same. */
+/* Would catch: ambiguous input that is accepted and moves money. */
 START_TEST(what_cannot_be_meant_is_refused_and_changes_nothing)
 {
     for (size_t i = 0; i < COUNT(REFUSED); i++) {

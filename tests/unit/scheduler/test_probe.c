@@ -78,7 +78,7 @@ START_TEST(while_a_service_is_probed_one_step_goes_out)
     ask_all();
     ck_assert_int_eq(running(), 1);
     ck_assert_int_eq(events(), WAITING_COUNT + 1);
-    stage_submit("o4", false); /* nor does another order try for itself */
+    stage_submit("o4", false); /* another order does not try for itself */
     stage_settle();
     ck_assert_int_eq(stage_step("o4", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store_order("o4")->order.steps[0].reason, MG_REASON_BREAKER_OPEN);

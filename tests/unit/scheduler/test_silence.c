@@ -193,8 +193,8 @@ END_TEST
     "\"complete_within\":\"10s\",\"at_most_once\":true,\"on_unknown\":\"operator\","                         \
     "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":\"none\"}]}"
 
-/* Would catch: an innocent service that waits, with an alert, because the connection stalled on another queue
- * while a request that may be sent once was on its way. */
+/* Would catch: an innocent service that waits, with an alert, because the connection stalled on another
+ * queue. A request that may be sent once was on its way then. */
 START_TEST(a_request_that_goes_down_with_the_connection_says_nothing_of_its_queue)
 {
     fake_store.definition = ONCE;

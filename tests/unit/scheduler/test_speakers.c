@@ -141,7 +141,7 @@ static void assert_conflict(const char *reply_to, int published, int events)
     ck_assert(mg_slice_is(fake_store_order("o1")->client, "shop"));
 }
 
-/* Would catch: a client that takes over the statuses of another's order, or learns its state. */
+/* Would catch: a client that takes over the statuses of another's order, or receives its state. */
 START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
 {
     post(SHOP, "o1", "client.shop.a");
@@ -156,7 +156,8 @@ START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
     ck_assert_str_eq(fake_broker_last("submission")->origin, "makegood.intake");
     post("", "o1", "client.other.a");
     assert_conflict("client.other.a", published + 4, 1);
-    stage_submit_from("o1", "[2]", "client.other.a", false); /* nor does it learn that its bytes were right */
+    stage_submit_from("o1", "[2]", "client.other.a",
+                      false); /* nor does an answer confirm that its bytes were right */
     stage_settle();
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, refusal));
     post(SHOP, "o1", "client.shop.b");

@@ -104,7 +104,7 @@ static void go_error(void)
 static void go_error_for_another_reason(void)
 {
     go_error();
-    answer("reserve", 9, "undo", "done"); /* an attempt that the database knows nothing of */
+    answer("reserve", 9, "undo", "done"); /* an attempt missing from the database */
 }
 
 /* A step that was under way is done when the order has turned back. */

@@ -179,7 +179,7 @@ START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
 }
 END_TEST
 
-/* Catches: orders that were woken, could not be asked about, and sleep on. */
+/* Catches: orders that were woken, got no command for lack of room, and sleep on. */
 START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
 {
     go_back();

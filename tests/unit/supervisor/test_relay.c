@@ -21,7 +21,7 @@ static const char *const LIMITED[][FAKE_COLUMNS] = {
     {"payment", "5", "f", "7", "30", "a"},  {"payment", "5", "f", "7", "30", "b"},
     {"payment", "5", "f", "7", "30", "c"}};
 
-/* No operator setting; its agents see it fail, one after the other. */
+/* No operator setting; the agents' breakers of the service open one after the other. */
 static const char *const WELL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "closed", "t"},
                                                  {"payment", "0", "f", "0", "0", "b", "closed", "t"}};
 static const char *const DOUBTFUL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "closed", "t"},

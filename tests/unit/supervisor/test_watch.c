@@ -45,8 +45,8 @@ START_TEST(mass_expiry_is_braked_and_alerted)
 }
 END_TEST
 
-/* Would catch: a figure of held-back commands that the next sweep sets to 0, so that no two scrapes in a row
- * see it and its rule never fires. */
+/* Would catch: a figure of held-back commands that the next sweep sets to 0. No two scrapes in a row see it,
+ * and its rule never fires. */
 START_TEST(what_is_held_back_is_shown_until_it_is_surely_over)
 {
     fake_answer_sweep_full(NULL, 0, 450);
