@@ -153,8 +153,7 @@ START_TEST(each_word_finds_each_state)
         enum mg_breaker_word before, word;
         int expected[3]; /* by the state before: closed, open, half-open */
         bool is_changed;
-        int64_t rest_ms; /* of a breaker that was open a second ago; -1: as long as the control message is
-                            valid */
+        int64_t rest_ms; /* of one open a second ago; -1: until the control message expires */
     } cases[] = {
         {MG_WORD_NONE, MG_WORD_UP, {CLOSED, OPEN, HALF}, false, 4000},
         {MG_WORD_NONE, MG_WORD_DOWN, {OPEN, OPEN, OPEN}, true, -1},

@@ -156,8 +156,7 @@ START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
     ck_assert_str_eq(fake_broker_last("submission")->origin, "makegood.intake");
     post("", "o1", "client.other.a");
     assert_conflict("client.other.a", published + 4, 1);
-    stage_submit_from("o1", "[2]", "client.other.a",
-                      false); /* nor does an answer confirm that its bytes were right */
+    stage_submit_from("o1", "[2]", "client.other.a", false); /* no proof that its bytes are right */
     stage_settle();
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, refusal));
     post(SHOP, "o1", "client.shop.b");
