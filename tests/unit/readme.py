@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""readme.py [--write] SOURCE BIN: what the README files say is so; --write first renews quoted files and state diagrams.
+"""readme.py [--write] SOURCE BIN: the README files agree with the repository; --write first renews quoted files and state diagrams.
 
-Quoted files are quoted as they are, the state diagrams are those of the program, every command, option, verb, metric,
-alert, test and guard that is named exists, every relative link leads somewhere, and the definitions shown are accepted by
-the programs that read them. That the examples also run is shown by the end-to-end tests of their own.
+Quoted files equal their sources, and the state diagrams are those of the program. Every command, option, verb, metric, alert,
+test and guard in them exists. Every relative link has a target. The programs accept the definitions shown. End-to-end tests
+of their own show that the examples also run.
 """
 
 import functools
@@ -43,7 +43,7 @@ class Readme:
 
 
 class Programs:
-    """What the programs say of themselves."""
+    """The programs' own lists of commands, options and metrics."""
 
     def __init__(self, binaries):
         self.binaries = binaries
@@ -79,7 +79,7 @@ def verb_of(words, verbs):
 
 
 def renew(readme, programs):
-    """Puts the files and diagrams as they are now where the page shows older ones."""
+    """Replaces outdated files and diagrams on the page by the present ones."""
     def quote(found):
         head, path = found.group(0)[:found.start(2) - found.start()], readme.source / found.group(1)
         return head + path.read_text(encoding="utf-8") + "```\n" if path.is_file() else found.group(0)
@@ -175,14 +175,14 @@ def check_compose(words, source):
                 names.append(word)
             verb = verb or word
             if verb in ("run", "exec") and names:
-                break  # what follows is the container's
+                break  # further words belong to the container
     for name in names:
         if name not in services:
             yield f"`docker compose {' '.join(words)}`: there is no service {name}"
 
 
 def test_names(source):
-    """What tests/run takes: kinds of tests, and the names of tests as their files give them."""
+    """The arguments of tests/run: kinds of tests, and the names of tests from their files."""
     scenarios = subprocess.run([sys.executable, str(source / "tests/e2e/run.py"), "--list"], capture_output=True, text=True,
                                timeout=30, check=True).stdout.split()
     files = {name for path in (source / "tests").glob("*/**/test_*.c")
