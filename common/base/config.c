@@ -196,8 +196,8 @@ static enum mg_class refuse_on_command_line(const struct mg_option *option, stru
         len, option->name, len, option->name, env_name);
 }
 
-/* Stores a value. A source of higher precedence replaces a lower one; a second value of the same source is
- * allowed only for a list. A value below the current source is parsed but not used. */
+/* Stores a value. It replaces a value of the same or lower precedence; a list appends values of the same
+ * source. A value of lower precedence is parsed but not used. */
 static enum mg_class take(struct mg_config *config, const struct found *found, const char *given,
                           struct mg_err *err)
 {
