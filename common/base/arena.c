@@ -66,8 +66,7 @@ static char *take(struct mg_arena *arena, size_t size)
         block = malloc(sizeof *block + block_size);
         if (!block) return NULL;
         *block = (struct block){.size = block_size};
-        if (arena->blocks &&
-            block_size > usual) { /* the new block is full at once: the one with room stays in front */
+        if (arena->blocks && block_size > usual) { /* full at once: the one with room stays in front */
             block->next = arena->blocks->next;
             arena->blocks->next = block;
         } else {

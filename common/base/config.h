@@ -57,9 +57,8 @@ struct mg_manual_part {
 struct mg_manual {
     int section;
     const char *description;
-    const struct mg_manual_part *before,
-        *after;           /* around the options; each ends with title NULL; NULL: none */
-    const char *see_also; /* "makegood(1), makegood-agent(8)" */
+    const struct mg_manual_part *before, *after; /* the options; each ends with title NULL; NULL: none */
+    const char *see_also;                        /* "makegood(1), makegood-agent(8)" */
 };
 
 struct mg_program {

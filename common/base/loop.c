@@ -262,8 +262,7 @@ struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, 
     if (!watch) return NULL;
     watch->fn = fn;
     watch->arg = arg;
-    if (uv_poll_init(&loop->uv, &watch->handle, fd) !=
-        0) { /* not a descriptor, or one that cannot be polled */
+    if (uv_poll_init(&loop->uv, &watch->handle, fd) != 0) { /* not a descriptor that can be polled */
         free(watch);
         return NULL;
     }

@@ -14,7 +14,7 @@ static void looks_thin(struct mg_queue_age *age)
     age->count = kept;
 }
 
-/* Moves the youngest look whose messages are all gone to the front; earlier ones are obsolete. */
+/* Drops the looks before the youngest one that has lost all its messages; they are obsolete. */
 static void looks_pass(struct mg_queue_age *age, int64_t taken)
 {
     int passed = 0;

@@ -20,7 +20,6 @@ void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *me
  * and `unsure` as of mg_queue_age_look. */
 void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_t consumers, int64_t taken,
                            int64_t unsure);
-void mg_queue_metrics_silence(
-    struct mg_queue_metrics *queue); /* until the next look, which starts a new age */
+void mg_queue_metrics_silence(struct mg_queue_metrics *queue); /* until the next look, with a new age */
 
 #endif

@@ -12,8 +12,7 @@
 
 #include "core/words.h"
 
-/* One bit of a 64-bit word for each step. Far above the number that a person can oversee in one
- * definition. */
+/* One bit of a 64-bit word for each step. Far above the number that a person can oversee in a definition. */
 #define MG_STEPS_MAX 64
 /* Names of workflows, steps and services: [a-z][a-z0-9_-]*; they appear in queue names (AMQP short strings:
  * 255). */
@@ -32,7 +31,7 @@
 #define MG_EXPIRY_WORD_MS 30000
 
 struct mg_retry_plan {
-    uint32_t attempts;   /* failures before a cool-down or the end, the first attempt included */
+    uint32_t attempts;   /* attempts before a cool-down or the end, the first included */
     uint32_t cool_downs; /* maximum of cool-downs, each of which begins the attempts anew */
     int64_t backoff_ms, max_backoff_ms, cool_down_ms;
 };
@@ -103,7 +102,7 @@ struct mg_cause {
      * nothing was executed, nothing is counted. */
     bool is_service_down, is_service_paused;
     /* reply: a call of this attempt that was given up, or another copy of its request, may still be at work
-     * at the service, or may reach it later. Not set for accepted work, where it is implied. */
+     * at the service, or may reach it later. Implied for accepted work. */
     bool may_still_act;
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */

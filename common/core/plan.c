@@ -60,8 +60,7 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
     enum mg_reason gate = decider->context->gate[index];
     int64_t now_ms = decider->context->now_ms;
     if (gate != MG_REASON_NONE) {
-        if (!mg_step_is_parked(
-                step)) { /* a parked step stays parked without a write; the supervisor sends due again */
+        if (!mg_step_is_parked(step)) { /* a parked step needs no write: the supervisor sends due again */
             (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, gate,
                                   now_ms + decider->context->park_ms);
         }
