@@ -162,7 +162,7 @@ void mg_metric_observe(struct mg_metric *metric, double value)
         return;
     }
     assert(is_histogram(metric));
-    if (isnan(value)) return; /* one NaN would make the sum useless for ever */
+    if (isnan(value)) return; /* one NaN would make the sum useless */
     size_t count;
     const struct bucket *buckets = buckets_of(metric, &count);
     for (size_t i = 0; i < count; i++) {
