@@ -139,9 +139,10 @@ static void question_end(struct question *question)
     } else {
         question->status = question->plan.render(&question->plan, question->tables, &question->json);
         if (question->json.failed) {
+            bool is_out_of_memory = question->json.is_out_of_memory;
             mg_buf_finish(&question->json);
             trouble_write(question,
-                          question->json.is_out_of_memory
+                          is_out_of_memory
                               ? "there is no memory for this answer"
                               : "this answer is too large for a page; ask the tool: makegood order export");
         }

@@ -45,7 +45,8 @@ struct dead {
     int64_t made_ms;
 };
 
-/* Identifies a letter by a hash of its contents, because its place in the queue changes. */
+/* Identifies a letter by a hash of its contents, because its place in the queue changes. Out of memory the
+ * mark is empty, and no request can name it. */
 static void mark_make(const struct mg_dead_letter *letter, char ret_mark[MARK_SIZE])
 {
     struct mg_buf all;
@@ -57,7 +58,7 @@ static void mark_make(const struct mg_dead_letter *letter, char ret_mark[MARK_SI
     mg_buf_append_text(&all, "\n");
     mg_buf_append_slice(&all, letter->body);
     mg_sha256(mg_buf_slice(&all), digest);
-    *mg_hex_write(digest, MARK_BYTES, ret_mark) = '\0';
+    *mg_hex_write(digest, all.failed ? 0 : MARK_BYTES, ret_mark) = '\0';
     mg_buf_finish(&all);
 }
 
@@ -108,7 +109,7 @@ static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *l
     struct walk *walk = arg;
     char mark[MARK_SIZE];
     mark_make(letter, mark);
-    if (walk->is_settled || strcmp(mark, walk->mark) != 0) {
+    if (walk->is_settled || mark[0] == '\0' || strcmp(mark, walk->mark) != 0) {
         return MG_DEAD_LIST;
     }
     walk->is_settled = true;

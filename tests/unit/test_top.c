@@ -308,7 +308,7 @@ START_TEST(each_trouble_is_named)
     assert_reason("");
     set(&view.figures, FIGURES "alerts|order_error||1|5\nalerts|dead_letter||2|7");
     assert_reason("3 alerts open");
-    set(&view.figures, FIGURES "owed|||2|61000");
+    set(&view.figures, FIGURES "owed|||2|301000");
     assert_reason("2 statuses have not reached their clients");
 }
 END_TEST

@@ -4,7 +4,7 @@ import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {SILENT_MS, batchTable, isDriven} from "/batches.js";
 
-const OWED_LATE_MS = 60000;
+const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
 const OPEN = ["pending", "processing", "compensating"];
 const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for several
   order_error: ["order has failed", "orders have failed"],
