@@ -34,7 +34,7 @@ struct mg_delivery {
      * (mg_topology_is_again_believed). */
     bool is_redelivered;
     uint32_t delivery_count; /* x-delivery-count; 0: first delivery */
-    /* How often it was delivered before, whatever the outcome (x-acquired-count). From RabbitMQ 4.3 on
+    /* How often it was delivered before, with any outcome (x-acquired-count). From RabbitMQ 4.3 on
      * delivery_count counts only failed deliveries: a requeue raises given_count and leaves
      * delivery_count. */
     uint32_t given_count;
@@ -78,9 +78,10 @@ struct mg_broker_options {
     const char *name; /* connection name, shown to operators */
     struct mg_consumer consumers[MG_CONSUMERS_MAX];
     int consumer_count;
-    int64_t rank;                                   /* rank of all its consumers, see mg_broker_set_rank */
-    const char *check_queues[2 * MG_CONSUMERS_MAX]; /* passively declared at each connect, ends with NULL; */
-    /* the state's reason names missing ones, and the connection is retried */
+    int64_t rank; /* rank of all its consumers, see mg_broker_set_rank */
+    /* Passively declared at each connect, ends with NULL. The state's reason names missing ones, and the
+     * connection is retried. */
+    const char *check_queues[2 * MG_CONSUMERS_MAX];
     size_t body_max_bytes;      /* 0: MG_BROKER_BODY_MAX_DEFAULT */
     int64_t confirm_timeout_ms; /* limit for the answer to a publish: then UNKNOWN, or UNSENT; 0: 10 s */
     struct mg_metrics *metrics;
@@ -125,9 +126,8 @@ bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer);
 size_t mg_broker_held_bytes(const struct mg_broker *broker, int consumer);
 void mg_broker_reject(struct mg_broker *broker,
                       struct mg_delivery *delivery); /* to the dead-letter exchange */
-void mg_broker_requeue(struct mg_broker *broker,
-                       /* counts as a delivery: do not requeue in a tight loop */
-                       struct mg_delivery *delivery);
+/* Counts as a delivery: do not requeue in a tight loop. */
+void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery);
 
 /* Stops or resumes one consumer (basic.cancel, basic.consume); survives reconnects. Deliveries already here
  * stay; those on their way count as one more delivery. Resuming an active consumer with another prefetch

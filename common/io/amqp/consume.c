@@ -229,7 +229,7 @@ static void consume_next(struct mg_broker *broker)
 
 /* ---- answers ---- */
 
-/* The slot whose request this answers; NULL: no such request. */
+/* The slot that sent the request of this answer; NULL: no such request. */
 static struct mg_consumer_slot *consume_asked(struct mg_broker *broker, enum mg_consumer_state state,
                                               int index)
 {
@@ -352,8 +352,7 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     struct mg_broker *broker = link->broker;
     if (method->id != AMQP_BASIC_DELIVER_METHOD) return;
     const amqp_basic_deliver_t *deliver = method->decoded;
-    if (deliver->delivery_tag <= broker->acks.last_tag) { /* out of order: a `multiple` ack would cover
-                                                           * others */
+    if (deliver->delivery_tag <= broker->acks.last_tag) { /* a `multiple` ack would cover others */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "delivery %" PRIu64 " came behind %" PRIu64,
                      deliver->delivery_tag, broker->acks.last_tag);
         return;

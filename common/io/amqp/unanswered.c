@@ -9,7 +9,7 @@ static uint64_t hash_append(uint64_t hash, struct mg_slice text)
 {
     for (size_t i = 0; i < text.len; i++)
         hash = (hash ^ (unsigned char)text.data[i]) * FNV_PRIME;
-    return (hash ^ 0xFFU) * FNV_PRIME; /* no byte of UTF-8: the end of the text */
+    return (hash ^ 0xFFU) * FNV_PRIME; /* 0xFF ends the text: no UTF-8 has this byte */
 }
 
 static int queue_find(const struct mg_unanswered *unanswered, struct mg_slice exchange,

@@ -1,6 +1,6 @@
 /*
- * Queues that left a message unanswered: what is published to them goes apart, until one of them answers.
- * A queue is kept as the hash of its exchange and routing key; two that share one go apart together.
+ * Queues that left a message unanswered: messages for them go apart, until the queue answers. A queue is
+ * stored as the hash of its exchange and routing key; two with an equal hash go apart together.
  */
 #ifndef MG_IO_AMQP_UNANSWERED_H
 #define MG_IO_AMQP_UNANSWERED_H
@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-/* As many as one connection can be given messages for; beyond that the oldest is forgotten. */
+/* The largest number of queues with messages on one connection; beyond it the oldest entry is dropped. */
 #define MG_UNANSWERED_MAX 2048
 
 struct mg_unanswered {
