@@ -118,8 +118,8 @@ bool mg_broker_is_silent(const struct mg_broker *broker);
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 /* The number of acks that wait so; they still take up the consumer's prefetch. */
 int mg_broker_untold_acks(const struct mg_broker *broker, int consumer);
-/* The consumer's current prefetch: as requested, or lower by bytes_max or until the current one is used up. 0
- * while it is stopped, or is being stopped or started. */
+/* The consumer's current prefetch: as requested, or lower by bytes_max or until the current one is used up.
+ * It is 0 while it is stopped, or is being stopped or started. */
 int mg_broker_prefetch(const struct mg_broker *broker, int consumer);
 /* True if it was paused and none of its deliveries is still on its way here. */
 bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer);
@@ -177,8 +177,8 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
 size_t mg_broker_publish_room(const struct mg_broker *broker); /* messages that the window still takes */
 
 /* Reads a queue's depth every `period_ms` (passive declare). consumers -1: the queue does not exist. Watching
- * it twice changes nothing. Queues that this process consumes are watched in any case: a broker that fails
- * while a queue is deleted or moved may drop its consumers without a notice. */
+ * it twice changes nothing. Queues that this process consumes are watched in any case. If a broker fails
+ * while a queue is deleted or moved, it may drop the consumers without a notice. */
 typedef void mg_queue_seen_fn(void *arg, const char *queue, int64_t ready_messages, int64_t consumers);
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                     mg_queue_seen_fn *seen, void *arg, struct mg_err *err) MG_MUSTCHECK;

@@ -151,7 +151,7 @@ static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
     return false;
 }
 
-/* Asks the next question, if none is waiting for its answer. */
+/* Sends the next request, if none is waiting for its answer. */
 static void cast_next(struct mg_broker *broker)
 {
     struct mg_cast_part *part = &broker->casts;

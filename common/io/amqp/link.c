@@ -1,8 +1,8 @@
 /*
  * A connection to RabbitMQ on the loop. The library's own sends wait without an end, and its publish can hang
- * on a silent broker (before 0.14). So two rules hold here: frames are read only with a zero time-out, and a
- * frame is sent only after the socket has reported room for the whole frame. The library sends and judges
- * heartbeats within its reads; a timer repeats the reads however busy or idle the process is.
+ * on a silent broker (before 0.14). So two rules hold here: frames are read only with a zero time-out, and
+ * sent only after the socket has reported room for the whole frame. The library sends and judges heartbeats
+ * within its reads; a timer repeats the reads however busy or idle the process is.
  *
  * It never waits on the loop's thread, and after an error it closes without a handshake: the peer may be
  * gone.
@@ -376,8 +376,7 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
             amqp_channel_open_t open = {0};
             link->content = MG_CONTENT_NONE;
             link->is_reopening = true;
-            if (!mg_link_has_room(link, 0)) /* the link sends next to nothing, so no room means a stuck
-                                             * broker */
+            if (!mg_link_has_room(link, 0)) /* on an almost idle link: it is stuck */
                 mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the broker does not read");
             else if (mg_link_send(link, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok) &&
                      mg_link_send(link, AMQP_CHANNEL_OPEN_METHOD, &open))

@@ -1,9 +1,9 @@
 /*
  * TLS to RabbitMQ. librabbitmq opens the socket and moves the bytes, but OpenSSL's own functions set up its
  * context here. The library's name check does not handle addresses (before 0.12), it has no default trust,
- * and its errors say only "SSL error". With this set-up OpenSSL itself refuses a wrong certificate during the
- * handshake, so the refusal is in the broker's log too. OpenSSL's verdict on the certificate and the broker's
- * alert about ours are recorded as they happen (struct trace).
+ * and its only error text is "SSL error". With this set-up OpenSSL itself refuses a wrong certificate during
+ * the handshake, so the refusal is in the broker's log too. OpenSSL's verdict on the certificate and the
+ * broker's alert about ours are recorded as they happen (struct trace).
  *
  * Renegotiation is off: a write never waits for a read. OpenSSL and librabbitmq start up under locks of their
  * own; several threads may connect at once.

@@ -55,9 +55,9 @@ void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAM
 /*
  * White lists: the speaker of a message, by the exchange that basic.deliver names. The broker names the first
  * exchange on a message's way, and checks the right to write there. An exchange outside the lists proves
- * nothing: its maker may have bound it to one of ours. The default exchange (an empty name) is in the lists:
- * by the shipped rights only the scheduler, the operator and the administrator may write there, and `dead
- * requeue` does.
+ * nothing: its maker may have bound it to one of ours. The default exchange (an empty name) is in the lists
+ * because `dead requeue` uses it. By the shipped rights only the scheduler, the operator and the
+ * administrator may write there.
  */
 
 /* For a reply or report of `service`: its own exchange, makegood.replies (for agents of older versions), the

@@ -160,7 +160,7 @@ static int64_t letter_time_ms(int64_t time_s)
 
 /* The exchange that proves the sender, so that the default exchange does not speak for it after a requeue. It
  * is the one that the broker recorded at the last death, else the one in our header. A sender with an
- * exchange of its own cannot forge the broker's record: its messages with x-death are copied without it, or
+ * exchange of its own cannot forge the broker's record. Its messages with x-death are copied without it, or
  * are too large to requeue. */
 static struct mg_slice letter_origin(const struct letter *letter, const amqp_field_value_t *died_through)
 {
@@ -320,7 +320,7 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     properties.headers.entries = entries;
     properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
     /* The broker would require our own user id, and the expiration has passed long ago. An order without an
-     * id of its own gets it from sender and message, and keeps it: schedulers accept an app id in place of
+     * id of its own gets it from sender and message, and keeps it. Schedulers accept an app id in place of
      * the user id. */
     if ((properties._flags & AMQP_BASIC_USER_ID_FLAG) != 0) {
         properties.app_id = properties.user_id;

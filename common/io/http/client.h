@@ -36,9 +36,10 @@ struct mg_http_client_options {
     struct mg_http_room *room;  /* NULL: only the bound of each answer applies */
     int max_connections;        /* to all hosts together; further calls wait for a free one */
     int64_t connect_timeout_ms; /* for resolving, TCP and TLS */
-    int64_t idle_connection_ms; /* A kept connection idle for longer is not reused; set it below the server's
-                                 * keep-alive. In whole seconds; below 2 s none is kept */
-    size_t max_body_bytes;      /* of an answer */
+    /* A kept connection idle for longer is not reused; set it below the server's keep-alive. In whole
+     * seconds; below 2 s none is kept. */
+    int64_t idle_connection_ms;
+    size_t max_body_bytes; /* of an answer */
     size_t max_header_bytes;
 };
 

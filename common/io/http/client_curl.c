@@ -4,7 +4,7 @@
  * http/request_curl.c sets up the single call, and prevents a second send.
  *
  * Connections are divided among pools, each with a multi handle of its own. To find a reusable connection,
- * libcurl walks all connections of the host; among 2,000 busy ones that takes longer than the rest of a call
+ * libcurl walks all connections of the host. Among 2,000 busy ones that takes longer than the rest of a call
  * (url.c, ConnectionExists). A call goes to the first pool with room, so few calls use few connections. A
  * pool without a call for the lifetime of a kept connection is closed; the first one stays.
  *

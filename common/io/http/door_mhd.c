@@ -1,6 +1,6 @@
 /*
- * The entry of the HTTP server. It listens and accepts by itself and gives the sockets to libmicrohttpd: at
- * its limit that library takes its own listening socket out of its epoll set and does not put it back.
+ * The entry of the HTTP server. It listens and accepts by itself and gives the sockets to libmicrohttpd. At
+ * its limit that library takes its own listening socket out of its epoll set, and never puts it back.
  *
  * A connection waits in the lobby until the head of its first request, or the first record of its TLS
  * handshake, is complete. There it costs a descriptor and a watch; its bytes are only peeked at. Then it

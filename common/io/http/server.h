@@ -21,8 +21,8 @@ struct mg_http_exchange;
 
 struct mg_http_server_options {
     const char *address; /* "127.0.0.1:9100", "[::1]:0"; port 0 takes a free one */
-    /* PEM; both or none, NULL and "" are none. An expired certificate is served, with a warning in the log: a
-     * probe that does not verify still works, and the log names the file to renew. */
+    /* PEM; both or none, NULL and "" are none. An expired certificate is served: a probe that does not verify
+     * still works. A warning in the log names the file to renew. */
     const char *cert_file, *key_file;
     bool is_plaintext_allowed;        /* on addresses that are not loopback; for private networks */
     const struct mg_metrics *metrics; /* borrowed for the server's life */
@@ -71,10 +71,10 @@ struct mg_http_header {
 };
 struct mg_http_response {
     unsigned int status;
-    const char *type;                     /* Content-Type; NULL: there is no body */
-    struct mg_slice body;                 /* copied */
-    const struct mg_http_header *headers; /* ends with name NULL; NULL: none. Cache-Control: no-store is added
-                                           * unless it is among them */
+    const char *type;     /* Content-Type; NULL: there is no body */
+    struct mg_slice body; /* copied */
+    /* ends with name NULL; NULL: none. Cache-Control: no-store is added unless it is among them. */
+    const struct mg_http_header *headers;
 };
 /* Ends the request. The caller does not learn whether the client received the answer. */
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer);

@@ -77,9 +77,9 @@ struct mg_sql {
 
 enum mg_pg_fault {
     MG_PG_NONE,
-    MG_PG_LOST,  /* no session, or it was lost; the commit may or may not have happened */
-    MG_PG_RETRY, /* the same transaction may succeed if repeated at once: serialization, deadlock, lock or
-                  * time limit */
+    MG_PG_LOST, /* no session, or it was lost; the commit may or may not have happened */
+    /* the same transaction may succeed if repeated at once: serialization, deadlock, lock or time limit. */
+    MG_PG_RETRY,
     MG_PG_BUSY,  /* the server cannot serve now: disk full, too many connections, shutting down */
     MG_PG_DATA,  /* these values cannot be stored */
     MG_PG_WRONG, /* the statement itself is refused: a missing table or right, or a bug */

@@ -35,9 +35,9 @@ struct mg_batch_start {
     int64_t orders_max;     /* the confirmed number, which is not exceeded; 0: no limit */
 };
 struct mg_batch_started {
-    char batch_id[MG_UUID_SIZE]; /* "": no order can be taken, or more than `orders_max`, or too many batches
-                                  * are open */
-    bool is_new;                 /* false: the same verb and filter already run, or this id was used */
+    /* "": no order can be taken, or more than `orders_max`, or too many batches are open. */
+    char batch_id[MG_UUID_SIZE];
+    bool is_new; /* false: the same verb and filter already run, or this id was used */
     enum mg_batch_state state;
     int64_t orders; /* without a batch: orders that could be taken, if `orders_max` is set */
     int64_t open_batches;

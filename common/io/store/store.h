@@ -202,7 +202,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
 
 /* ---- services, alerts, workflows ---- */
 
-/* Kept reports of agents of one service: twice as many as have shares in a limit, since after a restart the
+/* Kept reports of agents of one service: twice as many as have shares in a limit. After a restart of all, the
  * old names stand beside the new. Two parallel schedulers may briefly keep some more. */
 #define MG_SERVICE_INSTANCES_MAX 256
 struct mg_service_state {
@@ -258,7 +258,7 @@ void mg_store_note_action(struct mg_store *store, const struct mg_operator_actio
                           mg_store_done_fn *done, void *arg);
 
 /* Alerts without an order's transition. On a leader session they are fenced by its epoch (law 9, one leader).
- * `is_changed` is true for each alert that this call opened or closed; the caller publishes those. */
+ * `is_changed` is true for each alert that this call opened (publish it) or closed. */
 typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, const struct mg_err *err);
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg);
@@ -383,8 +383,9 @@ void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, i
 enum mg_report {
     /* Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
      * before now. */
-    MG_REPORT_ORDERS, /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id,
-                         workflow, state, goal, reason, failure_count, created_at, updated_at, complete_by */
+    /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
+     * goal, reason, failure_count, created_at, updated_at, complete_by */
+    MG_REPORT_ORDERS,
     /* Pages of the console, each a row with one column `page`, JSON: {"orders": [as above], "looked_at":
      * orders read, "is_full": open ones are left unread, "back_to": time of the oldest order read, "next":
      * cursor of the next page or null}. For tables of any size a page reads at most some ten thousand rows; a
@@ -455,8 +456,8 @@ enum mg_report {
     /* subject: open alerts `unpublishable` of services for which no step of an open order waits. None while
      * more than 100,000 orders are open. */
     MG_REPORT_UNNEEDED_ALERTS,
-    MG_REPORT_SETTINGS, /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version
-                         */
+    /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version */
+    MG_REPORT_SETTINGS,
     MG_REPORT_COUNT
 };
 typedef void mg_store_rows_fn(void *arg, const struct mg_rows *rows, const struct mg_err *err);

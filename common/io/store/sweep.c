@@ -25,8 +25,8 @@
  * others. */
 #define HELD_BACK   "interval '1 second'"
 #define SWEEPS_HELD "4" /* sweeps in that time, by default */
-/* The expiry of an order whose end is graced this long is not judged soon. Schedulers go on with it, and need
- * a cause. */
+/* After this time a graced expiry of an order is not judged soon. Schedulers go on with the order, and need a
+ * cause. */
 #define UNJUDGED "interval '30 seconds'"
 static_assert(MG_EXPIRY_WORD_MS == 30000, "the same");
 /* An order is read whole, so the steps read may exceed the limit by one order's. */
