@@ -128,7 +128,8 @@ void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_e
 
 /* ---- marking ---- */
 
-/* Statistics do not reflect owed statuses, which come and go. With them a plan might read all of them. */
+/* Statistics do not reflect owed statuses, which come and go. A plan based on statistics might read all of
+ * them. */
 const struct mg_sql MG_STORE_BY_KEY = {"by_key", "SELECT set_config('enable_seqscan', 'off', true),"
                                                  " set_config('enable_bitmapscan', 'off', true),"
                                                  " set_config('enable_hashjoin', 'off', true),"

@@ -251,7 +251,7 @@ void mg_store_forget_service(struct mg_store *store, const char *service, const 
 
 /* A line of operator_action, for operators' actions that no other call here records. */
 struct mg_operator_action {
-    const char *by, *verb, *subject, *reason; /* "dead drop", the object of the action */
+    const char *by, *verb, *subject, *reason; /* verb: "dead drop" */
     struct mg_slice detail;                   /* JSON */
 };
 void mg_store_note_action(struct mg_store *store, const struct mg_operator_action *action,
@@ -379,10 +379,9 @@ void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, i
 
 /* ---- reading, for the operator's tool ---- */
 
-/* Named reports; store/report.c has their queries. */
+/* Named reports; store/report.c has their queries. Lists begin with the newest. A parameter '' means any;
+ * times are milliseconds since 1970 or, below 0, before now. */
 enum mg_report {
-    /* Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
-     * before now. */
     /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
      * goal, reason, failure_count, created_at, updated_at, complete_by */
     MG_REPORT_ORDERS,
@@ -449,7 +448,7 @@ enum mg_report {
     MG_REPORT_BATCHES, /* $1 limit, newest first */
     MG_REPORT_BATCH,   /* $1 batch_id: the same columns */
     /* $1 batch_id, $2 result, $3 behind this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
-       text */
+     * text */
     MG_REPORT_BATCH_ORDERS,
     /* holder, epoch, seen_at, age_ms (NULL: no runner), and the number of open batches */
     MG_REPORT_BATCH_RUNNER,

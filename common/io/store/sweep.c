@@ -21,8 +21,8 @@
  * a second. */
 #define LOOK_AT_PARKED "interval '1 day'"
 /* Delay of asks held back by the brake: short, but behind other due ones. It is added once more for each
- * SWEEPS_HELD times the brake's limit before it. An order has no turn sooner, and would take the places of
- * others. */
+ * SWEEPS_HELD times the brake's limit before it. Sooner, the order would have no turn, and would only take
+ * the places of others. */
 #define HELD_BACK   "interval '1 second'"
 #define SWEEPS_HELD "4" /* sweeps in that time, by default */
 /* After this time a graced expiry of an order is not judged soon. Schedulers go on with the order, and need a
