@@ -78,7 +78,7 @@ def comments(name, text):
     """Pairs of line and text."""
     if name.endswith(".md"):
         return prose(text)
-    if name.endswith(".py") or text.startswith("#!/usr/bin/python3"):
+    if name.endswith(".py") or re.match("#!.*python3", text):
         return python_comments(text)
     if C_LIKE.search(name):
         return matched(C_TOKEN, text)

@@ -6,7 +6,7 @@
 
 #include "io/amqp/parts.h"
 
-#define REASON_MAX 1024 /* of the header for people; method and header must fit one frame */
+#define REASON_MAX 1024 /* bytes of the reason header; method and header must fit one frame */
 
 enum mg_class mg_outgoing_check(const struct mg_message *message, struct mg_err *err)
 {
