@@ -12,7 +12,7 @@ bool sim_check_has_copies(const char *order_id, const char *step);
  * an ack that the broker lost, is known to no process. */
 bool sim_check_is_do_settled(const char *correlation_id);
 bool sim_check_has_left(const char *correlation_id); /* this request was sent, whatever its outcome */
-/* copies.c: a message is in a queue; `is_again`: not for the first time. */
+/* copies.c: a message has entered a queue; `is_again`: it is not the first copy. */
 struct sim_message;
 void sim_copies_published(const struct sim_message *message, bool is_again);
 struct mg_request;
