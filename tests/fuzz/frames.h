@@ -12,8 +12,8 @@
 
 /* ---- the broker ---- */
 
-/* RabbitMQ's answers to a login and to the set-up requests after it: for `declared` queues, and for confirms.
- */
+/* RabbitMQ's answers to a login and to the set-up requests after it: for `declared` queues, and for
+ * confirms. */
 void frames_put_handshake(struct mg_buf *stream, int declared, bool is_confirming);
 
 /* Appends the pieces of an input. A piece is KIND, LENGTH (two bytes) and so many bytes. The two lowest bits

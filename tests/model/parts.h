@@ -114,8 +114,7 @@ static void ask(int scheduler, int step)
 /* ---- the remote service ---- */
 
 /* The service recognises keys: a do that was done is not done twice. An undo does not affect a do that
- * arrives later.
- */
+ * arrives later. */
 static void serve(int call)
 {
     tell("the service acts on the", call);

@@ -38,8 +38,8 @@ static bool may_return(int cause)
 
 /* ---- the clock ---- */
 
-/* A deadline matters only for an attempt that a request, a call, a publish or the running step still names.
- */
+/* A deadline matters only for an attempt that a request, a call, a publish or the running step still
+ * names. */
 static bool is_named(int step, int attempt)
 {
     return (now.row.attempt[step] == attempt && is_running(&now.row, step)) ||
@@ -127,8 +127,7 @@ static void send_add(int me, int send)
 }
 
 /* The row that this scheduler decides on. Its read equals the stored row until another write, which the guard
- * detects.
- */
+ * detects. */
 static struct Row *row_of(int me)
 {
 #ifdef WITHOUT_VERSION_GUARD

@@ -15,8 +15,8 @@
 
 struct frame;
 
-/* A connection's channel for publishes. All other publishes wait behind one to a queue that accepts nothing.
- */
+/* A connection's channel for publishes. All other publishes wait behind one to a queue that accepts
+ * nothing. */
 struct channel {
     int number; /* counts the channels that replaced each other */
     struct frame *first, *last;

@@ -179,7 +179,7 @@ static void dispatch_check(const struct mg_order_record *before, const struct mg
 }
 
 /* A do that no reply ended may act until its complete-by and the quiesce. This covers an overdue attempt, and
- * one with a copy in the broker, whatever the outcome of another copy. */
+ * one with a copy in the broker, even if the broker refused another copy. */
 static void step_left(const struct mg_order_record *before, const struct mg_order_write *write, int step)
 {
     const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];

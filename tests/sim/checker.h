@@ -11,7 +11,7 @@ bool sim_check_has_copies(const char *order_id, const char *step);
 /* A conclusive answer to this do is on its way, and Makegood sent its request once. A later redelivery, after
  * an ack that the broker lost, is known to no process. */
 bool sim_check_is_do_settled(const char *correlation_id);
-bool sim_check_has_left(const char *correlation_id); /* this request was sent, whatever its outcome */
+bool sim_check_has_left(const char *correlation_id); /* this request was sent, with any outcome */
 /* copies.c: a message has entered a queue; `is_again`: it is not the first copy. */
 struct sim_message;
 void sim_copies_published(const struct sim_message *message, bool is_again);

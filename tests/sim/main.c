@@ -85,8 +85,8 @@ static uint64_t faults_parse(const char *list)
 
 /* ---- many ---- */
 
-/* Processor time of a job and of the runs that it has waited for; other programs may use the processor too.
- */
+/* Processor time of a job and of the runs that it has waited for; other programs may use the processor
+ * too. */
 static double cpu_seconds(void)
 {
     double seconds = 0;

@@ -72,8 +72,8 @@ void sim_happened(enum sim_fault fault);
 uint32_t sim_occasions(enum sim_fault fault); /* occasions of this chance so far, in a script's run */
 /* The result of an adapter's own allocation: false now and then, if a script demands it. */
 bool sim_has_memory(void);
-/* The running node calls abort(), after logging the reason. Without a log line or a reason this ends the run.
- */
+/* The running node calls abort(), after logging the reason. Without a log line or a reason this ends the
+ * run. */
 void sim_node_abort(void) __attribute__((noreturn));
 /* The same, done by the kernel: calls `fn` (with NULL, in the world) each time, until healing. */
 void sim_every(enum sim_fault fault, sim_fn *fn);

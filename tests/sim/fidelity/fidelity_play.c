@@ -248,8 +248,8 @@ static void play_owed(void)
 
 /* ---- services, workflows, alerts ---- */
 
-/* Almost as many agents of one service as are kept; only the first and the last are ready. The service's gate
- * shows which of them, and of later reporters, are kept. */
+/* Enough agents of one service to exceed the number kept; only the first and the last are ready. The
+ * service's gate shows which of them, and of later reporters, are kept. */
 static void play_crowd(void)
 {
     static struct mg_service_state states[MG_SERVICE_INSTANCES_MAX];
@@ -413,8 +413,7 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
     answered(arg);
 }
 
-/* Whether a limit leaves out no woken order. These use the places left by the `timely`, and a quarter of all
- * at least. */
+/* Whether a limit leaves out no woken order: these use the places left by `timely`, at least a quarter. */
 static bool takes_all_woken(int limit, int timely, int woken)
 {
     int left = timely < limit ? limit - timely : 0, share = (limit + 3) / 4;
