@@ -1,8 +1,8 @@
 /*
  * The console: requests of browsers and of strangers, and the contents of the database and broker behind it.
- * The input is two bytes that pick the state of these two, the texts of strangers in their tables, and, after
- * a NUL, a client's bytes before it closes its side. In those bytes, placeholders stand for values that only
- * a logged-in client has:
+ * The input is two bytes that pick the state of these two, and the texts of strangers in their tables. After
+ * a NUL follow a client's bytes before it closes its side. In those bytes, placeholders stand for values that
+ * only a logged-in client has:
  *
  *   \1 \2  the operator's session and its CSRF token   \3 \4  the reader's
  *   \5     the page's reference to a dead letter

@@ -1,9 +1,11 @@
 /*
- * Rows of a database, or of a pooler in front of it, as the store reads them: in a session that is begun and
- * checked, due work, batches, the lead, services and the outcome of writes. Orders and events are in
- * fuzz_database.c too. The input is a byte for the number of rows of each statement, a byte for the refused
- * calls, and the texts of the cells, each before a NUL; \1 is SQL NULL. No enum, number or text leaves its
- * bounds, and each call has one answer.
+ * Rows of a database, or of a pooler in front of it, as the store reads them in a session that is begun and
+ * checked. They are due work, batches, the lead, services and the outcome of writes. Orders and events are in
+ * fuzz_database.c too.
+ *
+ * The input is a byte for the number of rows of each statement, then a byte for the refused calls. The texts
+ * of the cells follow, each before a NUL; \1 is SQL NULL. No enum, number or text leaves its bounds, and each
+ * call has one answer.
  */
 #include <stdlib.h>
 

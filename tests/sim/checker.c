@@ -250,9 +250,9 @@ bool sim_check_tells_of_lost_state(const struct mg_event_record *event)
            memmem(event->transitions.data, event->transitions.len, word, strlen(word)) != NULL;
 }
 
-/* Law 5, attempt fence, and once only: each counted reply is of the attempt and kind that the row waited for,
- * or that an earlier event of the same write dispatched. A reply of a higher attempt shows lost state, which
- * the checker cannot reconstruct. */
+/* Law 5, attempt fence, and once only. A counted reply is of the attempt and kind that the row waited for, or
+ * that an earlier event of the same write dispatched. A reply of a higher attempt shows lost state, which the
+ * checker cannot reconstruct. */
 static void replies_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     for (int i = 0; i < write->event_count; i++) {

@@ -1,6 +1,6 @@
 /*
- * The checker's record of the copies of each request and of their answers: which processes can detect another
- * copy, and whether an answer leaves an attempt open (law 11, quiesce).
+ * The checker's record of the copies of each request and of their answers. It shows which processes can
+ * detect another copy, and whether an answer leaves an attempt open (law 11, quiesce).
  */
 #include <stdio.h>
 

@@ -29,8 +29,8 @@ void sim_nodes_start(void);
 void sim_nodes_heal(void); /* starts dead nodes at once; paused ones continue by themselves */
 /* The running node's service has ended in good order; its process ends. */
 void sim_node_ended(struct sim_node *node);
-/* The running node's service gives up, which ends the run unless it has a reason. One is lack of memory, if
- * its exit code lets a service manager start it again. The other is lack of a privilege. */
+/* The running node's service gives up. Accepted reasons are lack of memory, if the exit code lets a service
+ * manager start it again, and lack of a privilege. Otherwise this ends the run. */
 void sim_node_gave_up(int exit_code, const char *why);
 /* The end of the run: every running node ends in good order, and none starts again. */
 void sim_nodes_end(void);

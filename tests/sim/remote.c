@@ -275,8 +275,8 @@ static void on_act(void *arg)
 }
 
 /* A refusal means that this call did nothing. Stock also refuses a do with a standing effect, so its refusal
- * proves nothing about earlier calls. In a script it does not: occasions are counted there, and a repeated do
- * would use up another step's occasion. */
+ * proves nothing about earlier calls. In a script Stock does not do so: occasions are counted there, and a
+ * repeated do would use up another step's occasion. */
 static bool is_refused(const struct mg_http_call *call)
 {
     struct sim_work *work = call->work;

@@ -255,7 +255,7 @@ static bool take_alert(struct sim_input *input, struct sim_alert *ret_alert)
     return is_word;
 }
 
-/* All closings come before any opening. Of several equal openings the first decides the result. */
+/* All closings come before any opening. Of several equal ones the answer lists the first. */
 static void write_alerts(struct sim_input *input, struct sim_output *output)
 {
     struct sim_input check = *input;

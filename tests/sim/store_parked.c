@@ -112,7 +112,7 @@ static void row_begin(struct sim_output *output, const char *service, bool is_hi
     sim_output_bool(output, IS_OPEN, is_open);
 }
 
-/* $7 and $8: the position in the queue that the previous call reached. */
+/* Whether the place's queue comes after the one of $7 and $8; only such queues are listed. */
 static bool is_behind(const struct sim_input *input, const struct place *place)
 {
     char after[MG_NAME_MAX + 1] = "";

@@ -34,8 +34,8 @@ struct sim_server {
     bool is_down, is_read_only, went_back_unseen;
     int64_t lags_until_us; /* statements are slow until then */
     bool lags_in_sweeps;   /* only statements of the sweep are slow */
-    /* The forward steps of the clock that a leader still compensates, combined into one: the time of the
-     * first, its start, and the end of the last; set_to_ms 0: none. */
+    /* The forward steps of the clock that a leader still compensates, combined into one. The fields are the
+     * time of the first, its start, and the end of the last; set_to_ms 0: none. */
     int64_t set_us, set_from_ms, set_to_ms;
     int64_t ahead_ms, stopped_at_ms; /* of its clock; stopped_at_ms 0: it runs */
 };
