@@ -1,6 +1,6 @@
 /*
  * Functions of the simulated database beside sim.h, for its comparison with PostgreSQL (fidelity/). The
- * production store (common/io/store/*.c) is linked and uses it through io/pg/pg.h; store_tables.h describes
+ * production store (common/io/store) is linked and uses it through io/pg/pg.h; store_tables.h describes
  * its design.
  */
 #ifndef SIM_STORE_H

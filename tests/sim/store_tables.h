@@ -1,5 +1,5 @@
 /*
- * The simulated PostgreSQL: tables, and the statements of common/io/store/*.c on them. The production store
+ * The simulated PostgreSQL: tables, and the statements of common/io/store on them. The production store
  * itself is linked. The simulation replaces the session and the server below io/pg/pg.h. A statement is
  * recognised by its name, its arrays by their names in its SQL. The C version of each SQL statement is one
  * function; tests/sim/fidelity compares the two.
