@@ -412,7 +412,7 @@ START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 }
 END_TEST
 
-/* Would catch: a consumer whose quorum queue counts the deliveries that its predecessor still holds as
+/* Would catch: a new consumer of a quorum queue that counts the deliveries in its predecessor's hand as
  * lost. */
 START_TEST(a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand)
 {

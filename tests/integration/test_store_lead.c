@@ -97,7 +97,7 @@ START_TEST(who_resigns_makes_room_at_once)
 }
 END_TEST
 
-/* Law 9, one leader. Would catch: a lock that outlives its session, and an old leader whose writes still
+/* Law 9, one leader. Would catch: a lock that outlives its session, and an old leader with writes that still
  * count. */
 START_TEST(a_leader_whose_session_is_killed_is_succeeded_and_fenced)
 {

@@ -389,7 +389,7 @@ START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
 }
 END_TEST
 
-/* Would catch: a former leader whose questions still change rows. */
+/* Would catch: questions of a former leader that still change rows. */
 START_TEST(who_leads_no_more_asks_nothing)
 {
     orders_make(1, 1, "away");

@@ -1,6 +1,6 @@
 /*
- * Retention in the real database: the conditions under which orders leave the tables, the completeness of the
- * archive, the cost of a look in pages, and the days of the archive as they come and go.
+ * Retention in the real database: when orders leave the tables, the completeness of the archive, the cost of
+ * a look in pages, and the days of the archive.
  */
 #include <stdio.h>
 #include <stdlib.h>
