@@ -174,8 +174,8 @@ def the_overview_has_each_service_of_a_loaded_workflow(s):
 
 @scenario(services=("payment",))
 def the_console_lets_only_its_own_page_and_who_may_act(s):
-    """Would catch: a reader who changes something; a page of another site that does so with an operator's cookie; a name that an
-    attacker makes resolve to this machine."""
+    """Would catch: a reader that can change something; a page of another site that does so with an operator's cookie; a name that
+    an attacker makes resolve to this machine."""
     pay(s)
     s.remote("payment").switch("decline")
     order = s.client.submit("pay", {})
