@@ -6,7 +6,7 @@
 #define MG_TESTS_BENCH_RECORDED_H
 
 #define RECORDED_STEPS 3
-/* When the first request was sent, and how long its step has: both programs' clocks begin there. */
+/* The time of the first request, and the time limit of its step: both programs' clocks begin there. */
 #define RECORDED_AT_MS INT64_C(1795289406548)
 #define RECORDED_TIMES "\"complete_by\":\"2026-11-21T19:31:06.548Z\",\"sent_at\":\"2026-11-21T19:30:06.548Z\""
 
