@@ -64,7 +64,7 @@ void test_quorum_queue_declare(const char *queue);
 /* By the queue's own name as routing key. */
 void test_queue_bind(const char *queue, const char *exchange);
 void test_queue_delete(const char *queue);
-/* Publishes a message whose headers nest `depth` tables. */
+/* Publishes a message with headers of `depth` nested tables. */
 void test_publish_nested(const char *queue, int depth);
 int test_queue_ready(const char *queue); /* messages; -1: there is no such queue */
 

@@ -42,7 +42,7 @@ START_TEST(who_starts_the_same_again_gets_the_one_that_is_under_way)
     ck_assert(!started.is_new);
     ck_assert_str_eq(started.batch_id, A);
     ck_assert_int_eq(started.orders, 3);
-    batch_start(A, "ship"); /* one id is one batch, whatever the filter */
+    batch_start(A, "ship"); /* one id is one batch, with any filter */
     ck_assert(!started.is_new);
     ck_assert_str_eq(started.batch_id, A);
     batch_start(C, ""); /* another filter: only orders that are in no open batch */

@@ -358,8 +358,8 @@ START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
 }
 END_TEST
 
-/* Law 3, re-creation. Would catch: a redelivered cause whose effects are not found, and a repeated status in
- * other words than the first. */
+/* Law 3, re-creation. Would catch: effects of a redelivered cause that are not found, and a repeated status
+ * in other words than the first. */
 START_TEST(what_a_cause_did_is_found_again)
 {
     static struct mg_order_record record;

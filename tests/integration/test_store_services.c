@@ -188,8 +188,8 @@ START_TEST(a_pause_shuts_a_service_until_it_is_over)
 }
 END_TEST
 
-/* Would catch: an operator who unknowingly undoes the change that another has just made; a limit that a pause
- * erases; a change without an author on record. */
+/* Would catch: an operator's change that blindly undoes another's; a limit that a pause erases; a change
+ * without an author on record. */
 START_TEST(what_operators_want_is_changed_by_version_and_noted)
 {
     ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .service = "nobodys"}),
