@@ -1,5 +1,5 @@
-// A user with a browser. All the time it watches for forbidden events on a page: an error on its console (a breach of
-// its Content-Security-Policy is one), or a request that leaves the console's origin.
+// A user with a browser. All the time it watches for forbidden events: an error on a page's console, or a request that
+// leaves the console's origin. A breach of the Content-Security-Policy is such an error.
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";

@@ -1,8 +1,8 @@
 """The invariants after everything has been healed, by the database, the remotes' ledgers, and the statuses that the client
 received.
 
-Numbers are those of the invariants of the test plan. The design differs from it in three: no effect is owed for longer than its
-bound (15), a reply counts as long as the row waits for its attempt and kind (6), statuses have no gaps but may repeat (18).
+Numbers are those of the invariants of the test plan. The design differs from it in three. 15: no effect is owed for longer than its
+bound. 6: a reply counts as long as the row waits for its attempt and kind. 18: statuses have no gaps but may repeat.
 """
 
 import collections

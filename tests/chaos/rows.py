@@ -1,8 +1,8 @@
-"""The catalogue of failures, row by row: the faults that inject it here, the tests elsewhere that cover it, or the reason why one
-machine cannot.
+"""The catalogue of failures, row by row: the faults that inject it, the tests that cover it elsewhere, or the reason for its
+absence.
 
-The faults name their rows themselves. This file holds the title of each row, the tests elsewhere for effects that chaos cannot see
-(where both are named, chaos injects it as well), and the rows left out, with the reason.
+The faults name their rows themselves. This file holds the title of each row, and the tests elsewhere for effects that chaos cannot
+see. Where both are named, chaos injects the row as well. Rows left out have a reason.
 """
 
 import pathlib

@@ -1,6 +1,6 @@
 /*
- * The proxy's parser of the streams that pass through it. It finds where a message of PostgreSQL or a frame
- * of AMQP begins and ends, the message that ends a transaction, and the frame that is an acknowledgement.
+ * The proxy's parser of the streams that pass through it. It finds the borders of PostgreSQL's messages and
+ * AMQP's frames. It marks the message that ends a transaction, and the frame that is an acknowledgement.
  */
 #ifndef CHAOS_SIFT_H
 #define CHAOS_SIFT_H

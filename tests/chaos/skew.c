@@ -1,7 +1,7 @@
 /*
- * A wrong clock, preloaded into a process. It adds to the wall clock the number in the file $CHAOS_CLOCK: a
- * 64-bit count of milliseconds, mapped, so that it may change at any moment. Clocks that measure durations
- * stay true, as they do when a machine's date is set.
+ * A wrong clock, preloaded into a process. It adds to the wall clock the number in the file $CHAOS_CLOCK, a
+ * 64-bit count of milliseconds. The file is mapped, so the number may change at any moment. Clocks that
+ * measure durations stay true, as they do when a machine's date is set.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

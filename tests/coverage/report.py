@@ -1,9 +1,9 @@
 """The table of executed lines and branches, from clang's counts; exit 1 if the core has a branch that never ran.
 
 A branch is one way of one condition, so that each operand of && and
- counts twice, and a macro's in each of its uses. Ways that no correct program takes do not count: out of an assertion (clang looks
-into no macro of the system's), past all cases of a switch (-Wswitch-enum enforces every word of an enumeration), and at the
-enumeration's end (a label `case MG_…_COUNT`).
+ counts twice, and a macro's in each of its uses. Ways that no correct program takes do not count. One is the way out of an
+assertion: clang looks into no macro of the system's. Another leads past all cases of a switch: -Wswitch-enum enforces every word of
+an enumeration. The last is the enumeration's end, a label `case MG_…_COUNT`.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""A collector of OTLP/HTTP that accepts only valid bodies: by otlp.schema.json, and by the rules of the protocol that no schema can
+"""A collector of OTLP/HTTP that accepts only valid bodies, by otlp.schema.json and by the protocol's rules that no schema can
 express. A scenario can also make it busy, slow or silent.
 
 With MAKEGOOD_TEST_OTLP_DECODER (tests/otlp/run) that program judges in place of the schema, by OpenTelemetry's own definitions. It

@@ -1,8 +1,7 @@
 """The base of every end-to-end scenario: a cluster, a client, the database and the remotes' ledgers.
 
 A scenario is a function marked @scenario(...). It gets a Stage; it fails by an exception. After its own assertions the stage checks
-the invariants of every scenario: no open order without a mover, one effect for each key, no sanitizer report, exit code 0 of every
-service.
+invariants. No order is open without a mover, no key has two effects, no sanitizer has a report, and every service exits with 0.
 """
 
 import functools

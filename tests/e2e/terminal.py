@@ -1,5 +1,4 @@
-"""A program on a terminal: the screen that a person would see, keys that a person would press, and a check that the terminal is
-restored.
+"""A program on a terminal: the screen, the keys of a person, and a check that the terminal is restored.
 
 The reader implements the sequences that ncurses writes to a terminal of the type xterm, and fails on any other.
 """

@@ -1,4 +1,5 @@
-"""A remote service that is down for most of its agents is down for all: one of them probes it, at the cost of one order at most."""
+"""A remote service that is down for most of its agents is down for all. One of them probes it, and no order loses attempts by
+further probes."""
 
 import datetime
 import json

@@ -309,7 +309,7 @@ ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that came again with 
 @scenario(agents=1)
 def a_locked_table_costs_time_and_nothing_else(s):
     """Another session locks the alerts' table before its first write. Would catch: a session given up for a statement that waited
-    in vain, consumers begun anew with each, messages that become dead letters by it, a log that is flooded."""
+    in vain; consumers begun anew with each; dead letters; a flooded log."""
     load_long(s, "judged")
     s.load_workflow("strict", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])], on_failure="error")
     connects = [scheduler.metric("makegood_store_connects_total") for scheduler in s.cluster.schedulers]

@@ -132,7 +132,7 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
 
 @scenario(agents=1, schedulers=1)
 def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
-    """Would catch: a day that is dropped although its export failed, an export with gaps, and a policy that lets orders leave while
+    """Would catch: a day that is dropped although its export failed; an export with gaps; a policy that lets orders leave while
     their clients still use them."""
     assert "no order leaves" in tool(s, "db", "vacuum-policy").stdout
     for words in (("--hot", "23h", "--reason", "x"), ("--keep", "soon", "--reason", "x"), ("--hot", "30d")):

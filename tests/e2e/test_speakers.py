@@ -1,5 +1,5 @@
-"""The identities that each user of the broker can use: all its rights, tried one by one, and messages through an exchange of a
-user's own."""
+"""The identities that each user of the broker can use: all its rights, tried one by one, and messages through a user's own
+exchange."""
 
 import json
 

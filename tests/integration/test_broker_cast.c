@@ -130,8 +130,8 @@ START_TEST(all_agents_of_a_service_hear_it_and_nobody_else)
 }
 END_TEST
 
-/* Would catch: an agent that receives no broadcast after its connection was lost, or that finds its old queue
- * in the way of the new one. */
+/* Would catch: an agent that receives no broadcast after its connection was lost, or the new queue of which
+ * collides with its old one. */
 START_TEST(who_lost_the_connection_hears_again)
 {
     struct relay *relay = relay_start();

@@ -71,8 +71,8 @@ START_TEST(owed_statuses_are_read_oldest_first_until_they_are_settled)
 }
 END_TEST
 
-/* Would catch: an order with more results than the memory set aside, so that its owed statuses are never read
- * and later ones wait behind them. */
+/* Would catch: an order with more results than the memory set aside: its owed statuses are never read, and
+ * later ones wait behind them. */
 START_TEST(what_is_owed_is_read_however_much_the_order_holds)
 {
     static struct mg_order_record record;

@@ -1,6 +1,6 @@
 /*
- * Retention in the real database: when orders leave the tables, the completeness of the archive, the cost of
- * a look in pages, and the days of the archive.
+ * Retention in the real database: when orders leave the tables, how complete the archive is, a look's cost in
+ * pages, and the archive's days.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -503,8 +503,8 @@ START_TEST(a_day_that_somebody_else_detached_is_left_alone)
 }
 END_TEST
 
-/* Would catch: a run that goes on by a policy that an operator has withdrawn, and one that stops at a day
- * that cannot be exported. */
+/* Would catch: a run that goes on by a withdrawn policy, and one that stops at a day that cannot be
+ * exported. */
 START_TEST(each_day_goes_by_the_policy_as_it_is_and_for_itself)
 {
     old_day_make();

@@ -409,8 +409,8 @@ static void workflow_store(const char *name, int64_t version, const char *servic
     ck_assert_int_eq(rig.err.class, MG_OK);
 }
 
-/* Would catch: a service that no operator sees because no agent of it has ever reported, or because only an
- * open order's older version names it; and one reported missing though no order uses it any more. */
+/* Would catch: a service that no operator sees because no agent of it has ever reported; the same where only
+ * an open order's older version names it; and one reported missing though no order uses it any more. */
 START_TEST(a_service_that_orders_need_is_known_without_an_agent)
 {
     static struct mg_order_record record;

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """elf.py BUILD-FOLDER: builds the executables as for a release, and checks that they are hardened.
 
-A flag that is lost on its way (another compiler, a build type, a library linked by hand) changes nothing that any other test would
-detect. common/hardening.cmake requests the flags; this program checks the result of compiler and linker.
+A flag can be lost on its way: another compiler, a build type, a library linked by hand. No other test would detect that.
+common/hardening.cmake requests the flags; this program checks the result of compiler and linker.
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Prometheus with our rules beside a running Makegood.
 
-First orders of all kinds come for some minutes without a fault: no scrape may fail, no sample may be refused, no alert may even be
+First orders of all kinds come for some minutes without a fault. No scrape may fail, no sample may be refused, no alert may even be
 pending at the end. Then come the faults (faults.py), at once if they do not hide each other. Each rule must fire by a real fault,
 and fall silent after its repair; at the end no rule fires. The configuration and the rules are those of deploy/observability, with
 our addresses in place of the containers' names.

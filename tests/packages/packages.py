@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """packages.py FOLDER: tries the Debian packages in FOLDER on a bare Debian 12, by the commands of deploy/package/README.md.
 
-Covers the facts that only a booted system shows. The units start in their sandboxes, systemd gets the services' notifications and
-restarts dead or hung ones, an upgrade disturbs nothing, and a purge leaves nothing.
+Covers the facts that only a booted system shows. The units start in their sandboxes; systemd gets the services' notifications and
+restarts dead or hung ones; an upgrade disturbs nothing; a purge leaves nothing.
 """
 
 import os

@@ -1,6 +1,6 @@
 /*
  * One order of the benchmark as the broker carried it, message by message, recorded from a run of
- * tests/bench/run: bench.workflow.json, a payload of 1 KB, three calls that are done at once.
+ * tests/bench/run. It is of bench.workflow.json: a payload of 1 KB, three calls that are done at once.
  */
 #ifndef MG_TESTS_BENCH_RECORDED_H
 #define MG_TESTS_BENCH_RECORDED_H
