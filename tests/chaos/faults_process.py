@@ -12,7 +12,7 @@ HOLD_S = 10.0       # of a process that waits to be killed at one point; the poi
 PIPE_HOLD_S = 10.0
 JUMP_S = 300
 POISON_ROUNDS = 2
-MOVES = ("scheduler", "agent", "broker", "database", "supervisor")  # servers and processes that must work so that messages are in hand
+MOVES = ("scheduler", "agent", "broker", "database", "supervisor")  # all that must work before messages are in hand
 READY_S = 15.0
 
 

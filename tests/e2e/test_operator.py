@@ -278,5 +278,5 @@ def an_alert_is_acknowledged_once(s):
     s.wait_state(order, "error")
     alert = s.alerts("order_error")[0]
     assert order.order_id in s.cluster.tool("alert", "list").stdout
-    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I look after it, " + "ö" * 100)  # cut in the middle of a character
+    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I look after it, " + "ö" * 100)  # cut inside a character
     assert s.alerts("order_error")[0]["acked_at"] is not None

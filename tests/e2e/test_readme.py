@@ -18,7 +18,7 @@ def the_examples_of_the_readme_run(s):
                               s.scratch / "python-agent.log").start()
     s.wait(lambda: s.client.consumers("agent.greeting.requests") == 1, "the agent consumes")
     services = json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
-    assert [row["state"] for row in services if row["service"] == "greeting"] == ["serving"], services  # though the agent sends no reports
+    assert [row["state"] for row in services if row["service"] == "greeting"] == ["serving"], services  # without any report
     done = subprocess.run(["/usr/bin/python3", HERE / "python_client.py", s.url, "hello", '{"name": "Ada", "amount": 14.5}'],
                           capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     words = [line.split() for line in done.stdout.splitlines()]

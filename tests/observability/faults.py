@@ -201,7 +201,7 @@ class NonsenseComes(Fault):
 
 
 class DatabaseRefuses(Fault):
-    """By an added constraint. Without it no refusal can occur: Makegood turns away all values that PostgreSQL itself would refuse."""
+    """By an added constraint: Makegood turns away all values that PostgreSQL itself would refuse."""
     rules = ("MakegoodPoisoned",)
     about = "the database refuses an order"
     is_lasting = True

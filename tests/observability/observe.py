@@ -80,7 +80,7 @@ class Prometheus:
         config["rule_files"] = [str(self.folder / "alerts.yml")]
         for job in config["scrape_configs"]:
             if job["job_name"] == "makegood":
-                del job["dns_sd_configs"], job["relabel_configs"]  # they derive the labels from container names; the next line sets them
+                del job["dns_sd_configs"], job["relabel_configs"]  # both read container names; set below
                 job["static_configs"] = [{"targets": targets, "labels": {"part": part}} for part, targets in parts.items()]
             else:
                 port = self.port if job["job_name"] == "prometheus" else self.rabbit_port
