@@ -46,12 +46,11 @@ struct mg_item {
     struct mg_command *command;
 
     enum mg_end end;
-    bool is_undecided; /* decided again on a fresh read, even if its fold is stored */
-    struct mg_buf
-        statuses;    /* of this cause, as a JSON array that mg_fold_close_item closes; not in the arena */
-    int first_event; /* index in the fold of the event that keeps them; -1: none yet */
-    const char *why; /* the core's text about the cause itself */
-    int outcome;     /* enum fold_outcome (batch.c) */
+    bool is_undecided;      /* decided again on a fresh read, even if its fold is stored */
+    struct mg_buf statuses; /* of this cause, as a JSON array; not in the arena */
+    int first_event;        /* index in the fold of the event that keeps them; -1: none yet */
+    const char *why;        /* the core's text about the cause itself */
+    int outcome;            /* enum fold_outcome (batch.c) */
 
     /* for metrics and spans, once the item is stored (measure.c, trace.c) */
     enum mg_submitted submitted; /* of a submission */
@@ -194,8 +193,7 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item);
 void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
 bool mg_command_read(struct mg_batch *batch, struct mg_item *item);
 void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
-bool mg_command_comes_again(
-    const struct mg_item *item); /* a supervisor's command, repeated until nothing is due */
+bool mg_command_comes_again(const struct mg_item *item); /* the supervisor's, until nothing is due */
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
 void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
 
