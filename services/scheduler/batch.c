@@ -9,6 +9,7 @@
  *   conflict  another instance wrote the order first: they are decided again on a fresh read; the same
  *             holds without a write, if the order was only guessed
  *   poisoned  they are tried one by one, so that only the faulty one is set aside
+ *
  * A batch that fails is run again. If it is unknown whether its commit happened, the causes that it wrote are
  * marked `again` (law 3, re-creation); all others stay as they were.
  */

@@ -17,8 +17,8 @@
 
 #include "core/order.h"
 
-/* `bytes` holds the record up to its `order`, the order and the steps' records up to the last step, and
- * the texts of all slices, each with a NUL. */
+/* `bytes` holds the record up to its `order`, then the order and the steps' records up to the last step.
+ * Behind them stand the texts of all slices, each with a NUL. */
 struct mg_cached {
     struct mg_cached *next;          /* of the same hash */
     struct mg_cached *older, *newer; /* in the order of writing */

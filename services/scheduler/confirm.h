@@ -1,6 +1,6 @@
 /*
- * Consequences of publish outcomes. A request that the broker does not take becomes a cause of its own, a
- * status is marked as owed, and the service of a refused request gets its alert.
+ * Consequences of publish outcomes. A request that the broker does not take becomes a cause of its own, and
+ * its service gets an alert. A status is marked as owed.
  */
 #ifndef MG_SCHEDULER_CONFIRM_H
 #define MG_SCHEDULER_CONFIRM_H

@@ -178,8 +178,8 @@ void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item);
 /* ---- repair.c ---- */
 
 /* The order's payload after an operator's `resume`, in the batch's arena. Absent, with the reason in
- * `err`: the payload would be invalid, or it would change the undo of a step that is done. Out of memory
- * sets the fold's has_failed, too. */
+ * `err`: the payload would be invalid, or it would change the undo of a step that is done or maybe. Out of
+ * memory sets the fold's has_failed, too. */
 struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_command *command, struct mg_err *err);
 
