@@ -325,7 +325,7 @@ void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_ou
     if (found == NULL) {
         return;
     }
-    found->is_returned = outcome == MG_PUBLISH_RETURNED;
+    found->is_returned = found->is_returned || outcome == MG_PUBLISH_RETURNED;
     mg_gate_published(gate, false);
     if (mg_queue_rest_begin(&found->rest, outcome == MG_PUBLISH_UNKNOWN)) {
         found->rest_reason = outcome == MG_PUBLISH_REFUSED ? MG_REASON_WINDOW_FULL : MG_REASON_NO_CONSUMER;

@@ -256,7 +256,7 @@ def check_guards(readme, source, names):
     known = names | {name for folder in ("unit", "integration") for path in (source / "tests" / folder).rglob("*.c")
                      for name in re.findall(r"START_TEST\((\w+)\)", path.read_text(encoding="utf-8"))}
     known |= set(re.findall(r"def (test_\w+)\(self", (source / "tests/integration/cli.py").read_text(encoding="utf-8"))) | {"integration.cli"}
-    for cells in table_rows(readme.text, "| guard | what was deleted"):
+    for cells in table_rows(readme.text, "| guard | deleted code"):
         for name in SPAN.findall(cells[2]):
             if name not in known:
                 yield f"the table of guards names {name}, which is no test"
