@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size)
@@ -19,4 +20,31 @@ ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size)
     (void)close(fd); /* only read */
     errno = read_errno;
     return got < 0 ? -1 : (ssize_t)len;
+}
+
+static bool text_append(int fd, struct mg_buf *ret_text)
+{
+    char piece[8192];
+    ssize_t got = 0;
+    do {
+        got = read(fd, piece, sizeof piece);
+        if (got > 0) mg_buf_append(ret_text, piece, (size_t)got);
+    } while (!ret_text->failed && (got > 0 || (got < 0 && errno == EINTR)));
+    return got >= 0;
+}
+
+enum mg_class mg_file_text(const char *path, struct mg_buf *ret_text, struct mg_err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    bool is_read = fd >= 0 && text_append(fd, ret_text);
+    int read_errno = errno;
+    if (fd >= 0 && !is_stdin) (void)close(fd); /* only read */
+    if (!is_read) return mg_err_set(err, MG_BAD_INPUT, "could not read %s: %s", path, strerror(read_errno));
+    if (ret_text->is_out_of_memory)
+        return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
+    if (ret_text->failed)
+        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: it is larger than %zu bytes", path,
+                          ret_text->max);
+    return MG_OK;
 }

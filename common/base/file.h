@@ -6,9 +6,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
+
 /* Reads up to `size` bytes; a result of `size` means that the file may hold more. -1 with errno: unreadable.
  * `waits`: block until a FIFO has a writer. Without stdio, because its buffers would keep a copy of a
  * secret. */
 ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size);
+
+/* Appends the whole file; "-" is standard input. Blocks until the end of a pipe. MG_BAD_INPUT: unreadable, or
+ * above ret_text's maximum. MG_TRANSIENT: out of memory. The error's text names the path. */
+enum mg_class mg_file_text(const char *path, struct mg_buf *ret_text, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

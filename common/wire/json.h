@@ -40,6 +40,14 @@ struct mg_mistakes {
     void *arg;
 };
 
+/* Prints the mistakes of a file to stderr, one line each; `arg` is a struct mg_mistake_printer. */
+struct mg_mistake_printer {
+    const char *path;
+    bool skips_first; /* the caller prints it as its error */
+    int count;
+};
+void mg_mistake_print(void *arg, const char *pointer, const char *text);
+
 /* Appends a string value's text to `ret`, without quotes and with escapes resolved; false if the slice is not
  * a string. */
 bool mg_json_string(struct mg_slice value, struct mg_buf *ret);

@@ -16,8 +16,9 @@
 #include "base/clock.h"
 #include "core/key.h"
 
-#define FAULT_TEXT_SIZE 400 /* with the pointer in front it still fits struct mg_err */
-#define WORD_MAX        64  /* longer than any known word, key or duration */
+#define THE_WHOLE       "(the whole)" /* the empty JSON pointer (RFC 6901), for people */
+#define FAULT_TEXT_SIZE 400           /* with the pointer in front it still fits struct mg_err */
+#define WORD_MAX        64            /* longer than any known word, key or duration */
 
 bool mg_json_faults_are_many(const struct mg_json_faults *faults)
 {
@@ -39,11 +40,18 @@ void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const cha
     }
     if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
         faults->class =
-            mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : "(the whole)", text);
+            mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : THE_WHOLE, text);
     }
     if (faults->mistakes != NULL && !mg_json_faults_are_many(faults))
         faults->mistakes->add(faults->mistakes->arg, pointer, text);
     faults->count++;
+}
+
+void mg_mistake_print(void *arg, const char *pointer, const char *text)
+{
+    struct mg_mistake_printer *printer = arg;
+    if (printer->count++ > 0 || !printer->skips_first)
+        (void)fprintf(stderr, "%s: %s: %s\n", printer->path, *pointer != '\0' ? pointer : THE_WHOLE, text);
 }
 
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults)

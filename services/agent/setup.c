@@ -2,12 +2,12 @@
  * From options to a running agent. Service files are read and checked whole; then each service gets its lane,
  * and the broker and the HTTP clients are made. Nothing connects here; connections are made in the loop.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "io/tls/check.h"
 
@@ -17,44 +17,6 @@
  * dead one. */
 #define IDLE_CONNECTION_MS 4000
 #define ANSWER_HEADERS_MAX (64 * 1024)
-
-static enum mg_class file_read(const char *path, struct mg_buf *ret_text, struct mg_err *err)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return mg_err_set(err, MG_BAD_INPUT, "could not read service file %s: %s", path, strerror(errno));
-    }
-    char piece[4096];
-    size_t len;
-    while ((len = fread(piece, 1, sizeof piece, file)) > 0) {
-        mg_buf_append(ret_text, piece, len);
-    }
-    bool is_bad = ferror(file) != 0;
-    fclose(file);
-    if (is_bad) {
-        return mg_err_set(err, MG_BAD_INPUT, "could not read service file %s: %s", path, strerror(errno));
-    }
-    if (ret_text->failed) {
-        return mg_err_set(err, ret_text->is_out_of_memory ? MG_TRANSIENT : MG_BAD_INPUT,
-                          "could not read service file %s: it is larger than %d bytes, or there is no memory",
-                          path, SERVICE_FILE_MAX);
-    }
-    return MG_OK;
-}
-
-struct telling {
-    const char *path;
-    int count;
-};
-
-/* Prints all mistakes but the first, which the error carries. */
-static void mistake_print(void *arg, const char *pointer, const char *text)
-{
-    struct telling *telling = arg;
-    if (telling->count++ > 0) {
-        fprintf(stderr, "%s: %s: %s\n", telling->path, pointer[0] == '\0' ? "(the whole)" : pointer, text);
-    }
-}
 
 static enum mg_class certificates_check(const struct mg_service *service,
                                         char ret_warning[MG_TLS_WARNING_SIZE], struct mg_err *err)
@@ -96,10 +58,10 @@ static enum mg_class service_check(const struct mg_service *service, bool is_pla
 static enum mg_class service_load(const char *path, struct mg_service **ret_service, struct mg_err *err)
 {
     struct mg_buf text;
-    struct telling telling = {.path = path};
-    const struct mg_mistakes mistakes = {.add = mistake_print, .arg = &telling};
+    struct mg_mistake_printer printer = {.path = path, .skips_first = true};
+    const struct mg_mistakes mistakes = {.add = mg_mistake_print, .arg = &printer};
     mg_buf_init(&text, SERVICE_FILE_MAX);
-    enum mg_class class = file_read(path, &text, err);
+    enum mg_class class = mg_file_text(path, &text, err);
     if (class == MG_OK) {
         class = mg_service_parse(mg_buf_slice(&text), &mistakes, ret_service, err);
         if (class != MG_OK) {

@@ -1,9 +1,9 @@
 /* The tool's connections, and the wait for their results. */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli.h"
 #include "io/pg/dsn.h"
 
@@ -277,27 +277,14 @@ void cli_close(struct cli *cli)
 
 enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (file == NULL) {
-        return cli_fail(EXIT_USAGE, "could not read %s: %s", path, strerror(errno));
-    }
     struct mg_buf text;
-    char block[65536];
-    size_t count = 0;
+    struct mg_err err;
     mg_buf_init(&text, max_bytes);
-    while (!text.failed && (count = fread(block, 1, sizeof(block), file)) > 0) {
-        mg_buf_append(&text, block, count);
-    }
-    bool is_broken = ferror(file) != 0;
-    if (file != stdin) {
-        (void)fclose(file);
-    }
-    if (is_broken || text.failed) {
+    enum mg_class class = mg_file_text(path, &text, &err);
+    if (class != MG_OK) {
         mg_buf_finish(&text);
-        return cli_fail(EXIT_USAGE, "could not read %s: %s", path,
-                        is_broken ? "reading failed" : "it is larger than this tool reads at once");
+        return cli_fail(class == MG_TRANSIENT ? EXIT_ERROR : EXIT_USAGE, "%s", err.text);
     }
-    mg_buf_append(&text, "", 0);
     *ret_text = text.data != NULL ? text.data : calloc(1, 1);
     *ret_len = text.len;
     return *ret_text != NULL ? EXIT_DONE : cli_fail(EXIT_ERROR, "could not read %s: out of memory", path);

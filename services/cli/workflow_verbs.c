@@ -9,29 +9,17 @@
 /* Well above a definition of 64 steps with large templates. */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
 
-struct checking {
-    const char *path;
-    int mistakes;
-};
-
-static void mistake_print(void *arg, const char *pointer, const char *text)
-{
-    struct checking *checking = arg;
-    checking->mistakes++;
-    (void)fprintf(stderr, "%s: %s: %s\n", checking->path, pointer[0] != '\0' ? pointer : "/", text);
-}
-
 static enum exit_code definition_read(const char *path, struct mg_workflow **ret_workflow)
 {
-    struct checking checking = {path, 0};
-    const struct mg_mistakes mistakes = {mistake_print, &checking};
+    struct mg_mistake_printer printer = {.path = path};
+    const struct mg_mistakes mistakes = {mg_mistake_print, &printer};
     struct mg_err err;
     char *text = NULL;
     size_t len = 0;
     enum exit_code code = cli_read_file(path, DEFINITION_MAX_BYTES, &text, &len);
     if (code == EXIT_DONE &&
         mg_workflow_parse((struct mg_slice){text, len}, &mistakes, ret_workflow, &err) != MG_OK) {
-        code = checking.mistakes > 0 ? EXIT_USAGE : cli_fail(EXIT_USAGE, "%s: %s", path, err.text);
+        code = printer.count > 0 ? EXIT_USAGE : cli_fail(EXIT_USAGE, "%s: %s", path, err.text);
     }
     free(text);
     return code;

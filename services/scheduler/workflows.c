@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "scheduler.h"
 
@@ -160,50 +161,15 @@ void mg_workflows_finish(struct mg_scheduler *scheduler)
 
 /* ---- files ---- */
 
-struct telling {
-    const char *file;
-    int count;
-};
-
-/* Prints all mistakes but the first, which the error contains. */
-static void mistake_print(void *arg, const char *pointer, const char *text)
-{
-    struct telling *telling = arg;
-    if (telling->count++ > 0) {
-        fprintf(stderr, "%s: %s: %s\n", telling->file, pointer[0] == '\0' ? "(the whole)" : pointer, text);
-    }
-}
-
-static enum mg_class file_read(const char *file, struct mg_buf *ret_text, struct mg_err *err)
-{
-    FILE *stream = fopen(file, "rb");
-    if (stream == NULL) {
-        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: %s", file, strerror(errno));
-    }
-    char piece[8192];
-    size_t len;
-    while ((len = fread(piece, 1, sizeof(piece), stream)) > 0) {
-        mg_buf_append(ret_text, piece, len);
-    }
-    bool is_broken = ferror(stream) != 0;
-    fclose(stream);
-    if (is_broken || ret_text->failed) {
-        return mg_err_set(err, ret_text->is_out_of_memory ? MG_TRANSIENT : MG_BAD_INPUT,
-                          "could not read %s: not readable, above %d bytes, or no memory", file,
-                          MG_DEFINITION_MAX_BYTES);
-    }
-    return MG_OK;
-}
-
 static enum mg_class definition_read(char *file, struct mg_definition **list, struct mg_err *err)
 {
     struct mg_buf text;
     mg_buf_init(&text, MG_DEFINITION_MAX_BYTES);
     struct mg_workflow *workflow = NULL;
-    enum mg_class class = file_read(file, &text, err);
+    enum mg_class class = mg_file_text(file, &text, err);
     if (class == MG_OK) {
-        struct telling telling = {.file = file};
-        const struct mg_mistakes mistakes = {mistake_print, &telling};
+        struct mg_mistake_printer printer = {.path = file, .skips_first = true};
+        const struct mg_mistakes mistakes = {mg_mistake_print, &printer};
         class = mg_workflow_parse(mg_buf_slice(&text), &mistakes, &workflow, err);
         if (class != MG_OK) {
             mg_err_prefix(err, "%s", file);

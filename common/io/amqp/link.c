@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/secret.h"
+#include "core/backoff.h"
 #include "io/amqp/frame.h"
 #include "io/amqp/parts.h"
 
@@ -203,12 +204,8 @@ static void link_connect_done(void *arg)
 /* Full jitter, so that many processes do not come back in step. */
 static void link_retry_later(struct mg_link *link)
 {
-    int64_t most_ms = BACKOFF_FIRST_MS;
-    for (int i = 0; i < link->attempts && most_ms < BACKOFF_MAX_MS; i++)
-        most_ms *= 2;
-    if (most_ms > BACKOFF_MAX_MS) most_ms = BACKOFF_MAX_MS;
-    link->attempts++;
-    mg_timer_start(link->retry, BACKOFF_LEAST_MS + (int64_t)(mg_random_u64() % (uint64_t)most_ms), 0);
+    int64_t wait_ms = mg_backoff_ms(BACKOFF_FIRST_MS, BACKOFF_MAX_MS, link->attempts++, -1, mg_random_u64());
+    mg_timer_start(link->retry, BACKOFF_LEAST_MS + wait_ms, 0);
 }
 
 void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *format, ...)

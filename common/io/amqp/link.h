@@ -60,7 +60,7 @@ struct mg_link {
     enum mg_trouble trouble;
     char reason[MG_LINK_REASON_SIZE]; /* of the trouble */
     uint64_t generation;              /* rises with each connection */
-    int attempts;                     /* connections in a row that did not last LASTING_MS */
+    uint32_t attempts;                /* connections in a row that did not last LASTING_MS */
     int64_t opened_boot_ms;
     int64_t heard_boot_ms;     /* time of the last frame other than a heartbeat */
     int64_t answer_by_boot_ms; /* 0: no request is waiting for an answer */
