@@ -1,391 +1,197 @@
 /*
- * `completion`: prints the completion script for bash, zsh or fish from the tables of verbs and options, so a
- * new verb needs no line here. Values are completed if the tables name them: FILE, DIR, STATE, or a list of
- * words separated by "|".
+ * `completion` prints a script for bash, zsh or fish. The script calls `makegood __complete WORDS…` with the
+ * words up to the cursor, which prints the candidates for the last of them: one a line, then a TAB and its
+ * description. ":files" or ":folders" in their place asks the shell for names of files. The shell itself
+ * drops candidates that do not match, because zsh and fish match more than beginnings. Candidates come from
+ * the tables of verbs and options, so a new verb needs no line here. Values are completed if the tables name
+ * them: FILE, DIR, STATE, or a list of words separated by "|".
  */
 #include <string.h>
 
 #include "core/words.h"
 #include "verbs.h"
 
-/* Converts a value's `name` in the tables to `ret_value`: the allowed words separated by blanks, "FILE",
- * "DIR", "VALUE" for a free text, or "" for no value. */
-#define VALUE_SIZE 256
-static const char *value_write(const char *name, char ret_value[VALUE_SIZE])
+/* Prints the candidates for a value that the tables call `name`, each after `prefix_len` bytes of `prefix`.
+ * A free text has none. */
+static void values_print(const char *name, const char *prefix, int prefix_len)
 {
-    size_t len = 0;
-    ret_value[0] = '\0';
-    if (name == NULL || name[0] == '\0') {
-        return ret_value;
-    }
     if (strcmp(name, "STATE") == 0) {
         for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
-            len += (size_t)snprintf(ret_value + len, VALUE_SIZE - len, "%s%s", i > 0 ? " " : "",
-                                    mg_order_state_name((enum mg_order_state)i));
+            (void)printf("%.*s%s\n", prefix_len, prefix, mg_order_state_name((enum mg_order_state)i));
         }
-        return ret_value;
+    } else if (strncmp(name, "FILE", 4) == 0) {
+        (void)puts(":files");
+    } else if (strcmp(name, "DIR") == 0) {
+        (void)puts(":folders");
+    } else if (name[0] >= 'a' && name[0] <= 'z') {
+        for (int len = 0; *name != '\0'; name += name[len] == '|' ? len + 1 : len) {
+            len = (int)strcspn(name, "|");
+            (void)printf("%.*s%.*s\n", prefix_len, prefix, len, name);
+        }
     }
-    bool is_words = name[0] >= 'a' && name[0] <= 'z';
-    const char *known = strncmp(name, "FILE", 4) == 0 ? "FILE" : strcmp(name, "DIR") == 0 ? "DIR" : "VALUE";
-    (void)snprintf(ret_value, VALUE_SIZE, "%s", is_words ? name : known);
-    for (char *at = ret_value; *at != '\0'; at++) {
-        *at = *at == '|' ? ' ' : *at;
-    }
-    return ret_value;
 }
 
-/* Prints a text inside single quotes. A quote is replaced by `quote`; the characters in `special` get a
- * backslash. */
-static void quoted_print(const char *text, const char *quote, const char *special)
+/* Calls `tell` for each flag of a verb. */
+static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const struct mg_config_flag *flag),
+                       void *arg)
 {
-    for (; *text != '\0'; text++) {
-        if (*text == '\'') {
-            (void)fputs(quote, stdout);
-        } else {
-            (void)printf("%s%c", strchr(special, *text) != NULL ? "\\" : "", *text);
-        }
-    }
+    struct cli_options unused;
+    struct mg_option options[OPTIONS_MAX];
+    (void)options_make(&unused, verb->extras, options);
+    const struct mg_program program = {"makegood", "", "", options, NULL};
+    mg_config_walk_flags(&program, tell, arg);
 }
 
-/* The next noun, by its first verb. `index` begins with 0. NULL: all nouns are done. */
-static const struct verb *noun_next(int *index)
+static void flag_print(void *arg, const struct mg_config_flag *flag)
 {
-    for (const struct verb *verb = NULL; (verb = verb_at(*index)) != NULL;) {
-        const struct verb *before = *index > 0 ? verb_at(*index - 1) : NULL;
-        ++*index;
-        if (before == NULL || strcmp(verb->noun, before->noun) != 0) {
-            return verb;
-        }
+    (void)arg;
+    (void)printf("--%s\t%s\n", flag->name, flag->help);
+    if (flag->letter != 0) {
+        (void)printf("-%c\t%s\n", flag->letter, flag->help);
     }
-    return NULL;
 }
 
-/* The names of a noun's verbs; none if the noun is itself a verb. */
-static void verbs_print(const struct verb *noun, const char *separator)
+struct flag_search {
+    const char *text; /* a flag as it was typed, with its dashes */
+    size_t len;
+    const char *value_name; /* NULL: no such flag, or it takes no value */
+};
+
+static void flag_compare(void *arg, const struct mg_config_flag *flag)
+{
+    struct flag_search *search = arg;
+    char name[MG_FLAG_NAME_SIZE + 2], letter[] = {'-', flag->letter, '\0'};
+    (void)snprintf(name, sizeof(name), "--%s", flag->name);
+    if ((strlen(name) == search->len && strncmp(name, search->text, search->len) == 0) ||
+        (strlen(letter) == 2 && search->len == 2 && strncmp(letter, search->text, 2) == 0)) {
+        search->value_name = flag->value_name;
+    }
+}
+
+/* The name of the value that the flag in `text` takes; NULL: no flag of the verb, or none that takes one. */
+static const char *flag_value(const struct verb *verb, const char *text, size_t len)
+{
+    struct flag_search search = {text, len, NULL};
+    flags_walk(verb, flag_compare, &search);
+    return search.value_name;
+}
+
+/* The last word is a flag's value, as the next word or in the same ("--output=json", "-ojson"), or a flag, or
+ * an argument of the verb. */
+static void argument_complete(const struct verb *verb, const char *before, const char *word)
+{
+    bool is_long = strncmp(word, "--", 2) == 0;
+    size_t flag_len = is_long ? strcspn(word, "=") : strnlen(word, 2);
+    const char *value_name = flag_value(verb, before, strlen(before));
+    if (value_name != NULL) {
+        values_print(value_name, "", 0);
+    } else if (word[0] != '-') {
+        values_print(verb->words, "", 0);
+    } else if (word[flag_len] == '\0') {
+        flags_walk(verb, flag_print, NULL);
+    } else if ((value_name = flag_value(verb, word, flag_len)) != NULL) {
+        values_print(value_name, word, (int)flag_len + (is_long ? 1 : 0));
+    }
+}
+
+/* The verbs of a noun; none if there is no such noun. */
+static void verbs_complete(const char *noun)
+{
+    const struct verb *verb = NULL;
+    bool is_noun = false;
+    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+        if (strcmp(verb->noun, noun) == 0) {
+            (void)printf("%s\t%s\n", verb->verb, verb->summary);
+            is_noun = true;
+        }
+    }
+    if (is_noun) {
+        (void)puts("--help\tits verbs");
+    }
+}
+
+/* Each noun is described by its verbs, or by its summary if it is itself the verb. */
+static void nouns_complete(void)
 {
     const struct verb *verb = NULL;
     const char *before = "";
     for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        if (strcmp(verb->noun, noun->noun) == 0 && verb->verb != NULL) {
-            (void)printf("%s%s", before, verb->verb);
-            before = separator;
-        }
+        bool is_first = strcmp(verb->noun, before) != 0;
+        (void)printf("%s%s%s%s", is_first && i > 0 ? "\n" : "", is_first ? verb->noun : "",
+                     is_first ? "\t" : ", ", verb->verb != NULL ? verb->verb : verb->summary);
+        before = verb->noun;
     }
+    (void)puts("\n--help\tall verbs\n--man\tthe manual page, as roff\n--version\tthe version");
 }
 
-/* Calls `tell` for each flag of a verb; NULL: for the flags of all verbs. */
-static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const struct mg_config_flag *flag))
+void complete_print(int count, char **words)
 {
-    struct cli_options unused;
-    struct mg_option options[OPTIONS_MAX];
-    char name[VERB_NAME_SIZE] = "";
-    (void)options_make(&unused, verb != NULL ? verb->extras : EXTRA_ANY, options);
-    if (verb != NULL) {
-        (void)verb_name(verb, name);
-    }
-    const struct mg_program program = {"makegood", "", "", options, NULL};
-    mg_config_walk_flags(&program, tell, name);
-}
-
-/* ---- bash ---- */
-
-static void bash_flag(void *arg, const struct mg_config_flag *flag)
-{
-    (void)arg;
-    (void)printf(" --%s", flag->name);
-    if (flag->letter != 0) {
-        (void)printf(" -%c", flag->letter);
+    const struct verb *verb = count > 1 ? verb_find(words[0], count > 2 ? words[1] : NULL) : NULL;
+    if (count < 2) {
+        nouns_complete();
+    } else if (verb != NULL) {
+        argument_complete(verb, words[count - 2], words[count - 1]);
+    } else if (count == 2) {
+        verbs_complete(words[0]);
     }
 }
 
-static void bash_value(void *arg, const struct mg_config_flag *flag)
-{
-    char value[VALUE_SIZE];
-    (void)arg;
-    if (flag->value_name == NULL) {
-        return;
-    }
-    (void)printf("  --%s", flag->name);
-    if (flag->letter != 0) {
-        (void)printf(" | -%c", flag->letter);
-    }
-    (void)printf(") echo '%s' ;;\n", value_write(flag->value_name, value));
-}
+/* The scripts run the tool as it was typed, which need not be on the PATH. */
 
-static const char BASH_MAIN[] =
+static const char BASH[] =
+    "# bash completion for makegood; printed by: makegood completion bash\n"
+    "# shellcheck shell=bash\n"
     "_makegood() {\n"
-    "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-    "  local noun=${COMP_WORDS[1]} verb='' options=2 words=''\n"
-    "  COMPREPLY=()\n"
-    "  if [ \"$cur\" = = ]; then # --output=json comes as three words\n"
-    "    cur=''\n"
-    "  elif [ \"$prev\" = = ]; then\n"
-    "    prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
-    "  fi\n"
-    "  if [ -n \"$(_makegood_verbs \"$noun\")\" ]; then\n"
-    "    verb=\" ${COMP_WORDS[2]-}\" options=3\n"
-    "  fi\n"
-    "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-    "    words=\"$(_makegood_nouns) --help --man --version\"\n"
-    "  elif [ \"$COMP_CWORD\" -lt \"$options\" ]; then\n"
-    "    words=\"$(_makegood_verbs \"$noun\") --help\"\n"
-    "  else\n"
-    "    words=$(_makegood_value \"$prev\")\n"
-    "    case $words$cur in\n"
-    "    -*) words=$(_makegood_options \"$noun$verb\") ;;\n"
-    "    \"$cur\") words=$(_makegood_words \"$noun$verb\") ;;\n"
-    "    esac\n"
-    "  fi\n"
-    "  case $words in\n"
-    "  FILE) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
-    "  DIR) mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
-    "  VALUE) return ;;\n"
-    "  *) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") && return ;;\n"
+    "  local cur=${COMP_WORDS[COMP_CWORD]#=} words=(\"${COMP_WORDS[@]:0:COMP_CWORD}\") found\n"
+    "  [ \"${words[-1]}\" != = ] || unset 'words[-1]' # --output=json comes as three words\n"
+    "  found=$(\"${words[0]/#\\~/$HOME}\" __complete \"${words[@]:1}\" \"$cur\" 2>/dev/null | cut -f 1)\n"
+    "  case $found in\n"
+    "  :files) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+    "  :folders) mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
+    "  *) mapfile -t COMPREPLY < <(compgen -W \"$found\" -- \"$cur\") && return ;;\n"
     "  esac\n"
     "  compopt -o filenames 2>/dev/null\n"
     "  return 0\n"
     "}\n"
     "complete -F _makegood makegood\n";
 
-static void bash_print(void)
-{
-    const struct verb *verb = NULL;
-    char value[VALUE_SIZE], name[VERB_NAME_SIZE];
-    int index = 0;
-    (void)fputs("# bash completion for makegood; printed by: makegood completion bash\n"
-                "# shellcheck shell=bash\n"
-                "_makegood_nouns() {\n"
-                "  echo '",
-                stdout);
-    for (const char *before = ""; (verb = noun_next(&index)) != NULL; before = " ") {
-        (void)printf("%s%s", before, verb->noun);
-    }
-    (void)fputs("'\n}\n_makegood_verbs() {\n  case $1 in\n", stdout);
-    for (index = 0; (verb = noun_next(&index)) != NULL;) {
-        (void)printf("  %s) echo '", verb->noun);
-        verbs_print(verb, " ");
-        (void)fputs("' ;;\n", stdout);
-    }
-    (void)fputs("  esac\n}\n_makegood_words() {\n  case $1 in\n", stdout);
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        (void)printf("  '%s') echo '%s' ;;\n", verb_name(verb, name), value_write(verb->words, value));
-    }
-    (void)fputs("  esac\n}\n_makegood_options() {\n  case $1 in\n", stdout);
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        (void)printf("  '%s') echo '", verb_name(verb, name));
-        flags_walk(verb, bash_flag);
-        (void)fputs("' ;;\n", stdout);
-    }
-    (void)fputs("  esac\n}\n_makegood_value() {\n  case $1 in\n", stdout);
-    flags_walk(NULL, bash_value);
-    (void)printf("  esac\n}\n%s", BASH_MAIN);
-}
+static const char ZSH[] =
+    "#compdef makegood\n"
+    "# zsh completion for makegood; printed by: makegood completion zsh\n"
+    "_makegood() {\n"
+    "  local -a found=(\"${(@f)$(${~words[1]} __complete \"${(@Q)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+    "  [[ $found[1] == :* && $words[CURRENT] == --*=* ]] && compset -P 1 '*='\n"
+    "  case $found[1] in\n"
+    "  :files) _files ;;\n"
+    "  :folders) _path_files -/ ;;\n"
+    "  ?*) found=(\"${(@)${(@)found//:/\\\\:}/$'\\t'/:}\") && _describe word found ;;\n"
+    "  esac\n"
+    "}\n"
+    "if [ \"$funcstack[1]\" = _makegood ]; then\n"
+    "  _makegood \"$@\"\n"
+    "else\n"
+    "  compdef _makegood makegood\n"
+    "fi\n";
 
-/* ---- zsh ---- */
-
-#define ZSH_QUOTE "'\\''"
-
-/* Prints `:name:values`, the form of _arguments. */
-static void zsh_print_value(const char *name)
-{
-    char value[VALUE_SIZE];
-    (void)value_write(name, value);
-    (void)putchar(':');
-    quoted_print(strchr(name, '|') == NULL ? name : "word", ZSH_QUOTE, ":\\");
-    (void)putchar(':');
-    if (strcmp(value, "FILE") == 0) {
-        (void)fputs("_files", stdout);
-    } else if (strcmp(value, "DIR") == 0) {
-        (void)fputs("_files -/", stdout);
-    } else if (strcmp(value, "VALUE") == 0) {
-        (void)fputs(" ", stdout);
-    } else {
-        (void)printf("(%s)", value);
-    }
-}
-
-static void zsh_flag(void *arg, const struct mg_config_flag *flag)
-{
-    char letter[] = {'-', flag->letter, '\0'};
-    const char *names[] = {letter, flag->name};
-    (void)arg;
-    for (int i = flag->letter != 0 ? 0 : 1; i < 2; i++) {
-        bool takes_value = i == 1 && flag->value_name != NULL; /* as the next word, or after "=" */
-        (void)printf(" \\\n      '*%s%s%s[", i == 1 ? "--" : "", names[i], takes_value ? "=" : "");
-        quoted_print(flag->help, ZSH_QUOTE, "[]\\");
-        (void)fputs("]", stdout);
-        if (flag->value_name != NULL) {
-            zsh_print_value(flag->value_name);
-        }
-        (void)fputs("'", stdout);
-    }
-}
-
-static void zsh_print_verb(const struct verb *verb)
-{
-    char name[VERB_NAME_SIZE];
-    (void)printf("    '%s') _arguments", verb_name(verb, name));
-    if (verb->words[0] != '\0') {
-        (void)fputs(" '*", stdout);
-        zsh_print_value(verb->words);
-        (void)fputs("'", stdout);
-    }
-    flags_walk(verb, zsh_flag);
-    (void)fputs(" ;;\n", stdout);
-}
-
-static void zsh_print(void)
-{
-    const struct verb *verb = NULL;
-    int index = 0;
-    (void)fputs("#compdef makegood\n"
-                "# zsh completion for makegood; printed by: makegood completion zsh\n"
-                "_makegood() {\n"
-                "  local -a nouns verbs\n"
-                "  local what=${words[2]}\n"
-                "  nouns=(\n",
-                stdout);
-    while ((verb = noun_next(&index)) != NULL) {
-        (void)printf("    '%s:", verb->noun);
-        verbs_print(verb, ", ");
-        quoted_print(verb->verb == NULL ? verb->summary : "", ZSH_QUOTE, ":\\");
-        (void)fputs("'\n", stdout);
-    }
-    (void)fputs("  )\n"
-                "  if ((CURRENT == 2)); then\n"
-                "    _describe noun nouns\n"
-                "    return\n"
-                "  fi\n"
-                "  case $what in\n",
-                stdout);
-    for (index = 0; (verb = noun_next(&index)) != NULL;) {
-        if (verb->verb == NULL) {
-            continue;
-        }
-        (void)printf("  %s)\n    verbs=(\n", verb->noun);
-        const struct verb *of_noun = NULL;
-        for (int i = 0; (of_noun = verb_at(i)) != NULL; i++) {
-            if (strcmp(of_noun->noun, verb->noun) == 0) {
-                (void)printf("      '%s:", of_noun->verb);
-                quoted_print(of_noun->summary, ZSH_QUOTE, ":\\");
-                (void)fputs("'\n", stdout);
-            }
-        }
-        (void)fputs("    )\n    ;;\n", stdout);
-    }
-    (void)fputs("  esac\n"
-                "  if (($#verbs)); then\n"
-                "    if ((CURRENT == 3)); then\n"
-                "      _describe verb verbs\n"
-                "      return\n"
-                "    fi\n"
-                "    what+=\" ${words[3]}\"\n"
-                "    shift words\n"
-                "    ((CURRENT--))\n"
-                "  fi\n"
-                "  shift words\n"
-                "  ((CURRENT--))\n"
-                "  case $what in\n",
-                stdout);
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        zsh_print_verb(verb);
-    }
-    (void)fputs("  esac\n"
-                "}\n"
-                "if [ \"$funcstack[1]\" = _makegood ]; then\n"
-                "  _makegood \"$@\"\n"
-                "else\n"
-                "  compdef _makegood makegood\n"
-                "fi\n",
-                stdout);
-}
-
-/* ---- fish ---- */
-
-#define FISH_QUOTE "\\'"
-
-static void fish_print_value(const char *name)
-{
-    char value[VALUE_SIZE];
-    (void)value_write(name, value);
-    if (strcmp(value, "FILE") == 0) {
-        (void)fputs(" -F", stdout);
-    } else if (strcmp(value, "DIR") == 0) {
-        (void)fputs(" -f -a '(__fish_complete_directories)'", stdout);
-    } else if (strcmp(value, "VALUE") != 0) {
-        (void)printf(" -f -a '%s'", value);
-    } else {
-        (void)fputs(" -f", stdout);
-    }
-}
-
-static void fish_print_help(const char *help)
-{
-    (void)fputs(" -d '", stdout);
-    quoted_print(help, FISH_QUOTE, "\\");
-    (void)fputs("'\n", stdout);
-}
-
-static void fish_flag(void *arg, const struct mg_config_flag *flag)
-{
-    (void)printf("complete -c makegood -n '__makegood_is %s' -l %s", (const char *)arg, flag->name);
-    if (flag->letter != 0) {
-        (void)printf(" -s %c", flag->letter);
-    }
-    if (flag->value_name != NULL) {
-        (void)fputs(" -r", stdout);
-        fish_print_value(flag->value_name);
-    }
-    fish_print_help(flag->help);
-}
-
-static void fish_print(void)
-{
-    const struct verb *verb = NULL;
-    char name[VERB_NAME_SIZE];
-    int index = 0;
-    (void)fputs("# fish completion for makegood; printed by: makegood completion fish\n"
-                "function __makegood_is # the words before the present one begin with these\n"
-                "  set -l words (commandline -opc)\n"
-                "  test (count $words) -gt (count $argv); or return 1\n"
-                "  set -l last (math 1 + (count $argv))\n"
-                "  test \"$words[2..$last]\" = \"$argv\"\n"
-                "end\n"
-                "function __makegood_ends # they are these\n"
-                "  set -l words (commandline -opc)\n"
-                "  test \"$words[2..]\" = \"$argv\"\n"
-                "end\n"
-                "complete -c makegood -f\n",
-                stdout);
-    while ((verb = noun_next(&index)) != NULL) {
-        (void)printf("complete -c makegood -n __fish_is_first_token -a %s -d '", verb->noun);
-        verbs_print(verb, ", ");
-        quoted_print(verb->verb == NULL ? verb->summary : "", FISH_QUOTE, "\\");
-        (void)fputs("'\n", stdout);
-    }
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
-        if (verb->verb != NULL) {
-            (void)printf("complete -c makegood -n '__makegood_ends %s' -a %s", verb->noun, verb->verb);
-            fish_print_help(verb->summary);
-        }
-        if (verb->words[0] != '\0') {
-            (void)printf("complete -c makegood -n '__makegood_is %s'", verb_name(verb, name));
-            fish_print_value(verb->words);
-            (void)fputs("\n", stdout);
-        }
-        flags_walk(verb, fish_flag);
-    }
-}
+static const char FISH[] =
+    "# fish completion for makegood; printed by: makegood completion fish\n"
+    "function __makegood\n"
+    "  set -l words (commandline -opc) (commandline -ct)\n"
+    "  set -l tool (string replace -r '^~/' $HOME/ -- $words[1])\n"
+    "  $tool __complete $words[2..] 2>/dev/null\n"
+    "end\n"
+    "complete -c makegood -f -a '(__makegood | string match -v \":*\")'\n"
+    "complete -c makegood -n 'contains -- :files (__makegood)' -F\n"
+    "complete -c makegood -n 'contains -- :folders (__makegood)' -a '(__fish_complete_directories)'\n";
 
 static enum exit_code verb_completion(struct cli *cli)
 {
     static const struct {
-        const char *name;
-        void (*print)(void);
-    } shells[] = {{"bash", bash_print}, {"zsh", zsh_print}, {"fish", fish_print}};
+        const char *name, *script;
+    } shells[] = {{"bash", BASH}, {"zsh", ZSH}, {"fish", FISH}};
     for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
         if (strcmp(cli->words.items[0], shells[i].name) == 0) {
-            shells[i].print();
+            (void)fputs(shells[i].script, stdout);
             return EXIT_DONE;
         }
     }

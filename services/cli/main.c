@@ -101,6 +101,10 @@ int main(int argc, char **argv)
         help_print(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_DONE;
     }
+    if (strcmp(argv[1], "__complete") == 0) {
+        complete_print(argc - 2, argv + 2);
+        return EXIT_DONE;
+    }
     if (strcmp(argv[1], "--man") == 0) {
         manual_print(stdout);
         return EXIT_DONE;

@@ -78,6 +78,12 @@ bool extras_are_apart(int extras);
  * NULL. The options of every verb come first; returns their number. */
 size_t options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX]);
 
+/* ---- completion.c ---- */
+
+/* The hidden verb __complete: prints the candidates for the last of the words after "makegood". No server is
+ * read. Words that lead nowhere print nothing. */
+void complete_print(int count, char **words);
+
 /* ---- help.c ---- */
 
 void help_print(FILE *out);

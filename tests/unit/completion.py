@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 """completion.py MAKEGOOD: the shells complete every noun, verb, option and value that --help names, and nothing else.
 
-bash and fish are driven; the completion of zsh runs only behind a prompt, so zsh reads its script and the text is compared.
+zsh completes only behind a prompt: it runs in a pseudo-terminal and writes the matches that it accepts to a pipe.
 """
 
+import os
 import pathlib
+import pty
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 TOOL = pathlib.Path(sys.argv[1]).resolve()
 STATES = ["pending", "processing", "processed", "compensating", "compensated", "cancelled", "error"]
@@ -62,8 +65,17 @@ def drive(shell, known, complete, folder):
     for letter, wanted in (("a", []), ("b", [f"{folder}/b-folder"])):
         compare(shell, f"makegood db migrate --migrations {folder}/{letter}",
                 lambda line: [word.rstrip("/") for word in complete(line)], wanted)
+    compare(shell, "makegood order list -oj", complete, ["-ojson"])
+    compare(shell, f"{TOOL} ord", complete, ["order"])
+    compare(shell, "~/makegood ord", complete, ["order"])
     compare(shell, "makegood order show ", complete, [])
     compare(shell, "makegood order resume X --reason ", complete, [])
+
+
+def drive_attached(shell, complete, folder):
+    """bash separates words at "=", the others do not."""
+    compare(shell, "makegood order list --output=j", complete, ["--output=json"])
+    compare(shell, f"makegood order list --config={folder}/a", complete, [f"--config={folder}/a-file"])
 
 
 def bash(script, known, folder):
@@ -71,13 +83,12 @@ def bash(script, known, folder):
     run("shellcheck", script)
 
     def complete(line):
-        words = line.split(" ")
         text = f'. {script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _makegood; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        return run("bash", "-c", text, "bash", *words).split()
+        return run("bash", "-c", text, "bash", *line.split(" ")).split()
     drive("bash", known, complete, folder)
-    split = '. {0}; COMP_WORDS=(makegood order list --output = j); COMP_CWORD=5; _makegood; echo "${{COMPREPLY[@]}}"'
-    if run("bash", "-c", split.format(script)).split() != ["json"]:
-        findings.append("bash: --output=j is not completed")
+    compare("bash", "makegood order list --output = j", complete, ["json"])
+    compare("bash", "makegood order list --output =", complete, ["json", "table"])
+    compare("bash", f"makegood order list --config = {folder}/a", complete, [f"{folder}/a-file"])
 
 
 def fish(script, known, folder):
@@ -87,36 +98,120 @@ def fish(script, known, folder):
         out = run("fish", "--no-config", "-c", f"source {script}; complete -C {line!r}")
         return [candidate.split("\t")[0] for candidate in out.splitlines()]
     drive("fish", known, complete, folder)
+    drive_attached("fish", complete, folder)
+    compare("fish", "makegood order plai", complete, ["explain"])  # fish matches more than beginnings
 
 
-def zsh(script, known):
+ZSH_SETUP = r"""
+PS1= RPS1=
+autoload -Uz compinit && compinit -u -D
+source {script}
+compadd() {{
+    local -a hits
+    [[ ${{@[1,(i)(-|--)]}} != *-(O|A|D)\ * ]] || {{ builtin compadd "$@"; return }}
+    builtin compadd -A hits "$@"
+    (($#hits == 0)) || print -rl -- $hits > {found}
+    builtin compadd "$@"
+}}
+ended() {{ compstate[insert]= compstate[list]=; print END > {found} }}
+complete-once() {{ comppostfuncs=(ended); _main_complete "$@" }}
+zle -C complete-once complete-word complete-once
+bindkey "^I" complete-once
+print END > {found}
+"""
+CLEAR_LINE = "\x15"
+
+
+def drain(terminal):
+    """Discards what zsh shows; it would wait for a reader."""
+    try:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # zsh has ended
+        pass
+
+
+def zsh(script, known, folder):
     run("zsh", "-f", "-n", script)
-    text = script.read_text(encoding="utf-8")
-    for noun, verb, options in known:
-        spec = re.search(rf"'{noun}{' ' + verb if verb else ''}'\) _arguments(.*?) ;;", text, re.S)
-        have = sorted(set(re.findall(r"'\*(--[a-z-]+)=?\[", spec.group(1)))) if spec else []
-        if have != options:
-            findings.append(f"zsh: {noun} {verb} has {have}, not {options}")
-    for what, value in re.findall(r"\]:((?:[^:\\]|\\.)*):([^']*)'", text):
-        if value not in (" ", "_files", "_files -/") and not re.fullmatch(r"\([^)]*\)", value):
-            findings.append(f"zsh: the value {what}:{value} would be run as a command")
-    for words, wanted in VALUES.items():
-        if f"({' '.join(wanted)})'" not in text:
-            findings.append(f"zsh: no values for {words}")
+    found, setup = folder / "found", folder / "setup"
+    os.mkfifo(found)
+    setup.write_text(ZSH_SETUP.format(script=script, found=found), encoding="utf-8")
+    terminal, slave = pty.openpty()
+    with subprocess.Popen(["zsh", "-f", "-i"], stdin=slave, stdout=slave, stderr=slave, start_new_session=True) as child, \
+            open(os.open(found, os.O_RDWR), encoding="utf-8") as matches:
+        os.close(slave)
+        threading.Thread(target=drain, args=(terminal,), daemon=True).start()
+
+        def typed(keys):
+            os.write(terminal, keys.encode())
+            return [line.rstrip("\n") for line in iter(matches.readline, "END\n")]
+
+        def complete(line):
+            shown = line[line.rindex(" ") + 1:line.rindex("/") + 1] if "/" in line.split(" ")[-1] else ""
+            return [shown + match for match in typed(f"{CLEAR_LINE}{line}\t")]  # of a path zsh gives the last part
+        try:
+            typed(f"source {setup}\n")
+            drive("zsh", known, complete, folder)
+            drive_attached("zsh", complete, folder)
+        finally:
+            child.kill()
+
+
+def offered(*words):
+    """The candidates of __complete, without their descriptions."""
+    return sorted(line.split("\t")[0] for line in run(TOOL, "__complete", *words).splitlines())
+
+
+ODD = ("", " ", "'", 'a "b" c', "a:b:c", "-", "--", "-x", "--output=", "$(id)", "%s\\é")
+
+
+def complete_itself(known):
+    """Would catch: wrong or odd words that fail or give candidates; a server or a configuration that is read."""
+    cases = [(("order", "list", *words), []) for words in (["--nosuch=j"], ["-xj"], ["--help", ""], ["--help=j"], ["--", ""])]
+    for word in ODD:
+        cases += [((word, ""), []), ((word, "", ""), []), (("order", word, ""), []), (("order", word, "show", ""), []),
+                  (("order", "show", word, ""), []), (("order", "settle", word, "--outcome", ""), ["absent", "done"]),
+                  (("order", "list", word, "--output=" + word), ["--output=json", "--output=table"]),
+                  (("workflow", "check", word, "a b"), [":files"]), (("completion", word, ":"), ["bash", "fish", "zsh"])]
+        for words in ((word,), ("order", word), ("order", "list", word)):
+            offered(*words)  # may give candidates, must not fail
+    for words, wanted in cases:
+        if (have := offered(*words)) != wanted:
+            findings.append(f"__complete {words} gives {have}, not {wanted}")
+    described = dict(line.split("\t") for words in ([], ["order"]) for line in run(TOOL, "__complete", *words, "").splitlines())
+    everything = run(TOOL, "--help").splitlines()
+    for name, line in (("doctor", "  doctor "), ("cancel", "  order cancel ")):
+        if not any(shown.startswith(line) and shown.endswith(" " + described.get(name, "?")) for shown in everything):
+            findings.append(f"__complete describes {name} by {described.get(name)}")
+    if described.get("alert") != "list, ack":
+        findings.append(f"__complete describes alert by {described.get('alert')}")
+    bare = [word for noun, verb, _options in known for word in offered(noun, verb, "-") + offered(noun, verb, "")]
+    findings.extend(f"a shell would expand {word}" for word in bare if not re.fullmatch(r":(files|folders)|[-a-z.]+", word))
+    env = {"MAKEGOOD_CONFIG": "/nonexistent", "MAKEGOOD_OUTPUT": "wrong", "MAKEGOOD_TIMEOUT": "wrong"}
+    if run(TOOL, "__complete", "order", "list", "--output", "", env={**os.environ, **env}) != "table\njson\n":
+        findings.append("__complete reads the configuration")
+    for words in (["--help"], ["--man"], ["completion", "--help"], ["__complete", ""]):
+        if "__complete" in run(TOOL, *words):
+            findings.append(f"{words} shows __complete")
 
 
 def main():
     known = verbs()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        home = folder / "home"
+        home.mkdir()
+        (home / "makegood").symlink_to(TOOL)
+        os.environ.update(HOME=str(home), PATH=f"{home}:{os.environ['PATH']}")
         (folder / "a-file").touch()
         (folder / "b-folder").mkdir()
         scripts = {shell: folder / shell for shell in ("bash", "zsh", "fish")}
         for shell, path in scripts.items():
             path.write_text(run(TOOL, "completion", shell), encoding="utf-8")
         bash(scripts["bash"], known, folder)
-        zsh(scripts["zsh"], known)
+        zsh(scripts["zsh"], known, folder)
         fish(scripts["fish"], known, folder)
+    complete_itself(known)
     wrong = subprocess.run([TOOL, "completion", "csh"], capture_output=True, text=True, timeout=60, check=False)
     if wrong.returncode != 2 or "expected bash, zsh or fish" not in wrong.stderr:
         findings.append(f"completion csh: {wrong}")
