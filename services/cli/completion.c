@@ -77,13 +77,14 @@ static void verbs_print(const struct verb *noun, const char *separator)
 static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const struct mg_config_flag *flag))
 {
     struct cli_options unused;
-    struct mg_option options[OPTIONS_MAX];
+    struct verb_options options;
     char name[VERB_NAME_SIZE] = "";
-    (void)options_make(&unused, verb != NULL ? verb->extras : EXTRA_ANY, options);
+    options_make(&unused, verb != NULL ? verb->extras : EXTRA_ANY, &options);
     if (verb != NULL) {
         (void)verb_name(verb, name);
     }
-    const struct mg_program program = {"makegood", "", "", options, NULL};
+    const struct mg_program program = {
+        .name = "makegood", .summary = "", .usage = "", .options = options.all};
     mg_config_walk_flags(&program, tell, name);
 }
 
@@ -393,7 +394,7 @@ static enum exit_code verb_completion(struct cli *cli)
                     cli->words.items[0]);
 }
 
-const struct verb COMPLETION_VERBS[] = {
-    {"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART | EXTRA_ALONE, verb_completion,
-     "prints what the shell needs to complete these verbs and their options"},
-    {0}};
+const struct verb COMPLETION_VERBS[] = {{"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART | EXTRA_ALONE,
+                                         verb_completion,
+                                         "prints the shell's completion of these verbs and their options"},
+                                        {0}};

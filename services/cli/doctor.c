@@ -327,5 +327,5 @@ static enum exit_code verb_doctor(struct cli *cli)
 }
 
 const struct verb DOCTOR_VERBS[] = {{"doctor", NULL, "", 0, 0, EXTRA_SERVICE, verb_doctor,
-                                     "checks everything that an order needs in order to move"},
+                                     "checks database, broker, services and agents, which every order needs"},
                                     {0}};

@@ -117,5 +117,5 @@ static enum exit_code verb_probe(struct cli *cli)
 }
 
 const struct verb PROBE_VERBS[] = {{"probe", NULL, "[URL]", 0, 1, EXTRA_HTTP | EXTRA_APART, verb_probe,
-                                    "asks a service whether it is ready, by its URL or by MAKEGOOD_HTTP"},
+                                    "checks whether a service is ready, by its URL or by MAKEGOOD_HTTP"},
                                    {0}};

@@ -230,6 +230,9 @@ class WrongInput(Case):
             self.assertIn(f"  {verb} ", everything)
             done = run(*verb.split(), "--help", code=DONE)
             self.assertIn(f"usage: makegood {verb}", done.stdout)
+            own, *connections = done.stdout.split("\nconnection options:\n")
+            self.assertEqual([verb in ("probe", "completion")], [not connections])  # these use no server
+            self.assertNotIn("--amqp", own)
             self.assertEqual("--timeout" in done.stdout, verb != "completion")  # which waits for nobody
             self.assertEqual(done.stderr, "")
         self.each(VERBS, look)
