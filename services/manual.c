@@ -65,7 +65,7 @@ const struct mg_manual mg_manual_agent = {
 const struct mg_manual mg_manual_supervisor = {
     8,
     "makegood-supervisor sweeps the database periodically for due orders: overdue attempts, ended waits, "
-    "expired orders, unsent messages. It requests that the schedulers check them, and changes no order "
+    "expired orders, unpublished messages. It requests that the schedulers check them, and changes no order "
     "itself.\n\n"
     "One of several supervisors leads. If it ends, another takes over within seconds.",
     NULL, SUPERVISOR_PARTS, "makegood(1), makegood-scheduler(8), makegood-agent(8)"};

@@ -45,7 +45,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     char verb_text[VERB_NAME_SIZE], name[64], usage[64];
     options_make(&cli.options, verb->extras, &options);
     (void)snprintf(name, sizeof(name), "makegood %s", verb_name(verb, verb_text));
-    (void)snprintf(usage, sizeof(usage), "%s [options]", verb->words);
+    (void)snprintf(usage, sizeof(usage), "%s%s[options]", verb->words, verb->words[0] != '\0' ? " " : "");
     const struct mg_program program = {.name = name,
                                        .summary = verb->summary,
                                        .usage = usage,

@@ -150,7 +150,7 @@ const struct verb DB_VERBS[] = {
     {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "migrates the schema to this version"},
     {"db", "status", "", 0, 0, 0, verb_db_status, "shows the server, its settings and the schema's version"},
     {"db", "vacuum-policy", "", 0, 0, EXTRA_POLICY, verb_db_vacuum_policy,
-     "shows or sets the age at which orders move to the archive, and days of the archive are dropped"},
+     "shows or sets the ages for moving orders to the archive and for dropping its days"},
     {"db", "retain", "", 0, 0, EXTRA_EXPORT, verb_db_retain,
      "creates the archive's next days, exports and drops the old ones; to be run once a day"},
     {0}};
