@@ -230,11 +230,11 @@ class WrongInput(Case):
             self.assertIn(f"  {verb} ", everything)
             done = run(*verb.split(), "--help", code=DONE)
             self.assertIn(f"usage: makegood {verb}", done.stdout)
-            own, *connections = done.stdout.split("\nconnection options:\n")
-            self.assertEqual([verb in ("probe", "completion")], [not connections])  # these use no server
-            self.assertNotIn("--amqp", own)
             self.assertEqual("--timeout" in done.stdout, verb != "completion")  # which waits for nobody
             self.assertEqual(done.stderr, "")
+            own, *connections = done.stdout.split("\nconnection options:\n")
+            self.assertEqual(verb in ("probe", "completion"), not connections)  # these use no server
+            self.assertNotIn("--amqp", own)
         self.each(VERBS, look)
 
     def test_words_that_are_missing_or_too_many(self):
