@@ -9,15 +9,15 @@
 /* clang-format off */
 #define MG_BROKER_OPTIONS(address)                                                                           \
     {"amqp-url", MG_OPTION_TEXT, &(address).url, "amqp://guest:guest@127.0.0.1:5672/", 0, 0, true, "URL",    \
-     "RabbitMQ, amqps://user:password@host:port/vhost; amqp:// on this machine"},                            \
+     "RabbitMQ: amqps://user:password@host:port/vhost, or amqp:// on this machine"},                         \
     {"amqp-ca-file", MG_OPTION_TEXT, &(address).tls.ca_file, "", 0, 0, false, "FILE",                        \
-     "CA certificates (PEM) that the broker's must come from; empty: those of the system"},                  \
+     "CA certificates (PEM) for the broker's certificate; empty: the system's CAs"},                         \
     {"amqp-cert-file", MG_OPTION_TEXT, &(address).tls.cert_file, "", 0, 0, false, "FILE",                    \
-     "certificate (PEM) to show to a broker that asks for one"},                                             \
+     "client certificate (PEM) for a broker that requests one"},                                             \
     {"amqp-key-file", MG_OPTION_TEXT, &(address).tls.key_file, "", 0, 0, false, "FILE",                      \
-     "its key (PEM)"},                                                                                       \
+     "private key (PEM) of the client certificate"},                                                         \
     {"allow-plaintext", MG_OPTION_FLAG, &(address).is_plaintext_allowed, NULL, 0, 0, false, NULL,            \
-     "talk without TLS to addresses that are not loopback, too: for private networks"}
+     "connect and listen without TLS beyond this machine, too: for private networks"}
 /* clang-format on */
 
 #endif

@@ -7,11 +7,11 @@
 #include "base/memory.h"
 
 /* clang-format off */
-#define MG_MEMORY_OPTION(variable)                                                                             \
-    {.name = "memory-budget", .type = MG_OPTION_INTEGER, .target = &(variable), .default_value = "0",          \
+#define MG_MEMORY_OPTION(variable)                                                                           \
+    {.name = "memory-budget", .type = MG_OPTION_INTEGER, .target = &(variable), .default_value = "0",        \
      .min = 0, .max = INT64_C(1) << 40, .value_name = "BYTES",                                               \
-     .help = "memory for messages in hand and what is made of them, 16 MiB or more; 0: half of what the "    \
-             "control group or the machine allows, 512 MiB at most"}
+     .help = "memory for messages and the data built from them, 16 MiB or more; 0: half of the limit of "    \
+             "the control group or of the machine, at most 512 MiB"}
 /* clang-format on */
 
 /* MG_BAD_INPUT: too little for one message. */

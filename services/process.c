@@ -32,6 +32,7 @@ struct process {
     char program[64];
     const struct mg_process_service *service;
     struct mg_option options[OPTIONS_MAX];
+    const struct mg_option *connections; /* the first of them */
     struct mg_config *config;
     struct mg_http_server *http_server;
     struct mg_notify *notify;
@@ -54,42 +55,46 @@ static int options_add(struct process *process, int count, const struct mg_optio
     return count + (int)more;
 }
 
-/* The service's own options, then the common ones. */
+/* The service's own options, then the common ones, then those of connections. */
 static void options_make(struct process *process)
 {
     struct mg_process_options *to = &process->shared.options;
     const struct mg_option common[] = {
+        {"instance", MG_OPTION_TEXT, &to->instance, "", 0, 0, false, "NAME",
+         "name of this process in logs, reports and tables; if not given, host, pid and start time"},
+        {"log-level", MG_OPTION_TEXT, &to->log_level, "info", 0, 0, false, "LEVEL",
+         "lowest level of logged messages: debug, info, warn or error"},
+    };
+    const struct mg_option connections[] = {
         MG_BROKER_OPTIONS(to->broker),
         {"http", MG_OPTION_TEXT, &to->http, "127.0.0.1:0", 0, 0, false, "ADDRESS:PORT",
-         "where /healthz, /readyz and /metrics are answered; port 0 takes a free one and logs it; empty: "
-         "nowhere"},
+         "listen address of /healthz, /readyz and /metrics; port 0 takes a free port and logs it; empty: "
+         "none"},
         {"http-cert-file", MG_OPTION_TEXT, &to->http_cert_file, "", 0, 0, false, "FILE",
-         "certificate (PEM) with which they are answered over TLS; needed where others than this machine can "
-         "connect"},
-        {"http-key-file", MG_OPTION_TEXT, &to->http_key_file, "", 0, 0, false, "FILE", "its key (PEM)"},
-        {"instance", MG_OPTION_TEXT, &to->instance, "", 0, 0, false, "NAME",
-         "name of this process in logs, reports and tables; host, pid and start time if not given"},
-        {"log-level", MG_OPTION_TEXT, &to->log_level, "info", 0, 0, false, "LEVEL",
-         "debug, info, warn or error"},
+         "certificate (PEM) for https at that address; required if other machines can connect"},
+        {"http-key-file", MG_OPTION_TEXT, &to->http_key_file, "", 0, 0, false, "FILE",
+         "private key (PEM) of that certificate"},
     };
     const struct mg_option of_store[] = {
         {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
-         "PostgreSQL, as libpq reads it; empty: the PG* environment"},
+         "PostgreSQL, as a connection string of libpq; empty: libpq's PG* environment"},
         {"unsafe-durability", MG_OPTION_FLAG, &to->is_unsafe_durability_allowed, NULL, 0, 0, false, NULL,
-         "go on with a server that may lose commits (fsync or synchronous_commit off); for tests"},
+         "accept a server that may lose commits (fsync or synchronous_commit off); for tests"},
     };
     const struct mg_option of_spans[] = {
         {"otlp-url", MG_OPTION_TEXT, &to->otlp_url, "", 0, 0, false, "URL",
-         "collector that gets spans by OTLP/HTTP, as http://127.0.0.1:4318 or with its path; empty: none are "
-         "made"},
+         "collector of trace spans by OTLP/HTTP, such as http://127.0.0.1:4318, with or without its path; "
+         "empty: no spans"},
         {"otlp-ca-file", MG_OPTION_TEXT, &to->otlp_ca_file, "", 0, 0, false, "FILE",
-         "who may have signed the collector's certificate (PEM); empty: the system's CAs"},
+         "CA certificates (PEM) for the collector's certificate; empty: the system's CAs"},
     };
     int count = 0;
     for (const struct mg_option *own = process->service->options; own->name != NULL; own++) {
         process->options[count++] = *own;
     }
     count = options_add(process, count, common, sizeof common / sizeof common[0]);
+    process->connections = &process->options[count];
+    count = options_add(process, count, connections, sizeof connections / sizeof connections[0]);
     if (process->service->has_spans)
         count = options_add(process, count, of_spans, sizeof of_spans / sizeof of_spans[0]);
     if (process->service->has_store)
@@ -338,8 +343,12 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
     mg_memory_settle();
     options_make(&process);
     (void)snprintf(process.program, sizeof process.program, "makegood-%s", service->name);
-    const struct mg_program program = {process.program, service->summary, service->usage, process.options,
-                                       service->manual};
+    const struct mg_program program = {.name = process.program,
+                                       .summary = service->summary,
+                                       .usage = service->usage,
+                                       .options = process.options,
+                                       .connections = process.connections,
+                                       .manual = service->manual};
     enum mg_class class = mg_config_load(&program, argc, argv, &process.config, &action, NULL, &err);
     if (class == MG_OK && action != MG_CONFIG_EXIT) class = options_check(&process, &level, &err);
     if (class != MG_OK) {

@@ -41,7 +41,7 @@ struct mg_option {
     int64_t min, max;          /* for integers and durations; max 0: no limits */
     bool is_secret;
     const char *value_name; /* shown in --help: "DIR", "N", "DURATION" */
-    const char *help;       /* purpose and, for a limit, its reason; one sentence */
+    const char *help;       /* value, unit and, for a limit, its reason; no capital, no full stop */
 };
 
 /* A part of the manual page: terms and their meanings. */
@@ -66,7 +66,10 @@ struct mg_program {
     const char *summary;             /* one sentence for --help */
     const char *usage;               /* words after the name in the usage line, "[options]" */
     const struct mg_option *options; /* ends with name NULL */
-    const struct mg_manual *manual;  /* NULL: no --man */
+    /* The first of `options` that --help and --man list in a section of their own, which is the last one.
+     * NULL: none. */
+    const struct mg_option *connections;
+    const struct mg_manual *manual; /* NULL: no --man */
 };
 
 struct mg_config;

@@ -22,8 +22,10 @@ static void print_option(const struct mg_option *option, FILE *out)
 
 static void print_options(const struct mg_program *program, FILE *out)
 {
+    const struct mg_option *option = program->options;
+
     mg_man_heading(out, "OPTIONS");
-    for (const struct mg_option *option = program->options; option->name; option++)
+    for (; option->name && option != program->connections; option++)
         print_option(option, out);
     for (const struct mg_config_builtin *it = mg_config_builtins; it->name; it++) {
         char term[TERM_SIZE];
@@ -33,6 +35,9 @@ static void print_options(const struct mg_program *program, FILE *out)
     }
     (void)fputs(".PP\n", out);
     mg_man_text(out, "Durations are written 250ms, 10s, 15m, 2h or 1d.");
+    if (option->name) mg_man_heading(out, "CONNECTION OPTIONS");
+    for (; option->name; option++)
+        print_option(option, out);
 }
 
 static void print_environment(const struct mg_program *program, FILE *out)
@@ -40,9 +45,9 @@ static void print_environment(const struct mg_program *program, FILE *out)
     bool has_secret = false;
 
     mg_man_heading(out, "ENVIRONMENT");
-    mg_man_text(out, "Every option can also come from the environment, or from the file that --config names. "
-                     "A flag goes before the environment, the environment before the file. A variable that "
-                     "is empty counts as not set.");
+    mg_man_text(out, "Every option can also be set in the environment, or in the file of --config. A flag "
+                     "overrides the environment, the environment overrides the file. An empty variable "
+                     "counts as not set.");
     for (const struct mg_option *option = program->options; option->name; option++) {
         char name[MG_CONFIG_NAME_MAX], file_name[MG_CONFIG_NAME_MAX], term[TERM_SIZE], text[TERM_SIZE];
         mg_config_env_name(option, "", name);
@@ -57,8 +62,8 @@ static void print_environment(const struct mg_program *program, FILE *out)
     if (has_secret) {
         (void)fputs(".PP\n", out);
         mg_man_text(out,
-                    "A secret is better kept in a file than in the environment or on the command line, where "
-                    "others may see it. The file's last line feed is not part of the secret.");
+                    "Keep secrets in files: other users may read the environment and the command line. The "
+                    "last line feed of the file is not part of the secret.");
     }
 }
 

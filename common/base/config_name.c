@@ -8,12 +8,12 @@
 #include "base/config_internal.h"
 
 const struct mg_config_builtin mg_config_builtins[] = {
-    {"config", "FILE", "Lines \"name = value\"; \"#\" starts a comment."},
-    {"check-config", NULL, "Check the configuration and exit."},
-    {"print-config", NULL, "Print the configuration in force, without secrets, and exit."},
-    {"help", NULL, "Print this and exit."},
-    {"man", NULL, "Print the manual page, as roff, and exit."},
-    {"version", NULL, "Print the version and exit."},
+    {"config", "FILE", "configuration file: lines \"name = value\"; \"#\" starts a comment"},
+    {"check-config", NULL, "check the configuration and exit"},
+    {"print-config", NULL, "print the configuration in force, without secrets, and exit"},
+    {"help", NULL, "print this help and exit"},
+    {"man", NULL, "print the manual page, as roff, and exit"},
+    {"version", NULL, "print the version and exit"},
     {0}};
 
 size_t mg_config_name_len(const struct mg_option *option)

@@ -44,7 +44,7 @@ void mg_config_describe(const struct mg_option *option, char ret_text[MG_CONFIG_
     if (option->default_value && option->default_value[0] && !option->is_secret)
         (void)snprintf(initial, sizeof initial, " (default: %s)", option->default_value);
     (void)snprintf(ret_text, MG_CONFIG_HELP_SIZE, "%s%s%s%s", option->help ? option->help : "",
-                   option->type == MG_OPTION_LIST ? " May be given several times." : "", limits, initial);
+                   option->type == MG_OPTION_LIST ? "; repeatable" : "", limits, initial);
 }
 
 static void print_option_help(const struct mg_option *option, FILE *out)
@@ -89,18 +89,23 @@ void mg_config_walk_flags(const struct mg_program *program,
 
 void mg_config_print_help(const struct mg_program *program, FILE *out)
 {
+    const struct mg_option *option = program->options;
+
     (void)fprintf(out, "usage: %s %s\n%s\n\noptions:\n", program->name,
                   program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
-    for (const struct mg_option *option = program->options; option->name; option++)
+    for (; option->name && option != program->connections; option++)
         print_option_help(option, out);
     for (const struct mg_config_builtin *it = mg_config_builtins; it->name; it++) {
         if (!mg_config_is_builtin(program, it->name, strlen(it->name))) continue;
         (void)fprintf(out, "  --%s%s%s\n%*s%s\n", it->name, it->value_name ? " " : "",
                       it->value_name ? it->value_name : "", HELP_INDENT, "", it->help);
     }
+    if (option->name) (void)fputs("\nconnection options:\n", out);
+    for (; option->name; option++)
+        print_option_help(option, out);
     (void)fputs(
-        "\nEvery option can also come from the environment, as MAKEGOOD_ and its name in capitals with\n"
-        "_ for -, or from the file. A flag goes before the environment, the environment before the file.\n",
+        "\nEvery option can also be set in the environment, as MAKEGOOD_ and its name in capitals with\n"
+        "_ for -, or in the file of --config. A flag overrides the environment, the environment the file.\n",
         out);
 }
 

@@ -16,8 +16,7 @@ static const struct mg_option option_table[] = {
      .type = MG_OPTION_LIST,
      .target = &options.service_files,
      .value_name = "FILE",
-     .help =
-         "service file to serve; may be given several times, up to 16 (two queues each on one connection)"},
+     .help = "service file to serve; at most 16, because each has two queues on the same connection"},
     {.name = "drain-timeout",
      .type = MG_OPTION_DURATION,
      .target = &options.drain_timeout_ms,
@@ -25,7 +24,7 @@ static const struct mg_option option_table[] = {
      .min = 0,
      .max = 20 * 60 * 1000,
      .value_name = "DURATION",
-     .help = "how long calls under way may go on after SIGTERM; no step's complete-by is longer than 20m"},
+     .help = "time for calls in progress to end after SIGTERM; a step's complete-by is at most 20m"},
     {.name = "concurrency",
      .type = MG_OPTION_INTEGER,
      .target = &options.concurrency,
@@ -33,9 +32,8 @@ static const struct mg_option option_table[] = {
      .min = 0,
      .max = 4096,
      .value_name = "N",
-     .help =
-         "calls in flight for each service, instead of the service file's; 0: as the file says; one has a "
-         "descriptor each"},
+     .help = "maximum calls in flight per service; 0: the value of the service file; each call takes a file "
+             "descriptor"},
     {.name = "skew-limit",
      .type = MG_OPTION_DURATION,
      .target = &options.skew_limit_ms,
@@ -43,9 +41,8 @@ static const struct mg_option option_table[] = {
      .min = 100,
      .max = 60 * 1000,
      .value_name = "DURATION",
-     .help =
-         "the agent is not ready while its clock differs more from the database's and it cannot correct it; "
-         "quiescing allows for 2s"},
+     .help = "difference from the database's clock above which an agent that cannot correct it is not ready; "
+             "quiescing allows for 2s"},
     MG_MEMORY_OPTION(memory_budget),
     {.name = NULL},
 };

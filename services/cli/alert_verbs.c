@@ -74,8 +74,8 @@ static enum exit_code verb_alert_ack(struct cli *cli)
     return EXIT_DONE;
 }
 
-const struct verb ALERT_VERBS[] = {
-    {"alert", "list", "", 0, 0, EXTRA_ALL | EXTRA_LIMIT, verb_alert_list,
-     "open alerts; --all: closed ones, too"},
-    {"alert", "ack", "ALERT", 1, 1, EXTRA_REASON, verb_alert_ack, "says that somebody looks after it"},
-    {0}};
+const struct verb ALERT_VERBS[] = {{"alert", "list", "", 0, 0, EXTRA_ALL | EXTRA_LIMIT, verb_alert_list,
+                                    "lists open alerts; --all: closed ones, too"},
+                                   {"alert", "ack", "ALERT", 1, 1, EXTRA_REASON, verb_alert_ack,
+                                    "acknowledges an alert; its cause closes it"},
+                                   {0}};

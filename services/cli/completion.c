@@ -36,9 +36,10 @@ static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const st
                        void *arg)
 {
     struct cli_options unused;
-    struct mg_option options[OPTIONS_MAX];
-    (void)options_make(&unused, verb->extras, options);
-    const struct mg_program program = {"makegood", "", "", options, NULL};
+    struct verb_options options;
+    options_make(&unused, verb->extras, &options);
+    const struct mg_program program = {
+        .name = "makegood", .summary = "", .usage = "", .options = options.all};
     mg_config_walk_flags(&program, tell, arg);
 }
 
@@ -199,7 +200,7 @@ static enum exit_code verb_completion(struct cli *cli)
                     cli->words.items[0]);
 }
 
-const struct verb COMPLETION_VERBS[] = {
-    {"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART | EXTRA_ALONE, verb_completion,
-     "prints what the shell needs to complete these verbs and their options"},
-    {0}};
+const struct verb COMPLETION_VERBS[] = {{"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART | EXTRA_ALONE,
+                                         verb_completion,
+                                         "prints the shell's completion of these verbs and their options"},
+                                        {0}};

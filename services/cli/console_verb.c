@@ -80,6 +80,7 @@ static enum exit_code verb_console(struct cli *cli)
     return EXIT_DONE;
 }
 
-const struct verb CONSOLE_VERBS[] = {{"console", NULL, "", 0, 0, EXTRA_CONSOLE, verb_console,
-                                      "a web page that shows all this and, to those who may, does it"},
-                                     {0}};
+const struct verb CONSOLE_VERBS[] = {
+    {"console", NULL, "", 0, 0, EXTRA_CONSOLE, verb_console,
+     "serves a web page with the same data and, for operators, the same actions"},
+    {0}};

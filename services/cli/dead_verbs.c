@@ -184,12 +184,13 @@ static enum exit_code verb_dead_drop(struct cli *cli)
     return chosen_run(cli, MG_DEAD_DROP, false, "dropped");
 }
 
-const struct verb DEAD_VERBS[] = {
-    {"dead", "list", "", 0, 0, EXTRA_QUEUE | EXTRA_LIMIT, verb_dead_list, "messages that were set aside"},
-    {"dead", "show", "NUMBER", 1, 1, EXTRA_QUEUE, verb_dead_show,
-     "one of them whole, by its number in the list"},
-    {"dead", "requeue", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_requeue,
-     "sends one (or --all) back where it came from"},
-    {"dead", "drop", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_drop,
-     "removes one (or --all) for good"},
-    {0}};
+const struct verb DEAD_VERBS[] = {{"dead", "list", "", 0, 0, EXTRA_QUEUE | EXTRA_LIMIT, verb_dead_list,
+                                   "lists dead letters, or rejected submissions"},
+                                  {"dead", "show", "NUMBER", 1, 1, EXTRA_QUEUE, verb_dead_show,
+                                   "shows one message in full, by its number in the list"},
+                                  {"dead", "requeue", "[NUMBER]", 0, 1,
+                                   EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_requeue,
+                                   "publishes one message (or --all) to its origin again"},
+                                  {"dead", "drop", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON,
+                                   verb_dead_drop, "deletes one message (or --all)"},
+                                  {0}};

@@ -326,6 +326,7 @@ static enum exit_code verb_doctor(struct cli *cli)
     return doctor.wrong == 0 ? EXIT_DONE : EXIT_ERROR;
 }
 
-const struct verb DOCTOR_VERBS[] = {{"doctor", NULL, "", 0, 0, EXTRA_SERVICE, verb_doctor,
-                                     "checks everything that an order needs in order to move"},
-                                    {0}};
+const struct verb DOCTOR_VERBS[] = {
+    {"doctor", NULL, "", 0, 0, EXTRA_SERVICE, verb_doctor,
+     "checks everything that orders need: database, broker, supervisor, services, agents"},
+    {0}};

@@ -46,15 +46,15 @@ bool noun_help_print(FILE *out, const char *noun)
 #define TERM_SIZE 384
 #define VERBS_MAX 64 /* in the manual page */
 
-/* Writes a verb's usage: its words, and the options that not every verb has. */
+/* Writes a verb's usage: its words, and its own options. */
 static void verb_describe(const struct verb *verb, char *ret_text, size_t size)
 {
     struct cli_options unused;
-    struct mg_option options[OPTIONS_MAX];
-    size_t common_count = options_make(&unused, verb->extras, options);
+    struct verb_options options;
+    options_make(&unused, verb->extras, &options);
 
     verb_write(verb, ret_text, size);
-    for (const struct mg_option *option = options + common_count; option->name != NULL; option++) {
+    for (const struct mg_option *option = options.all; option < options.all + options.own_count; option++) {
         bool is_optional = strcmp(option->name, "reason") != 0;
         size_t len = strlen(ret_text);
         (void)snprintf(ret_text + len, size - len, " %s--%s%s%s%s", is_optional ? "[" : "", option->name,
@@ -67,33 +67,32 @@ void manual_print(FILE *out)
 {
     static const struct mg_manual_entry files[] = {
         {"/etc/makegood/operator.conf",
-         "A configuration file for operators, if the packages are installed: set MAKEGOOD_CONFIG to it."},
-        {"/usr/share/makegood/migrations", "The schema's migrations, if the packages are installed."},
+         "Configuration file for operators, from the packages. Set MAKEGOOD_CONFIG to it."},
+        {"/usr/share/makegood/migrations", "Migrations of the schema, from the packages."},
         {0}};
     static const struct mg_manual_entry examples[] = {
-        {"makegood order submit order.json --wait", "posts an order and shows how it ends"},
-        {"makegood order list --state error", "finds the orders that need a person"},
-        {"makegood order resume ORDER --reason \"payment repaired\"", "goes on with one of them"},
+        {"makegood order submit order.json --wait", "posts an order and shows its end"},
+        {"makegood order list --state error", "lists the orders that need an operator"},
+        {"makegood order resume ORDER --reason \"payment repaired\"", "resumes one of them"},
         {0}};
-    static const struct mg_manual_entry keys[] = {
-        {"tab, right and left, 1 to 5", "another list"},
-        {"up and down, page up and page down, home and end", "another row of it; k, j, g and G do as well"},
-        {"q, control-C", "ends it"},
-        {0}};
+    static const struct mg_manual_entry keys[] = {{"tab, right and left, 1 to 5", "selects another list"},
+                                                  {"up and down, page up and page down, home and end",
+                                                   "selects another row; k, j, g and G do the same"},
+                                                  {"q, control-C", "quits"},
+                                                  {0}};
     static const struct mg_manual_part after[] = {
         {"KEYS OF TOP", keys}, {"EXIT STATUS", EXIT_CODES}, {"FILES", files}, {"EXAMPLES", examples}, {0}};
     struct mg_manual_entry verbs[VERBS_MAX + 1] = {0};
     const struct mg_manual_part before[] = {{"VERBS", verbs}, {0}};
     struct mg_manual manual = {
         1,
-        "makegood shows what became of orders, moves those that need a person, and prepares database and "
-        "broker. It changes orders only by commands to the schedulers, never in the database.\n\n"
-        "Verbs that change something want a reason, which is kept. Where an order is named, its id is "
-        "meant.",
+        "makegood shows orders and their history, changes orders that need an operator, and prepares "
+        "database and broker. It changes orders only by commands to the schedulers, never in the database.\n\n"
+        "Verbs that change something require --reason. ORDER is the id of an order.",
         before, after, "makegood-scheduler(8), makegood-agent(8), makegood-supervisor(8)"};
     char terms[VERBS_MAX][TERM_SIZE];
     struct cli_options unused;
-    struct mg_option options[OPTIONS_MAX];
+    struct verb_options options;
 
     const struct verb *verb = NULL;
     for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
@@ -101,16 +100,20 @@ void manual_print(FILE *out)
         verb_describe(verb, terms[i], sizeof(terms[i]));
         verbs[i] = (struct mg_manual_entry){terms[i], verb->summary};
     }
-    (void)options_make(&unused, EXTRA_ANY, options);
-    for (struct mg_option *option = options; option->name != NULL; option++) {
+    options_make(&unused, EXTRA_ANY, &options);
+    for (struct mg_option *option = options.all; option->name != NULL; option++) {
         if (strcmp(option->name, "timeout") == 0) {
             option->default_value = NULL;
             option->help =
-                "how long to wait for an answer; 10s if not given, 3s for probe, 1h for verbs with --wait";
+                "maximum wait for an answer; if not given, 10s, for probe 3s, for verbs with --wait 1h";
         }
     }
-    const struct mg_program program = {"makegood",
-                                       "operates Makegood: orders, workflows, alerts, schema, queues",
-                                       "NOUN VERB [words] [options]", options, &manual};
+    const struct mg_program program = {.name = "makegood",
+                                       .summary =
+                                           "operates Makegood: orders, workflows, alerts, schema, queues",
+                                       .usage = "NOUN VERB [words] [options]",
+                                       .options = options.all,
+                                       .connections = options.connections,
+                                       .manual = &manual};
     mg_config_print_man(&program, out);
 }

@@ -41,12 +41,16 @@ static enum exit_code usage_check(const struct verb *verb, const struct cli *cli
 static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
 {
     struct cli cli = {.is_json = false};
-    struct mg_option options[OPTIONS_MAX];
+    struct verb_options options;
     char verb_text[VERB_NAME_SIZE], name[64], usage[64];
-    (void)options_make(&cli.options, verb->extras, options);
+    options_make(&cli.options, verb->extras, &options);
     (void)snprintf(name, sizeof(name), "makegood %s", verb_name(verb, verb_text));
-    (void)snprintf(usage, sizeof(usage), "%s [options]", verb->words);
-    const struct mg_program program = {name, verb->summary, usage, options, NULL};
+    (void)snprintf(usage, sizeof(usage), "%s%s[options]", verb->words, verb->words[0] != '\0' ? " " : "");
+    const struct mg_program program = {.name = name,
+                                       .summary = verb->summary,
+                                       .usage = usage,
+                                       .options = options.all,
+                                       .connections = options.connections};
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;

@@ -1,4 +1,4 @@
-/* The options: those of every verb, then one row for each option of some verbs. */
+/* The options: one row for each option of some verbs, then those of every verb. */
 #include <stddef.h>
 #include <string.h>
 
@@ -29,87 +29,111 @@ static const struct {
     size_t offset;
     struct mg_option option;
 } OPTIONS[] = {
-    TEXT(EXTRA_REASON | EXTRA_POLICY, reason, "reason", NULL, "TEXT", "why; it is kept"),
-    TEXT(EXTRA_REASON | EXTRA_POLICY, by, "by", NULL, "NAME", "who; default: the user's name"),
+    TEXT(EXTRA_REASON | EXTRA_POLICY, reason, "reason", NULL, "TEXT", "reason for the change"),
+    TEXT(EXTRA_REASON | EXTRA_POLICY, by, "by", NULL, "NAME", "name of the operator; if not given, $USER"),
     INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
-            "act only if it is still at this version; 0: at the one it has now, and for cancel and "
-            "compensate at any"),
-    TEXT(EXTRA_STEP, step, "step", NULL, "STEP", "which step; of a list: only failures of this step"),
-    TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent", "what became of it"),
-    LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "replaces one value of the payload"),
-    FLAG(EXTRA_WAIT, waits, "wait", "wait until every order has ended"),
+            "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
+    TEXT(EXTRA_STEP, step, "step", NULL, "STEP",
+         "name of the step; order list and batch start: only failures of this step"),
+    TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
+         "outcome of the step: done (it took effect) or absent (it did not)"),
+    LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "JSON pointer to a value of the payload, and its new value"),
+    FLAG(EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),
     TEXT(EXTRA_FILTER, state, "state", NULL, "STATE", "only orders in this state"),
     TEXT(EXTRA_FILTER | EXTRA_BATCH, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
     TEXT(EXTRA_FAILURE | EXTRA_BATCH, error, "error", NULL, "TEXT",
-         "only failures whose error has this in it"),
+         "only failures whose error contains this text"),
     TEXT(EXTRA_FAILURE, group_by, "group-by", NULL, "error",
-         "count failures that stand open by workflow, step, service and error"),
+         "count open failures by workflow, step, service and error"),
     TEXT(EXTRA_TIME, since, "since", NULL, "TIME",
-         "not before: 2h (ago), 7d, 2026-01-31T12:00:00Z, 2026-01-31"),
-    TEXT(EXTRA_TIME, until, "until", NULL, "TIME", "before, written likewise"),
+         "start of the time range: an age (2h, 7d) or a UTC time (2026-01-31T12:00:00Z, 2026-01-31)"),
+    TEXT(EXTRA_TIME, until, "until", NULL, "TIME", "end of the time range, exclusive; forms as of --since"),
     TEXT(EXTRA_AFTER, after, "after", NULL, "CURSOR",
-         "the next page: what comes after this one, which the end of the page before names"),
-    INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "at most so many"),
-    FLAG(EXTRA_ALL, is_all, "all", "all of them"),
-    TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected", "which messages"),
+         "show the page after CURSOR, which is printed at the end of the previous page"),
+    INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "maximum number of rows"),
+    FLAG(EXTRA_ALL, is_all, "all",
+         "alert list: closed alerts, too; dead requeue and drop: all messages; batch start: all failures"),
+    TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected",
+         "queue that holds the messages"),
     LIST(EXTRA_SERVICE | EXTRA_BATCH | EXTRA_FAILURE, services, "service", "NAME",
-         "a service that is meant, too: its request queues, or failures of its steps"),
+         "service to declare or check; order list and batch start: only failures of this service"),
     DURATION(EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
-             "when it ends by itself; if not given, when somebody resumes it"),
+             "length of the pause; if not given, until service resume"),
     TEXT(EXTRA_LIMITS, concurrency, "concurrency", NULL, "N|none",
-         "calls at once; none: no limit but that of each agent; as it is, if not given"),
-    TEXT(
-        EXTRA_LIMITS | EXTRA_BATCH, rate, "rate", NULL, "N|none",
-        "so many a second. Calls of a service (none: no limit but that of each agent; as it is, if not given), "
-        "or orders of a batch (" BATCH_RATE " if not given)"),
+         "maximum calls at once of all agents together; none: only each agent's own limit; if not given, "
+         "unchanged"),
+    TEXT(EXTRA_LIMITS | EXTRA_BATCH, rate, "rate", NULL, "N|none",
+         "service limit: maximum calls a second; batch start: orders a second"),
     INTEGER(EXTRA_BATCH, canary, "canary", BATCH_CANARY, 0, BATCH_CANARY_MAX, "N",
-            "orders that are tried first; the rest follows when all of these have ended well"),
+            "number of orders to try first; the others follow after all of these have ended"),
     INTEGER(EXTRA_BATCH, stop_percent, "stop-above", BATCH_STOP_ABOVE, 0, 100, "PERCENT",
-            "it stops by itself when more of the canary, or later of the last 50, fail again"),
-    FLAG(EXTRA_BATCH, is_dry_run, "dry-run", "only say how many orders it would be"),
+            "percentage of new failures in the canary, later in the last 50 orders, above which the batch "
+            "stops"),
+    FLAG(EXTRA_BATCH, is_dry_run, "dry-run", "only print the number of orders"),
     TEXT(EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",
-         "only orders of which this became"),
-    LIST(EXTRA_CLIENT, clients, "client", "NAME", "a client whose queue client.NAME.statuses is meant, too"),
+         "only orders with this result"),
+    LIST(EXTRA_CLIENT, clients, "client", "NAME",
+         "client whose queue client.NAME.statuses is declared or checked"),
     TEXT(EXTRA_POLICY, hot, "hot", NULL, "DURATION|none",
-         "an ended order leaves for the archive so long after its last change, 1d at least; none: it stays"),
+         "time from an ended order's last change to its move to the archive, at least 1d; none: no move"),
     TEXT(EXTRA_POLICY, keep, "keep", NULL, "DURATION|none",
-         "a day of the archive is dropped so long after it, 1d at least; none: it stays"),
-    TEXT(
-        EXTRA_EXPORT, export_command, "export", NULL, "COMMAND",
-        "what gets each day before it is dropped, on standard input, an order's dossier a line; a shell runs it "
-        "with MAKEGOOD_DAY set, and if it fails the day is kept"),
+         "time until a day of the archive is dropped, at least 1d; none: no drop"),
+    TEXT(EXTRA_EXPORT, export_command, "export", NULL, "COMMAND",
+         "shell command that reads a day's orders before the drop: one dossier per line on standard "
+         "input, the day in MAKEGOOD_DAY; if it fails, the day is kept"),
     TEXT(EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
-         "where the numbered SQL files lie; those installed with this program if not given, or "
-         "deploy/postgres, from here, for a program that is not installed"),
+         "directory of the numbered SQL files; if not given, the installed one, or deploy/postgres for a "
+         "program that is not installed"),
     TEXT(EXTRA_HTTP, http, "http", "", "ADDRESS:PORT",
-         "where the service answers, as it was told itself; 0.0.0.0 is asked at 127.0.0.1"),
+         "address of the process, as in its own --http; 0.0.0.0 means 127.0.0.1"),
     TEXT(EXTRA_HTTP, http_cert_file, "http-cert-file", "", "FILE",
-         "as the service was told; if it is given, https is spoken"),
+         "certificate of the process, as in its own --http-cert-file; if not empty, https is used"),
     TEXT(EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
-         "CA certificates (PEM) that the service's must come from; empty: those of the system"),
+         "CA certificates (PEM) for the process's certificate; empty: the system's CAs"),
     TEXT(EXTRA_CONSOLE, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
-         "where browsers find it; port 0 takes a free one and logs it"),
+         "listen address for browsers; port 0 takes a free port and logs it"),
     TEXT(EXTRA_CONSOLE, listen_cert_file, "listen-cert-file", "", "FILE",
-         "certificate (PEM) with which https is spoken; needed where others than this machine can connect"),
-    TEXT(EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE", "its key (PEM)"),
-    TEXT(
-        EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
-        "who may read or act, a line each: reader or operator, name, SHA-256 of a token; proxy in place of a role: "
-        "who may say who asks; without it all who reach it may read and nobody may act"),
-    TEXT(
-        EXTRA_CONSOLE, proxy_user_header, "proxy-user-header", "", "HEADER",
-        "in which a proxy tells who asks, as Remote-User; in X-Makegood-Proxy-Token it sends its token, which has a line "
-        "in tokens-file"),
+         "certificate (PEM) for https; required if other machines can connect"),
+    TEXT(EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE",
+         "private key (PEM) of that certificate"),
+    TEXT(EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
+         "users, one per line: ROLE NAME SHA256, where ROLE is reader, operator or proxy, and SHA256 the "
+         "digest of the user's token; without it all users have read-only access"),
+    TEXT(EXTRA_CONSOLE, proxy_user_header, "proxy-user-header", "", "HEADER",
+         "request header in which a proxy names the user, such as Remote-User; X-Makegood-Proxy-Token "
+         "holds the proxy's own token, of role proxy"),
     TEXT(EXTRA_CONSOLE, proxy_groups_header, "proxy-groups-header", "", "HEADER",
-         "in which the proxy tells their groups, as Remote-Groups"),
+         "request header in which the proxy names the user's groups, such as Remote-Groups"),
     LIST(EXTRA_CONSOLE, proxy_operator_groups, "proxy-operator-group", "GROUP",
-         "who is in this group may act; others whom the proxy names may read"),
-    LIST(EXTRA_CONSOLE, hosts, "host", "NAME", "a host name by which browsers may call it, beside localhost"),
+         "group whose members are operators; the proxy's other users are readers"),
+    LIST(EXTRA_CONSOLE, hosts, "host", "NAME", "host name in browsers' requests, besides localhost"),
     FLAG(EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
-    FLAG(EXTRA_STATES, is_mermaid, "mermaid", "as Mermaid state diagrams"),
-    FLAG(EXTRA_STATES, is_csv, "csv", "as CSV, a line for each cell"),
+    FLAG(EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
+    FLAG(EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
+
+/* The texts of options that mean something else to some verbs; the first match counts. OPTIONS has the text
+ * of the manual page, where an option stands once. */
+static const struct {
+    int extra;
+    const char *name, *help;
+} MEANINGS[] = {
+    {EXTRA_FAILURE | EXTRA_BATCH, "step", "only failures of this step"},
+    {EXTRA_STEP, "step", "name of the step"},
+    {EXTRA_FAILURE | EXTRA_BATCH, "service", "only failures of this service"},
+    {EXTRA_CLIENT, "service",
+     "service whose request queues are declared or checked; without --service and --client, those of the "
+     "loaded workflows"},
+    {EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows"},
+    {EXTRA_BATCH, "all", "all failures, if no other option selects some"},
+    {EXTRA_QUEUE, "all", "all messages of the queue"},
+    {EXTRA_ALL, "all", "closed alerts, too"},
+    {EXTRA_BATCH, "rate", "orders a second; " BATCH_RATE " if not given"},
+    {EXTRA_LIMITS, "rate",
+     "maximum calls a second of all agents together; none: only each agent's own limit; if not given, "
+     "unchanged"},
+};
 
 bool extras_are_apart(int extras)
 {
@@ -124,45 +148,55 @@ static const char *timeout_default(int extras)
     return (extras & EXTRA_WAIT) ? "1h" : "10s";
 }
 
-/* The options of every verb; returns their number. */
-static size_t common_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
+static const char *help_of(int extras, const struct mg_option *option)
 {
-    const struct mg_option servers[] = {
-        MG_BROKER_OPTIONS(to->broker),
-        {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
-         "the database; empty: libpq's PG* environment"},
-    };
-    const struct mg_option others[] = {
-        {"output|o", MG_OPTION_TEXT, &to->output, "table", 0, 0, false, "table|json", "how to print"},
-        {"timeout", MG_OPTION_DURATION, &to->timeout_ms, timeout_default(extras), 1, INT64_C(86400000), false,
-         "DURATION", "how long to wait for an answer"},
-    };
-    size_t n = 0;
-    if (extras & EXTRA_ALONE) {
-        to->output = "table";
-        return 0;
-    }
-    _Static_assert(sizeof(servers) + sizeof(others) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
-                       OPTIONS_MAX * sizeof(struct mg_option),
-                   "OPTIONS_MAX has room for all options");
-    if (!extras_are_apart(extras)) {
-        memcpy(list, servers, sizeof(servers));
-        n = sizeof(servers) / sizeof(servers[0]);
-    }
-    memcpy(list + n, others, sizeof(others));
-    return n + sizeof(others) / sizeof(others[0]);
-}
-
-size_t options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
-{
-    const size_t common_count = common_make(to, extras, list);
-    size_t n = common_count;
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (extras & OPTIONS[i].extra) {
-            list[n] = OPTIONS[i].option;
-            list[n++].target = (char *)to + OPTIONS[i].offset;
+    for (size_t i = 0; i < sizeof(MEANINGS) / sizeof(MEANINGS[0]) && extras != EXTRA_ANY; i++) {
+        if ((extras & MEANINGS[i].extra) && strcmp(MEANINGS[i].name, option->name) == 0) {
+            return MEANINGS[i].help;
         }
     }
-    list[n] = (struct mg_option){0};
-    return common_count;
+    return option->help;
+}
+
+/* The options of every verb after its own: those of the output, then those of connections. */
+static void common_make(struct cli_options *to, int extras, struct verb_options *ret)
+{
+    const struct mg_option of_output[] = {
+        {"output|o", MG_OPTION_TEXT, &to->output, "table", 0, 0, false, "table|json", "output format"},
+        {"timeout", MG_OPTION_DURATION, &to->timeout_ms, timeout_default(extras), 1, INT64_C(86400000), false,
+         "DURATION", "maximum wait for an answer"},
+    };
+    const struct mg_option connections[] = {
+        MG_BROKER_OPTIONS(to->broker),
+        {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
+         "PostgreSQL, as a connection string of libpq; empty: libpq's PG* environment"},
+    };
+    struct mg_option *next = ret->all + ret->own_count;
+    _Static_assert(sizeof(of_output) + sizeof(connections) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
+                       sizeof(ret->all),
+                   "`all` has room for all options");
+    if (extras & EXTRA_ALONE) {
+        to->output = "table";
+        return;
+    }
+    memcpy(next, of_output, sizeof(of_output));
+    next += sizeof(of_output) / sizeof(of_output[0]);
+    if (!extras_are_apart(extras)) {
+        memcpy(next, connections, sizeof(connections));
+        ret->connections = next;
+    }
+}
+
+void options_make(struct cli_options *to, int extras, struct verb_options *ret)
+{
+    *ret = (struct verb_options){.own_count = 0};
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (extras & OPTIONS[i].extra) {
+            struct mg_option *option = &ret->all[ret->own_count++];
+            *option = OPTIONS[i].option;
+            option->target = (char *)to + OPTIONS[i].offset;
+            option->help = help_of(extras, option);
+        }
+    }
+    common_make(to, extras, ret);
 }

@@ -116,6 +116,7 @@ static enum exit_code verb_probe(struct cli *cli)
     return class == MG_OK ? probe_tell(cli, &probe) : cli_fail_err(&err);
 }
 
-const struct verb PROBE_VERBS[] = {{"probe", NULL, "[URL]", 0, 1, EXTRA_HTTP | EXTRA_APART, verb_probe,
-                                    "asks a service whether it is ready, by its URL or by MAKEGOOD_HTTP"},
-                                   {0}};
+const struct verb PROBE_VERBS[] = {
+    {"probe", NULL, "[URL]", 0, 1, EXTRA_HTTP | EXTRA_APART, verb_probe,
+     "checks whether a Makegood process is ready, by its URL or by MAKEGOOD_HTTP"},
+    {0}};

@@ -256,12 +256,13 @@ static enum exit_code verb_service_forget(struct cli *cli)
 
 const struct verb SERVICE_VERBS[] = {
     {"service", "list", "", 0, 0, 0, verb_service_list,
-     "services, what is wanted of them and how many of their agents obey"},
+     "lists services, their pause and limits, and the agents that apply them"},
     {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_PAUSE, verb_service_pause,
-     "lets nobody call it; its steps wait and use up no attempt"},
-    {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, verb_service_resume, "ends the pause"},
+     "stops all calls of a service; its steps wait and use up no attempt"},
+    {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, verb_service_resume,
+     "ends the pause of a service"},
     {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_LIMITS, verb_service_limit,
-     "bounds the calls of all its agents together"},
+     "sets limits for the calls of all its agents together"},
     {"service", "forget", "SERVICE", 1, 1, EXTRA_REASON, verb_service_forget,
-     "drops the reports, the pause, the limits and the alert of a service that is gone"},
+     "deletes the reports, pause, limits and alert of a removed service"},
     {0}};

@@ -139,18 +139,18 @@ static enum exit_code verb_db_status(struct cli *cli)
     return code;
 }
 
-const struct verb BROKER_VERBS[] = {
-    {"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT, verb_broker_apply,
-     "makes exchanges, queues and bindings; without names those of the loaded workflows"},
-    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT, verb_broker_check,
-     "says what of them is missing or different"},
-    {0}};
+const struct verb BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
+                                     verb_broker_apply, "declares exchanges, queues and bindings"},
+                                    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
+                                     verb_broker_check,
+                                     "lists missing and different exchanges, queues and bindings"},
+                                    {0}};
 
 const struct verb DB_VERBS[] = {
-    {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "brings the schema to this version"},
-    {"db", "status", "", 0, 0, 0, verb_db_status, "the server, its settings and the schema's version"},
+    {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "migrates the schema to this version"},
+    {"db", "status", "", 0, 0, 0, verb_db_status, "shows the server, its settings and the schema's version"},
     {"db", "vacuum-policy", "", 0, 0, EXTRA_POLICY, verb_db_vacuum_policy,
-     "when ended orders leave for the archive, and days the archive; shows it if nothing is said"},
+     "shows or sets the ages for moving orders to the archive and for dropping its days"},
     {"db", "retain", "", 0, 0, EXTRA_EXPORT, verb_db_retain,
-     "makes the archive's days ahead, exports and drops those that are over; once a day"},
+     "creates the archive's next days, exports and drops the old ones; to be run once a day"},
     {0}};

@@ -418,5 +418,5 @@ static enum exit_code verb_top(struct cli *cli)
 
 const struct verb TOP_VERBS[] = {
     {"top", NULL, "", 0, 0, 0, verb_top,
-     "shows each second whether it is well: orders, services, failures, the oldest, alerts, queues"},
+     "shows orders, services, failures, oldest waits, alerts and queues, each second"},
     {0}};

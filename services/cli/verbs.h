@@ -74,9 +74,13 @@ void verb_write(const struct verb *verb, char *ret_text, size_t size);
 
 /* Such a verb must work while the servers are down or not configured. */
 bool extras_are_apart(int extras);
-/* Writes the options of a verb with these extras; their values are stored in `to`. The list ends with name
- * NULL. The options of every verb come first; returns their number. */
-size_t options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX]);
+struct verb_options {
+    struct mg_option all[OPTIONS_MAX]; /* the verb's own, then those of every verb; ends with name NULL */
+    size_t own_count;
+    const struct mg_option *connections; /* the last ones of `all`; NULL: none */
+};
+/* The options of a verb with these extras. Their values are stored in `to`. */
+void options_make(struct cli_options *to, int extras, struct verb_options *ret);
 
 /* ---- completion.c ---- */
 

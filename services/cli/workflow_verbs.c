@@ -206,10 +206,10 @@ static enum exit_code verb_workflow_states(struct cli *cli)
 
 const struct verb WORKFLOW_VERBS[] = {
     {"workflow", "check", "FILE...", 1, MG_LIST_MAX, EXTRA_STRICT, verb_workflow_check,
-     "finds every mistake, warns of services without a queue, stores nothing"},
+     "lists all mistakes in definitions, warns of services without a queue, stores nothing"},
     {"workflow", "load", "FILE...", 1, MG_LIST_MAX, EXTRA_STRICT, verb_workflow_load,
      "checks and stores definitions"},
-    {"workflow", "list", "", 0, 0, 0, verb_workflow_list, "stored definitions and their open orders"},
+    {"workflow", "list", "", 0, 0, 0, verb_workflow_list, "lists stored definitions and their open orders"},
     {"workflow", "states", "", 0, 0, EXTRA_STATES, verb_workflow_states,
-     "the tables of states, as diagram or CSV"},
+     "prints the tables of states, as diagrams or CSV"},
     {0}};

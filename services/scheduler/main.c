@@ -12,32 +12,33 @@ static struct mg_definition *definitions; /* read, and not yet passed to the sch
 
 static const struct mg_option option_table[] = {
     {"workflows", MG_OPTION_TEXT, &options.workflows_dir, "", 0, 0, false, "DIR",
-     "definitions (*.json) to load at the start; the role makegood_scheduler may not: `makegood workflow load` "
-     "does it"},
+     "directory of definitions (*.json) to load at the start; the database role makegood_scheduler may not "
+     "load them: use makegood workflow load"},
     {"window", MG_OPTION_INTEGER, &options.window, "1000", 1, 1000000, false, "N",
-     "requests that may wait in a service's queue; more would only age there"},
+     "maximum requests waiting in a service's queue; more would only age there"},
     {"prefetch", MG_OPTION_INTEGER, &options.prefetch, "256", 1, 2000, false, "N",
-     "unacked messages of each queue, of replies three times as many"},
+     "maximum unacknowledged messages per queue; three times as many of replies"},
     {"batch", MG_OPTION_INTEGER, &options.batch, "256", 1, MG_BATCH_MAX, false, "N",
-     "causes of one commit; more only make it longer"},
+     "maximum causes in one commit; more only make it longer"},
     {"body-max", MG_OPTION_INTEGER, &body_max, "262144", 1024, 900 * 1024, false, "BYTES",
-     "largest body of a submission; what brokers move without harm to others"},
+     "maximum size of a submission's body; larger messages slow a broker down for all"},
     {"depth-max", MG_OPTION_INTEGER, &depth_max, "32", 1, 1000, false, "N",
-     "deepest nesting of JSON; no order is deeper, and it bounds recursion"},
+     "maximum nesting of JSON; bounds recursion"},
     {"members-max", MG_OPTION_INTEGER, &members_max, "10000", 1, 1000000, false, "N",
-     "members and elements of one JSON text; bounds memory and time"},
+     "maximum members and elements of one JSON text; bounds memory and time"},
     {"quiesce", MG_OPTION_DURATION, &options.quiesce_ms, "3s", 1, 60000, false, "DURATION",
-     "after an attempt's complete-by, until it can no longer act: clock skew of 2 s and a little"},
+     "time after an attempt's complete-by until it can no longer act; covers clock skew of 2s"},
     {"park", MG_OPTION_DURATION, &options.park_ms, "1s", 1, 3600000, false, "DURATION",
-     "how long a step waits for its service before it is asked for again"},
+     "wait of a parked step until it is checked again"},
     {"owed-for", MG_OPTION_DURATION, &options.owed_for_ms, "1d", 1000, 30 * INT64_C(86400000), false,
      "DURATION",
-     "how long a status is tried again that its client's queue does not take; longer than clients are away"},
+     "time for which a status is published again while its client's queue does not take it; longer than "
+     "clients are away"},
     {"trace-sample", MG_OPTION_TEXT, &trace_sample, "0.01", 0, 0, false, "SHARE",
-     "of the orders whose clients have decided nothing (no traceparent), how many get spans, 0 to 1; the same "
-     "for all schedulers, or traces have gaps"},
+     "share of the orders without traceparent that get spans, 0 to 1; the same for all schedulers, or traces "
+     "have gaps"},
     {"drain-timeout", MG_OPTION_DURATION, &options.drain_timeout_ms, "10s", 1, 600000, false, "DURATION",
-     "how long SIGTERM waits for what is in hand; below what the supervisor of processes allows"},
+     "time for work in hand to finish after SIGTERM; shorter than the process manager's stop timeout"},
     MG_MEMORY_OPTION(memory_budget),
     {0},
 };

@@ -15,23 +15,26 @@ static struct supervisor supervisor;
 
 static const struct mg_option option_table[] = {
     {"sweep-period", MG_OPTION_DURATION, &supervisor.options.sweep_period_ms, "250ms", 10, 60000, false,
-     "DURATION", "how often to look for what is due; bounds how late a deadline is noticed"},
+     "DURATION", "time between two sweeps for due orders; bounds how late a deadline is noticed"},
     {"sweep-batch", MG_OPTION_INTEGER, &supervisor.options.sweep_batch, "500", 1, 2000, false, "N",
-     "orders looked at in one sweep; bounds the statement and the messages that follow it"},
+     "maximum orders in one sweep; bounds the statement and the messages that follow it"},
     {"ask-again", MG_OPTION_DURATION, &supervisor.options.ask_again_ms, "2s", 100, 600000, false, "DURATION",
-     "what was asked and is still due is asked again after this; longer than a busy scheduler takes"},
+     "time after which a check of an order that is still due is requested again; longer than a busy "
+     "scheduler takes"},
     {"lead-period", MG_OPTION_DURATION, &supervisor.options.lead_period_ms, "500ms", 50, 60000, false,
-     "DURATION", "how often a standby tries to lead; bounds how long nobody sweeps after a leader's death"},
+     "DURATION",
+     "time between a standby's attempts to lead; bounds the time without sweeps after a leader's death"},
     {"gap", MG_OPTION_DURATION, &supervisor.options.gap_ms, "3s", 100, 600000, false, "DURATION",
-     "nothing judged for longer than this is a gap: deadlines that passed in it get a grace; a sweep that "
-     "takes longer raises an alert, and is no gap"},
+     "shortest time between two sweeps that counts as a gap: deadlines that pass in it get a grace; a "
+     "sweep that takes longer raises an alert, and is no gap"},
     {"grace", MG_OPTION_DURATION, &supervisor.options.grace_ms, "3s", 0, 600000, false, "DURATION",
-     "how long after a gap its deadlines are left alone, for replies that waited out the same outage"},
+     "time after a gap in which its deadlines are not judged, for replies that the same outage delayed"},
     {"overdue-limit", MG_OPTION_INTEGER, &supervisor.options.overdue_limit, "200", 1, 2000, false, "N",
-     "overdue attempts judged in one sweep, from each service in turn; a brake on mass expiry when a clock jumps"},
+     "maximum overdue attempts judged in one sweep, from each service in turn; bounds mass expiry after a "
+     "clock jump"},
     {"window", MG_OPTION_INTEGER, &supervisor.options.window, "1000", 1, 1000000, false, "N",
-     "requests that may wait in a service's queue, as the schedulers have it; parked steps are asked about as "
-     "far as there is room"},
+     "maximum requests waiting in a service's queue, the same as for the schedulers; checks of parked "
+     "steps are requested as far as there is room"},
     {0},
 };
 
@@ -144,7 +147,7 @@ static void supervisor_destroy(struct mg_process *process)
 
 static const struct mg_process_service supervisor_service = {
     .name = "supervisor",
-    .summary = "finds steps that are overdue or due and asks the schedulers to see to them",
+    .summary = "finds overdue and due orders in the database and requests that the schedulers check them",
     .usage = "[options]",
     .manual = &mg_manual_supervisor,
     .options = option_table,

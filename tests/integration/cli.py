@@ -231,6 +231,9 @@ class WrongInput(Case):
             self.assertIn(f"usage: makegood {verb}", done.stdout)
             self.assertEqual("--timeout" in done.stdout, verb != "completion")  # completion waits for no server
             self.assertEqual(done.stderr, "")
+            own, *connections = done.stdout.split("\nconnection options:\n")
+            self.assertEqual(verb in ("probe", "completion"), not connections)  # these use no server
+            self.assertNotIn("--amqp", own)
         self.each(VERBS, look)
 
     def test_words_that_are_missing_or_too_many(self):

@@ -35,7 +35,7 @@ def verbs():
         match = re.match(r"  ([a-z]+)(?: ([a-z-]+))?(?=\s)", line)
         if match:
             noun, verb = match.group(1), match.group(2) or ""
-            text = run(TOOL, noun, *([verb] if verb else []), "--help").split("options:\n")[1].split("\nEvery option")[0]
+            text = run(TOOL, noun, *([verb] if verb else []), "--help").split("options:\n", 1)[1].split("\nEvery option")[0]
             found.append((noun, verb, sorted(set(re.findall(r"(?:^|\s)(--[a-z][a-z-]*)", text, re.M)))))
     return found
 

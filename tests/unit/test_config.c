@@ -42,11 +42,18 @@ static const struct mg_option OPTIONS[] = {
      .value_name = "DURATION",
      .help = "how often to look"},
     {.name = "unsafe-durability", .type = MG_OPTION_FLAG, .target = &opts.is_unsafe},
-    {.name = "service", .type = MG_OPTION_LIST, .target = &opts.services, .value_name = "FILE"},
+    {.name = "service",
+     .type = MG_OPTION_LIST,
+     .target = &opts.services,
+     .value_name = "FILE",
+     .help = "service files"},
     {.name = NULL},
 };
-static const struct mg_program PROGRAM = {
-    .name = "makegood-test", .summary = "Tests.", .usage = "[options]", .options = OPTIONS};
+static const struct mg_program PROGRAM = {.name = "makegood-test",
+                                          .summary = "Tests.",
+                                          .usage = "[options]",
+                                          .options = OPTIONS,
+                                          .connections = OPTIONS + 5};
 
 #define ARGUMENTS_MAX 80
 static struct mg_config *config;
@@ -439,7 +446,8 @@ START_TEST(a_file_that_is_no_text_is_refused)
 }
 END_TEST
 
-/* Catches: help that leaves an option out, or shows a secret's default. */
+/* Catches: help that leaves an option out, shows a secret's default, or mixes connections with other options.
+ */
 START_TEST(help_tells_every_option_and_ends)
 {
     ck_assert_int_eq(LOAD("--help", "--unknown"), MG_OK);
@@ -449,7 +457,10 @@ START_TEST(help_tells_every_option_and_ends)
                                           "(default: 250ms)\n"));
     ck_assert_ptr_nonnull(strstr(printed, "  -o, --output VALUE\n"));
     ck_assert_ptr_nonnull(strstr(printed, "  --amqp-url URL   or --amqp-url-file FILE\n"));
-    ck_assert_ptr_nonnull(strstr(printed, "  --unsafe-durability\n"));
+    ck_assert_ptr_nonnull(strstr(printed, "  --version\n        print the version and exit\n\n"
+                                          "connection options:\n  --unsafe-durability\n"));
+    ck_assert_ptr_nonnull(
+        strstr(printed, "  --service FILE\n        service files; repeatable\n\nEvery option"));
     ck_assert_ptr_nonnull(strstr(printed, "MAKEGOOD_"));
     ck_assert_ptr_null(strstr(printed, "guest"));
     ck_assert_int_eq(LOAD("-h"), MG_OK);
