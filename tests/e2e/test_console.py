@@ -374,4 +374,4 @@ def whom_a_proxy_names_acts_in_the_console_under_that_name(s):
     assert PROXY["proxy"][1] not in logged, "a secret is logged"
 
     refused = s.cluster.tool("console", "--proxy-user-header", "Remote-User", "--check-config", check=False)
-    assert refused.returncode == 2 and "anybody can send it" in refused.stderr, refused
+    assert refused.returncode == 2 and "any client can send it" in refused.stderr, refused
