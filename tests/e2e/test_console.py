@@ -123,7 +123,7 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
         assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff", (path, headers)
         again, _, nothing = console.ask("GET", path, headers={"If-None-Match": headers["ETag"]})
         assert (again, nothing) == (304, ""), path
-        assert "innerHTML" not in text.replace("there is no innerHTML", ""), path
+        assert "innerHTML" not in text.replace("these files never use innerHTML", ""), path
     assert console.get("me") == {**console.get("me"), "role": "none", "needs_login": True}
     routes = [*ROUTES, f"orders/{orders[0].order_id}"]
     for route in routes[1:] + ["live"]:
