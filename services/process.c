@@ -218,8 +218,8 @@ void mg_process_reread(struct mg_process *shared, const char *what, bool is_new,
     struct process *process = (struct process *)shared;
     size_t len = strlen(process->reread);
     if (err != NULL) {
-        mg_log(MG_LOG_ERROR, "could not read again; the old one stays in use", MG_LOG_TEXT("what", what),
-               MG_LOG_TEXT("reason", err->text));
+        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
+               MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
         return;
     }
     (void)snprintf(process->reread + len, sizeof process->reread - len, "%s%s (%s)", len > 0 ? ", " : "",

@@ -96,7 +96,7 @@ enum mg_class mg_tracer_create(struct mg_loop *loop, const struct mg_tracer_opti
         mg_tracer_destroy(tracer);
         return class;
     }
-    mg_log(MG_LOG_INFO, "spans go to a collector", MG_LOG_TEXT("url", tracer->url));
+    mg_log(MG_LOG_INFO, "spans are sent to a collector", MG_LOG_TEXT("url", tracer->url));
     *ret_tracer = tracer;
     return MG_OK;
 }

@@ -125,7 +125,8 @@ static void flush_over(void *arg)
     dropped(exporter, exporter->in_hand);
     exporter->in_hand = 0;
     ring_drop(exporter);
-    if (left > 0) mg_log(MG_LOG_WARN, "spans were not taken in time", MG_LOG_NUMBER("dropped", left));
+    if (left > 0)
+        mg_log(MG_LOG_WARN, "the collector did not accept all spans in time", MG_LOG_NUMBER("dropped", left));
     mg_loop_fn *done = exporter->done;
     exporter->done = NULL;
     if (done != NULL) done(exporter->done_arg);
@@ -150,7 +151,7 @@ static void batch_over(struct mg_exporter *exporter, size_t rejected)
 static void failed(struct mg_exporter *exporter, const char *why)
 {
     if (!exporter->is_failing)
-        mg_log(MG_LOG_WARN, "the collector does not take spans; they are dropped, orders go on",
+        mg_log(MG_LOG_WARN, "the collector does not accept spans; they are dropped, orders are not affected",
                MG_LOG_TEXT("url", exporter->options.url), MG_LOG_TEXT("why", why));
     exporter->is_failing = true;
     batch_over(exporter, exporter->in_hand);
@@ -167,7 +168,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     struct mg_exporter *exporter = arg;
     exporter->call = NULL;
     if (answer->sent == MG_SENT_YES && answer->status >= 200 && answer->status < 300) {
-        if (exporter->is_failing) mg_log(MG_LOG_INFO, "the collector takes spans again", MG_LOG_NONE);
+        if (exporter->is_failing) mg_log(MG_LOG_INFO, "the collector accepts spans again", MG_LOG_NONE);
         exporter->is_failing = false;
         int64_t rejected = exporter->options.rejected(answer->body);
         batch_over(exporter, rejected > 0 ? (size_t)rejected : 0);

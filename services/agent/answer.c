@@ -38,7 +38,7 @@ static void offer_later(struct mg_job *job, const char *why)
         return;
     }
     if (job->reply_failures == 0) {
-        mg_log(MG_LOG_WARN, "could not publish a reply; offering it again until complete-by",
+        mg_log(MG_LOG_WARN, "could not publish a reply; publishing is retried until complete-by",
                MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
                MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_TEXT("why", why));
     }
@@ -98,7 +98,7 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
     mg_buf_init(&job->reply, job->lane->service->result_max_bytes + REPLY_ROOM_BYTES);
     mg_reply_write(&reply, &job->reply);
     if (job->reply.failed) {
-        mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request goes back",
+        mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request returns to its queue",
                MG_LOG_TEXT("order_id", request->order_id), MG_LOG_TEXT("step", request->step));
     }
     return !job->reply.failed;

@@ -25,7 +25,7 @@ void mg_agent_note_time(struct mg_agent *agent, int64_t boot_ms, int64_t sent_at
 {
     int64_t back_ms = mg_skew_note(&agent->skew, boot_ms, mg_clock_wall_ms(), sent_at_ms, sample);
     if (back_ms > 0) {
-        mg_log(MG_LOG_WARN, "the database's clock went back; deadlines are judged by it as it is now",
+        mg_log(MG_LOG_WARN, "the database's clock jumped back; deadlines follow its new time",
                MG_LOG_NUMBER("by_ms", back_ms));
     }
 }

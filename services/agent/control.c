@@ -41,7 +41,7 @@ static void lane_limit(struct mg_lane *lane, int64_t concurrency, double rate_pe
     if (is_same) {
         return;
     }
-    mg_log(MG_LOG_INFO, "other limits from now on", MG_LOG_TEXT("service", service->name),
+    mg_log(MG_LOG_INFO, "limits changed", MG_LOG_TEXT("service", service->name),
            MG_LOG_NUMBER("concurrency", concurrency), MG_LOG_NUMBER("rate", (int64_t)rate_per_s));
     mg_limiter_limit(&lane->limiter, (int)concurrency, rate_per_s, mg_clock_boot_ms());
     mg_lane_consume(lane);
@@ -70,7 +70,7 @@ static void pause_obey(struct mg_lane *lane, bool is_paused)
     }
     lane->control.is_paused = is_paused;
     mg_log(is_paused ? MG_LOG_WARN : MG_LOG_INFO,
-           is_paused ? "paused by an operator" : "no longer paused by an operator",
+           is_paused ? "paused by an operator" : "pause by an operator ended",
            MG_LOG_TEXT("service", lane->service->name));
     if (is_paused) {
         mg_lane_answer_unserved(lane);
@@ -108,10 +108,11 @@ static bool control_read(struct mg_lane *lane, struct mg_slice body, struct mg_s
     struct mg_err err;
     enum mg_class class = mg_service_control_parse(body, ret_control, &err);
     if (class == MG_OK && strcmp(ret_control->service, lane->service->name) != 0) {
-        class = mg_err_set(&err, MG_BAD_INPUT, "it is about %s", ret_control->service);
+        class = mg_err_set(&err, MG_BAD_INPUT, "it names service %s", ret_control->service);
     }
     if (class != MG_OK && !lane->control.is_unreadable) {
-        mg_log(MG_LOG_WARN, "cannot read what is wanted of the service; goes on as before",
+        mg_log(MG_LOG_WARN,
+               "cannot read a control message of the service; its previous settings stay in force",
                MG_LOG_TEXT("service", lane->service->name), MG_LOG_TEXT("why", err.text));
     }
     lane->control.is_unreadable = class != MG_OK;

@@ -26,7 +26,7 @@ void mg_agent_on_drain_timer(void *arg)
 {
     struct mg_agent *agent = arg;
     if (has_jobs(agent) && mg_clock_boot_ms() >= agent->drain_until_ms) {
-        mg_log(MG_LOG_WARN, "drain time-out: what is still under way will be redelivered", MG_LOG_NONE);
+        mg_log(MG_LOG_WARN, "drain timeout: unfinished requests will be redelivered", MG_LOG_NONE);
     }
     mg_loop_stop(agent->loop);
 }
@@ -65,7 +65,7 @@ void mg_agent_drain(void *arg)
 {
     struct mg_agent *agent = arg;
     if (agent->is_draining) {
-        mg_log(MG_LOG_WARN, "asked to stop twice: stopping at once", MG_LOG_NONE);
+        mg_log(MG_LOG_WARN, "second stop signal: stopping at once", MG_LOG_NONE);
         mg_loop_stop(agent->loop);
         return;
     }

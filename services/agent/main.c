@@ -85,7 +85,7 @@ static void certificates_reread(struct mg_process *process, struct mg_lane *lane
         mg_process_reread(process, what, true, NULL);
     else
         mg_log(MG_LOG_ERROR,
-               "bad certificate files: open connections go on, new ones fail until they are repaired",
+               "bad certificate files: open connections stay, new ones fail until the files are repaired",
                MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err.text));
 }
 

@@ -43,7 +43,7 @@ static void set_aside(struct mg_job *job)
     enum mg_newer judged = mg_newer_judge(job->delivery->given_count, line->set_aside_count, line->prefetch,
                                           MG_NEWER_DELIVERIES_MAX);
     if (judged == MG_NEWER_SET_ASIDE) {
-        refuse(job, "a newer version's request that no running instance knows");
+        refuse(job, "the request has a version that no running agent can read");
         return;
     }
     mg_log(MG_LOG_INFO, "request of a newer version left for another instance",

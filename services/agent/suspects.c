@@ -30,7 +30,7 @@ void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion)
         consume_all(agent);
     }
     if (is_first) {
-        mg_log(MG_LOG_WARN, "a request that came again and again is handled alone",
+        mg_log(MG_LOG_WARN, "a request that was redelivered repeatedly is handled alone",
                MG_LOG_TEXT("service", job->lane->service->name),
                MG_LOG_NUMBER("deliveries", job->delivery->delivery_count));
         agent->isolated_boot_ms = mg_clock_boot_ms();

@@ -99,11 +99,11 @@ static const char *order_read(struct change *change, struct mg_slice body)
         }
     }
     if (!is_known || !mg_order_id_is_valid(change->id, strlen(change->id))) {
-        return "there is no such verb, or this is no order's id";
+        return "unknown verb, or invalid order id";
     }
     command->version = number_read(body, "/version");
     if (command->version == 0) {
-        return "version: expected that of the order as it was shown";
+        return "version: expected the version of the order as shown";
     }
     (void)text_read(body, "/command_id", click, sizeof click);
     command_id_make(change, command->version, click, command->command_id);
@@ -125,15 +125,15 @@ static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, c
     }
     switch (result) {
     case MG_WISH_DONE:
-        (void)snprintf(text, sizeof text, "it is wanted so, as version %llu; its agents obey within a second",
+        (void)snprintf(text, sizeof text, "stored as version %llu; the agents apply it within a second",
                        (unsigned long long)version);
         change_end(change, 200, text);
         return;
     case MG_WISH_CONFLICT:
-        change_end(change, 409, "somebody else has changed what is wanted of it meanwhile; look again");
+        change_end(change, 409, "the settings of the service have changed meanwhile; reload the page");
         return;
     case MG_WISH_NOT_FOUND:
-        change_end(change, 404, "no workflow and no agent names this service");
+        change_end(change, 404, "unknown service: no workflow and no agent names it");
         return;
     }
 }
@@ -144,18 +144,18 @@ static const char *service_change(struct change *change, struct mg_slice body)
     char pause[PART_SIZE], concurrency[PART_SIZE], rate[PART_SIZE];
     wish.version = number_read(body, "/version");
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
-        return "this is no service's name";
+        return "invalid service name";
     }
     if (!text_read(body, "/for", pause, sizeof pause) ||
         !text_read(body, "/concurrency", concurrency, sizeof concurrency) ||
         !text_read(body, "/rate", rate, sizeof rate)) {
-        return "for, concurrency and rate are short";
+        return "for, concurrency, rate: expected short texts";
     }
     if (strcmp(change->verb, "pause") == 0) {
         wish.wish = MG_WISH_PAUSE;
         wish.pause_ms = pause[0] != '\0' ? mg_duration_parse(pause) : 0;
         if (wish.pause_ms < 0 || wish.pause_ms > PAUSE_MAX_MS || (pause[0] != '\0' && wish.pause_ms < 1000)) {
-            return "for: expected how long (10m, 2h, 1d), or nothing";
+            return "for: expected a duration (10m, 2h, 1d), or nothing";
         }
     } else if (strcmp(change->verb, "resume") == 0) {
         wish.wish = MG_WISH_RESUME;
@@ -164,10 +164,11 @@ static const char *service_change(struct change *change, struct mg_slice body)
         if (!limit_parse(concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &wish.concurrency) ||
             !limit_parse(rate, false, MG_SERVICE_RATE_MAX, &wish.rate_per_s) ||
             (wish.concurrency == NULL && wish.rate_per_s == NULL)) {
-            return "say which limit: calls at once as a whole number, calls a second as a number, or none for either";
+            return "concurrency, rate: expected at least one; concurrency: a whole number or none; rate: a "
+                   "number or none";
         }
     } else {
-        return "there is no such verb";
+        return "unknown verb";
     }
     mg_store_wish(change->console->changing_store, &wish, on_wished, change);
     return NULL;
@@ -181,9 +182,9 @@ static void on_acked(void *arg, bool is_changed, const struct mg_err *err)
     if (err != NULL) {
         change_end(change, 503, err->text);
     } else if (!is_changed) {
-        change_end(change, 409, "this alert is closed, or somebody looks after it already");
+        change_end(change, 409, "the alert is closed, or acknowledged already");
     } else {
-        change_end(change, 200, "you look after it now");
+        change_end(change, 200, "alert acknowledged");
     }
 }
 
@@ -226,7 +227,7 @@ static const char *dead_read(struct change *change, struct mg_slice body)
                    text_read(body, "/mark", change->mark, sizeof change->mark) && change->mark[0] != '\0' &&
                    dead_queue_is_known(change->queue)
                ? NULL
-               : "queue, mark: expected those of the message as it was shown";
+               : "queue, mark: expected those of the message as shown";
 }
 
 /* ---- dispatch ---- */
@@ -236,7 +237,7 @@ static void on_noted(void *arg, const struct mg_err *err)
     struct change *change = arg;
     char text[MG_ERR_TEXT_MAX + 64];
     if (err != NULL) {
-        (void)snprintf(text, sizeof text, "nothing was done, because it could not be written down: %s",
+        (void)snprintf(text, sizeof text, "no change was made, because it could not be recorded: %s",
                        err->text);
         change_end(change, 503, text);
     } else if (strcmp(change->noun, "orders") == 0) {
@@ -272,13 +273,13 @@ static void change_note(struct change *change)
 /* NULL: the change is under way; else the reason for a refusal. */
 static const char *change_begin(struct change *change, struct mg_slice body)
 {
-    const char *wrong = "there is nothing at this address";
+    const char *wrong = "unknown address";
     if (!text_read(body, "/reason", change->reason, sizeof change->reason)) {
-        return "reason: it is too long: at most " REASON_MAX_TEXT
-               " bytes, two for most letters that are not Latin";
+        return "reason: too long: at most " REASON_MAX_TEXT
+               " bytes; a letter outside ASCII takes two or more";
     }
     if (strlen(change->reason) < REASON_MIN) {
-        return "reason: say why, in 3 characters or more";
+        return "reason: expected at least 3 characters";
     }
     if (strcmp(change->noun, "services") == 0) {
         return service_change(change, body);
@@ -307,14 +308,14 @@ void act(struct mg_console *console, struct mg_http_exchange *request, const str
     char reason[MG_ERR_TEXT_MAX];
     struct change *change = change_create(console, request, visitor->name);
     if (change == NULL) {
-        answer_error(request, 503, "there is no memory for it");
+        answer_error(request, 503, "out of memory");
         return;
     }
     const char *wrong = NULL;
     if (mg_json_check(body, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
         wrong = err.text;
     } else if (!path_split(rest, change->noun, change->id, change->verb)) {
-        wrong = "there is nothing at this address";
+        wrong = "unknown address";
     } else if (strcmp(change->noun, "orders") == 0 &&
                !commander_is_up(console->commander, reason, sizeof reason)) {
         answer_error(request, 503, "could not reach the broker: %s", reason);

@@ -141,10 +141,9 @@ static void question_end(struct question *question)
         if (question->json.failed) {
             bool is_out_of_memory = question->json.is_out_of_memory;
             mg_buf_finish(&question->json);
-            trouble_write(question,
-                          is_out_of_memory
-                              ? "there is no memory for this answer"
-                              : "this answer is too large for a page; ask the tool: makegood order export");
+            trouble_write(question, is_out_of_memory
+                                        ? "no memory for this answer"
+                                        : "the answer is too large for a page; use makegood order export");
         }
     }
     tables_free(question);
@@ -179,7 +178,7 @@ static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *
         (void)snprintf(question->trouble, sizeof question->trouble, "%s", err->text);
     } else if (!rows_keep(question, ask->index, rows)) {
         question->is_failed = true;
-        (void)snprintf(question->trouble, sizeof question->trouble, "there is no memory for this answer");
+        (void)snprintf(question->trouble, sizeof question->trouble, "no memory for this answer");
     }
     if (--question->open_count == 0) {
         question_end(question);
@@ -292,10 +291,9 @@ void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_htt
         status = ask(asker, plan, waiter, true);
     }
     if (status == STATUS_BUSY) {
-        answer_error(request, status, "more than %d different questions a second are asked; try again",
-                     RATE_PER_S);
+        answer_error(request, status, "more than %d different requests a second; try again", RATE_PER_S);
     } else if (status != 0) {
-        answer_error(request, status, "%d questions are being asked already; try again", QUESTIONS_MAX);
+        answer_error(request, status, "%d requests are under way already; try again", QUESTIONS_MAX);
     }
     if (status != 0) {
         free(waiter);

@@ -20,9 +20,9 @@ static void started_tell(struct change *change, const struct mg_batch_started *s
     struct mg_buf json;
     char text[160];
     if (started->is_new) {
-        (void)snprintf(text, sizeof text, "a batch of %lld orders has begun", (long long)started->orders);
+        (void)snprintf(text, sizeof text, "started a batch of %lld orders", (long long)started->orders);
     } else {
-        (void)snprintf(text, sizeof text, "the same batch is %s already, %lld orders",
+        (void)snprintf(text, sizeof text, "this batch exists already: %s, %lld orders",
                        mg_batch_state_name(started->state), (long long)started->orders);
     }
     mg_buf_init(&json, ANSWER_MAX);
@@ -44,17 +44,18 @@ static void on_started(void *arg, const struct mg_batch_started *started, const 
     } else if (started->batch_id[0] != '\0') {
         started_tell(change, started);
     } else if (started->open_batches >= MG_BATCHES_MAX) {
-        (void)snprintf(text, sizeof text, "%lld batches are open; wait for some of them, or stop them",
+        (void)snprintf(text, sizeof text,
+                       "%lld batches are open, the maximum; wait for one to end, or stop one",
                        (long long)started->open_batches);
         change_end(change, 409, text);
     } else if (started->orders > change->orders_max) {
-        (void)snprintf(text, sizeof text, "%lld orders would be taken now, not %lld: look again",
+        (void)snprintf(text, sizeof text, "the filter now matches %lld orders, not %lld: reload the page",
                        (long long)started->orders, (long long)change->orders_max);
         change_end(change, 409, text);
     } else {
         change_end(
             change, 409,
-            "no order can be taken: of those with such a failure none is in error and in no other batch");
+            "no order is eligible: each order with this failure is no longer in error, or in another batch");
     }
 }
 
@@ -117,10 +118,10 @@ static const char *start_read(struct change *change, struct mg_slice body, const
     ret_start->stop_percent = count_read(body, "/stop_above", BATCH_STOP_ABOVE, 100);
     ret_start->orders_max = change->orders_max = (int64_t)number_read(body, "/orders");
     if (asked->ticket[0] == '\0') {
-        return "ticket: expected that of the page; load it again";
+        return "ticket: expected that of the page; reload the page";
     }
     if (ret_start->orders_max <= 0) {
-        return "orders: expected as many as the page has shown; load it again";
+        return "orders: expected the number shown on the page; reload the page";
     }
     if (!batch_verb_parse(asked->verb, &ret_start->verb)) {
         return "verb: expected " BATCH_VERBS_RIGHT;
@@ -141,7 +142,7 @@ static const char *start_begin(struct change *change, struct mg_slice body)
     char batch_id[MG_UUID_SIZE];
     struct mg_batch_start start = {.batch_id = batch_id};
     if (!asked_read(body, &asked)) {
-        return "verb, workflow, step, service, error, rate and ticket are short";
+        return "verb, workflow, step, service, error, rate, ticket: expected short texts";
     }
     const char *wrong = start_read(change, body, &asked, &start);
     if (wrong != NULL) {
@@ -154,7 +155,7 @@ static const char *start_begin(struct change *change, struct mg_slice body)
         return change->refusal;
     }
     if (!batch_filter_is_narrow(&chosen.filter)) {
-        return "say which failures, by workflow, step, service or error";
+        return "no filter: expected at least one of workflow, step, service, error";
     }
     start.filter = chosen.filter;
     batch_id_make(change, asked.ticket, start.verb, &start.filter, batch_id);
@@ -178,10 +179,10 @@ static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, 
         change_end(change, 200, text);
         return;
     case MG_WISH_CONFLICT:
-        change_end(change, 409, "the batch has gone on meanwhile, or ended; look again");
+        change_end(change, 409, "the batch has changed or ended meanwhile; reload the page");
         return;
     case MG_WISH_NOT_FOUND:
-        change_end(change, 404, "there is no such batch");
+        change_end(change, 404, "unknown batch");
         return;
     }
 }
@@ -191,7 +192,7 @@ static const char *wish_begin(struct change *change, struct mg_slice body)
     static const enum mg_batch_wish wishes[] = {MG_BATCH_WISH_PAUSE, MG_BATCH_WISH_RESUME,
                                                 MG_BATCH_WISH_STOP};
     if (!mg_uuid_is_valid(change->id)) {
-        return "this is no batch's id";
+        return "invalid batch id";
     }
     for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
         if (strcmp(change->verb, mg_batch_wish_name(wishes[i])) == 0) {

@@ -43,7 +43,7 @@ void changes_free(struct mg_console *console)
 static void change_over(const struct change *change, unsigned int status)
 {
     asker_forget(change->console->asker);
-    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a change was asked for", MG_LOG_TEXT("by", change->by),
+    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "change requested", MG_LOG_TEXT("by", change->by),
            MG_LOG_TEXT("noun", change->noun), MG_LOG_TEXT("id", change->id),
            MG_LOG_TEXT("verb", change->verb), MG_LOG_NUMBER("status", status));
 }

@@ -60,8 +60,7 @@ enum mg_class mg_console_check(const struct mg_console_options *options, struct 
     if (!is_loopback(options->listen))
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "could not listen on %s: others than this machine could read all orders; say who may with "
-            "--tokens-file",
+            "could not listen on %s: other machines could read all orders; restrict access with --tokens-file",
             options->listen);
     return MG_OK;
 }
@@ -70,16 +69,16 @@ static void store_changed(void *arg, bool is_up, const char *reason)
 {
     (void)arg;
     if (is_up)
-        mg_log(MG_LOG_INFO, "the database is there", MG_LOG_NONE);
+        mg_log(MG_LOG_INFO, "database up", MG_LOG_NONE);
     else
-        mg_log(MG_LOG_WARN, "the database is not there", MG_LOG_TEXT("reason", reason));
+        mg_log(MG_LOG_WARN, "database down", MG_LOG_TEXT("reason", reason));
 }
 
 /* The console goes on: its pages report the reason until the schema is migrated. */
 static void store_refused(void *arg, const char *reason)
 {
     (void)arg;
-    mg_log(MG_LOG_ERROR, "this database must not be used", MG_LOG_TEXT("reason", reason));
+    mg_log(MG_LOG_ERROR, "cannot use this database", MG_LOG_TEXT("reason", reason));
 }
 
 static enum mg_class stores_create(struct mg_console *console, struct mg_err *err)
@@ -190,10 +189,10 @@ int mg_console_port(const struct mg_console *console)
 static void reread_tell(const char *what, const struct mg_err *err, bool is_good)
 {
     if (is_good)
-        mg_log(MG_LOG_INFO, "read again", MG_LOG_TEXT("what", what));
+        mg_log(MG_LOG_INFO, "file read again", MG_LOG_TEXT("what", what));
     else
-        mg_log(MG_LOG_ERROR, "could not read again; the old one stays in use", MG_LOG_TEXT("what", what),
-               MG_LOG_TEXT("reason", err->text));
+        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
+               MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
 }
 
 static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)

@@ -133,7 +133,7 @@ static void list_work(void *arg)
     if (walk->class == MG_OK && walk->json.failed) {
         walk->class =
             mg_err_set(&walk->err, MG_PERMANENT,
-                       "what lies in %s is too large for a page; see makegood dead list", walk->queue);
+                       "the messages in %s are too large for a page; use makegood dead list", walk->queue);
     }
 }
 
@@ -147,7 +147,7 @@ static void walk_free(struct walk *walk)
 static void settle_end(struct mg_http_exchange *request, const struct dead_wish *wish, unsigned int status,
                        const char *text)
 {
-    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "a dead letter was to be settled",
+    mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "requeue or drop of a dead letter requested",
            MG_LOG_TEXT("by", wish->by), MG_LOG_TEXT("verb", wish->is_drop ? "drop" : "requeue"),
            MG_LOG_TEXT("queue", wish->queue), MG_LOG_TEXT("mark", wish->mark), MG_LOG_TEXT("outcome", text));
     if (request == NULL) {
@@ -168,7 +168,7 @@ static void settle_tell(struct dead *dead, const struct walk *walk)
     if (walk->class != MG_OK) {
         settle_end(walk->settling, &wish, 503, walk->err.text);
     } else if (!walk->is_settled) {
-        (void)snprintf(text, sizeof text, "this message no longer lies among the first %d of %s", LETTERS_MAX,
+        (void)snprintf(text, sizeof text, "the message is no longer among the first %d of %s", LETTERS_MAX,
                        walk->queue);
         settle_end(walk->settling, &wish, 404, text);
     } else {
@@ -270,7 +270,7 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request, const stru
         (void)snprintf(walk->mark, sizeof walk->mark, "%s", wish->mark);
     }
     if (!walk_begin(dead, walk)) {
-        settle_end(request, wish, 503, "a queue is being looked at already; try again");
+        settle_end(request, wish, 503, "another request reads a queue; try again");
     } else if (request != NULL) {
         mg_http_exchange_on_gone(request, on_gone, &walk->settling);
     }
@@ -287,7 +287,7 @@ void dead_list(struct dead *dead, struct mg_http_exchange *request)
         answer_json(request, 200, mg_buf_slice(&dead->json));
     } else if (dead->waiting_count == WAITERS_MAX || is_busy_otherwise(dead, queue) ||
                (dead->walk == NULL && !walk_begin(dead, walk_create(dead, queue)))) {
-        answer_error(request, 503, "a queue is being looked at already; try again");
+        answer_error(request, 503, "another request reads a queue; try again");
     } else {
         dead->waiting[dead->waiting_count] = request;
         mg_http_exchange_on_gone(request, on_gone, &dead->waiting[dead->waiting_count]);

@@ -155,7 +155,7 @@ static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
 /* Reports overload; pages keep their current data. */
 static void busy_tell(struct live *live)
 {
-    all_tell(live, "trouble", mg_slice_of("{\"error\": \"too much is being asked of the console\"}"));
+    all_tell(live, "trouble", mg_slice_of("{\"error\": \"the console is overloaded\"}"));
 }
 
 static void overview_ask(struct live *live)
@@ -245,12 +245,12 @@ void live_listen(struct live *live, struct mg_http_exchange *request)
     const char *order_id = mg_http_exchange_query(request, "order");
     struct mg_http_header headers[ANSWER_HEADERS_MAX];
     if (order_id != NULL && !mg_order_id_is_valid(order_id, strlen(order_id))) {
-        answer_error(request, 400, "order: this is no order's id");
+        answer_error(request, 400, "order: invalid order id");
         return;
     }
     struct listener *listener = live->count < LISTENERS_MAX ? calloc(1, sizeof *listener) : NULL;
     if (listener == NULL) {
-        answer_error(request, 503, "%d pages look on already, which is the most", LISTENERS_MAX);
+        answer_error(request, 503, "%d pages are connected already, the maximum", LISTENERS_MAX);
         return;
     }
     (void)snprintf(listener->order_id, sizeof listener->order_id, "%s", order_id != NULL ? order_id : "");

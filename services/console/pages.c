@@ -194,7 +194,7 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
     bool is_open = strcmp(filter.state, "open") == 0;
     if (filter.state[0] != '\0' && !is_open &&
         !mg_order_state_parse(filter.state, strlen(filter.state), &state)) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "state: there is no such state");
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "state: unknown state");
         return false;
     }
     is_open = is_open || state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING ||
@@ -206,7 +206,7 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
                                         filter.after,    TEXT_OF(LIST_LIMIT), NULL};
         const char *const looked_at[] = {filter.since, filter.until, filter.after, NULL};
         if (!is_number(filter.after)) {
-            (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected what the page before named as next");
+            (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected the next of the page before");
             return false;
         }
         plan_begin(plan, "failed orders", render_failures);
@@ -216,7 +216,7 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
     }
     if (!(is_open ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
                   : is_newest_cursor(filter.after))) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected what the page before named as next");
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected the next of the page before");
         return false;
     }
     const char *const params[] = {state == MG_ORDER_STATE_COUNT ? "" : filter.state,
@@ -240,8 +240,7 @@ static unsigned int render_order(const struct plan *plan, const struct table *ta
     struct mg_buf text;
     const struct table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
     if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
-        mg_buf_printf(out, "{\"error\": \"there is no order %s; an id is written whole\"}",
-                      plan->asks[0].params[0]);
+        mg_buf_printf(out, "{\"error\": \"unknown order %s; give its full id\"}", plan->asks[0].params[0]);
         return STATUS_NOT_FOUND;
     }
     const struct explain_facts facts = {&place[PLACE_ROW],
@@ -278,7 +277,7 @@ bool plan_order(const struct mg_http_exchange *request, const char *id, struct p
     (void)request;
     if (!mg_order_id_is_valid(id, strlen(id))) {
         (void)snprintf(ret_refusal, REFUSAL_SIZE,
-                       "this is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
+                       "invalid order id: expected 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
                        MG_ORDER_ID_MAX);
         return false;
     }
@@ -438,7 +437,7 @@ static unsigned int render_batch(const struct plan *plan, const struct table *ta
     const struct table *orders = &tables[BATCH_ORDERS];
     (void)plan;
     if (tables[BATCH_ROW].row_count == 0) {
-        mg_buf_append_text(out, "{\"error\": \"there is no such batch\"}");
+        mg_buf_append_text(out, "{\"error\": \"unknown batch\"}");
         return STATUS_NOT_FOUND;
     }
     mg_buf_append_text(out, "{\"batch\": ");
@@ -463,7 +462,7 @@ bool plan_batch(const struct mg_http_exchange *request, const char *id, struct p
     const char *result, *after;
     enum mg_batch_result known;
     if (!mg_uuid_is_valid(id)) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "this is no batch's id");
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "invalid batch id");
         return false;
     }
     if (!param_read(request, "result", &result, ret_refusal) ||
@@ -471,9 +470,9 @@ bool plan_batch(const struct mg_http_exchange *request, const char *id, struct p
         return false;
     }
     if (!is_number(after) || (result[0] != '\0' && !mg_batch_result_parse(result, strlen(result), &known))) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE,
-                       "after: expected what the page before named as next; result: waiting, asked, done, "
-                       "failed or skipped");
+        (void)snprintf(
+            ret_refusal, REFUSAL_SIZE,
+            "after: expected the next of the page before; result: waiting, asked, done, failed or skipped");
         return false;
     }
     const char *const batch[] = {id, NULL};

@@ -31,12 +31,12 @@ static enum mg_class header_check(const char *option, const char *name, struct m
     if (len > HEADER_NAME_MAX || strspn(name, LETTERS) != len) {
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "%s: expected the name of a header, at most %d letters, digits and \"-\"; proxies drop "
-            "or confuse names with others",
+            "%s: expected the name of a header, at most %d letters, digits and \"-\"; proxies drop or "
+            "confuse other names",
             option, HEADER_NAME_MAX);
     }
     if (strncasecmp(name, OWN_HEADERS, strlen(OWN_HEADERS)) == 0) {
-        return mg_err_set(err, MG_BAD_INPUT, "%s: %s… are headers with another meaning", option, OWN_HEADERS);
+        return mg_err_set(err, MG_BAD_INPUT, "%s: headers %s… have another meaning", option, OWN_HEADERS);
     }
     return MG_OK;
 }
@@ -51,7 +51,7 @@ static enum mg_class groups_check(const struct mg_list *groups, struct mg_err *e
             return mg_err_set(
                 err, MG_BAD_INPUT,
                 "--proxy-operator-group: expected the name of one group, without \",\" and \"|\", which "
-                "part groups in the header");
+                "separate groups in the header");
         }
     }
     return MG_OK;
@@ -65,22 +65,23 @@ enum mg_class proxy_check(const struct mg_console_options *options, struct mg_er
         return tells_groups || has_operators
                    ? mg_err_set(
                          err, MG_BAD_INPUT,
-                         "could not use %s: say with --proxy-user-header in which header the proxy tells who asks",
+                         "could not use %s: --proxy-user-header is missing, the header with the name of the "
+                         "user",
                          tells_groups ? "--proxy-groups-header" : "--proxy-operator-group")
                    : MG_OK;
     }
     if (options->tokens_file[0] == '\0') {
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "could not trust --proxy-user-header %s: anybody can send it; name the proxy and its "
-            "token in --tokens-file",
+            "could not trust --proxy-user-header %s: any client can send it; name the proxy and its token in "
+            "--tokens-file",
             proxy->user_header);
     }
     if (tells_groups != has_operators) {
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "could not tell who may act: give --proxy-groups-header and --proxy-operator-group, or neither, "
-            "and then whom the proxy names may only read");
+            "could not determine the operators: give --proxy-groups-header and --proxy-operator-group, or "
+            "neither; without them all users of the proxy have read-only access");
     }
     if (strcasecmp(proxy->user_header, proxy->groups_header) == 0) {
         return mg_err_set(err, MG_BAD_INPUT,
@@ -148,7 +149,7 @@ const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_htt
                        const char **ret_user, enum role *ret_role)
 {
     if (mg_http_exchange_header_count(request, proxy->user_header) != 1) {
-        return "the proxy names nobody, or several: the header of --proxy-user-header must be there once";
+        return "the proxy named no user, or several: the header of --proxy-user-header must occur once";
     }
     *ret_user = mg_http_exchange_header(request, proxy->user_header);
     *ret_role = ROLE_READER;
@@ -156,7 +157,7 @@ const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_htt
         return NULL;
     }
     if (mg_http_exchange_header_count(request, proxy->groups_header) != 1) {
-        return "the groups came several times: the header of --proxy-groups-header must be there once";
+        return "the proxy named groups several times: the header of --proxy-groups-header must occur once";
     }
     if (has_any(proxy->operator_groups, mg_http_exchange_header(request, proxy->groups_header))) {
         *ret_role = ROLE_OPERATOR;

@@ -90,7 +90,7 @@ static void report_get(struct mg_console *console, struct mg_http_exchange *requ
             }
         }
     }
-    answer_error(request, 404, "there is nothing at this address");
+    answer_error(request, 404, "unknown address");
 }
 
 static void api_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
@@ -121,7 +121,7 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
     struct visitor visitor;
     const char *csrf = mg_http_exchange_header(request, "X-Makegood-CSRF");
     if (!is_from_here(request)) {
-        answer_error(request, 403, "this request was not made by a page of this console");
+        answer_error(request, 403, "the request does not come from a page of this console");
         return;
     }
     session_find(console->sessions, request, &visitor);
@@ -136,10 +136,10 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
     } else if (visitor.csrf[0] == '\0' || csrf == NULL || strcmp(csrf, visitor.csrf) != 0) {
         answer_error(request, 403,
                      visitor.csrf[0] == '\0'
-                         ? "this console is for reading only: it was started without --tokens-file"
-                         : "this page is not of this session; load it again");
+                         ? "this console is read-only: it was started without --tokens-file"
+                         : "the page belongs to another session; reload it");
     } else if (visitor.role != ROLE_OPERATOR) {
-        answer_error(request, 403, "%s may read, and change nothing", visitor.name);
+        answer_error(request, 403, "%s has read-only access", visitor.name);
     } else {
         act(console, request, &visitor, rest);
     }
@@ -147,7 +147,7 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
 
 static void method_refuse(struct mg_http_exchange *request)
 {
-    answer_error(request, 405, "only GET, HEAD and POST are answered");
+    answer_error(request, 405, "unsupported method: expected GET, HEAD or POST");
 }
 
 void route_request(void *arg, struct mg_http_exchange *request)
@@ -158,7 +158,7 @@ void route_request(void *arg, struct mg_http_exchange *request)
     const char *rest = strncmp(path, API, strlen(API)) == 0 ? path + strlen(API) : NULL;
     bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     if (!is_host_meant(console, request)) {
-        answer_error(request, 421, "this console does not answer to this host name; name it with --host");
+        answer_error(request, 421, "unknown host name: allow it with --host");
     } else if (rest != NULL && strcmp(method, "POST") == 0) {
         api_post(console, request, rest);
     } else if (!is_get) {
@@ -166,6 +166,6 @@ void route_request(void *arg, struct mg_http_exchange *request)
     } else if (rest != NULL) {
         api_get(console, request, rest);
     } else if (!asset_answer(request)) {
-        answer_error(request, 404, "there is nothing at this address");
+        answer_error(request, 404, "unknown address");
     }
 }

@@ -152,8 +152,9 @@ static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct
             continue;
         }
         if (*ret_count == TOKENS_MAX) {
-            return mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names more than %d",
-                              path, TOKENS_MAX);
+            return mg_err_set(err, MG_BAD_INPUT,
+                              "could not read --tokens-file %s: it has more than %d entries", path,
+                              TOKENS_MAX);
         }
         struct token *token = &ret_tokens[(*ret_count)++];
         if (!line_parse(line, token)) {
@@ -166,13 +167,13 @@ static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct
         if (is_digest_of_nothing(token->digest)) {
             return mg_err_set(
                 err, MG_BAD_INPUT,
-                "could not read --tokens-file %s, line %d: this is the SHA-256 of no token at all", path,
+                "could not read --tokens-file %s, line %d: this is the SHA-256 of an empty token", path,
                 number);
         }
     }
     return *ret_count > 0
                ? MG_OK
-               : mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it names nobody", path);
+               : mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it has no entry", path);
 }
 
 static int tokens_count(const struct token *tokens, int count, bool of_proxies)
@@ -192,16 +193,15 @@ static enum mg_class proxies_check(const struct mg_console_options *options, con
     if (proxy_is_wanted(&options->proxy) && !is_named) {
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "could not trust --proxy-user-header %s: anybody can send it; a line of --tokens-file %s must say "
-            "proxy, a name without blanks, and the SHA-256 of the token that the proxy sends "
-            "in " PROXY_TOKEN_HEADER,
+            "could not trust --proxy-user-header %s: any client can send it; --tokens-file %s needs a line "
+            "with proxy, a name without blanks, and the SHA-256 of the token that the proxy sends in " PROXY_TOKEN_HEADER,
             options->proxy.user_header, options->tokens_file);
     }
     if (!proxy_is_wanted(&options->proxy) && is_named) {
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "could not use the proxy of --tokens-file %s: say with --proxy-user-header in which "
-            "header it tells who asks",
+            "could not use the proxy of --tokens-file %s: --proxy-user-header is missing, the header with "
+            "the name of the user",
             options->tokens_file);
     }
     return MG_OK;
@@ -380,11 +380,11 @@ static bool refusal_count(struct sessions *sessions)
 static void login_refuse(struct sessions *sessions, struct mg_http_exchange *request)
 {
     if (!refusal_count(sessions)) {
-        answer_error(request, 429, "more than %d logins a second are refused; try again", REFUSALS_PER_S);
+        answer_error(request, 429, "more than %d refused logins a second; try again", REFUSALS_PER_S);
         return;
     }
-    mg_log(MG_LOG_WARN, "a login was refused: nobody has this token", MG_LOG_NONE);
-    answer_error(request, 403, "nobody has this token");
+    mg_log(MG_LOG_WARN, "login refused: unknown token", MG_LOG_NONE);
+    answer_error(request, 403, "unknown token");
 }
 
 /* A proxy's token gives no login, and a user's token proves no proxy. */
@@ -408,10 +408,10 @@ static const struct token *token_find(const struct sessions *sessions, struct mg
 static const char *name_make(const char *user, const char *proxy, char ret_name[NAME_SIZE])
 {
     if (!name_is_valid(mg_slice_of(user))) {
-        return "the proxy names a user that is empty, or has a blank or anything else but printable ASCII";
+        return "the proxy named an invalid user: expected printable ASCII without blanks";
     }
     if (snprintf(ret_name, NAME_SIZE, "%s via %s", user, proxy) >= NAME_SIZE) {
-        return "the proxy names a user that is too long";
+        return "the proxy named a user whose name is too long";
     }
     return NULL;
 }
@@ -439,15 +439,15 @@ static void named_find(struct sessions *sessions, const struct mg_http_exchange 
     enum role role = ROLE_NONE;
     const struct token *proxy = token_find(sessions, mg_slice_of(proxy_token(request)), true);
     if (proxy == NULL) {
-        refusal = "only the proxy may say who asks: this request has not its token in " PROXY_TOKEN_HEADER;
+        refusal =
+            "only the proxy may name users: this request does not have its token in " PROXY_TOKEN_HEADER;
     } else if ((refusal = proxy_read(&sessions->options->proxy, request, &user, &role)) == NULL) {
         refusal = name_make(user, proxy->name, name);
     }
     if (refusal != NULL) {
         ret_visitor->refusal = refusal;
         if (refusal_count(sessions)) {
-            mg_log(MG_LOG_WARN, "a request in the name of a proxy's user was refused",
-                   MG_LOG_TEXT("reason", refusal));
+            mg_log(MG_LOG_WARN, "request for a user of the proxy refused", MG_LOG_TEXT("reason", refusal));
         }
         return;
     }
@@ -465,7 +465,7 @@ void session_find(struct sessions *sessions, const struct mg_http_exchange *requ
     } else if (proxy_speaks(&sessions->options->proxy, request)) {
         named_find(sessions, request, ret_visitor);
     } else if (!sessions->has_people) {
-        ret_visitor->refusal = "who asks is said by a proxy: come by its address";
+        ret_visitor->refusal = "users log in at a proxy: open the address of the proxy";
     } else {
         const struct session *session = session_of(sessions, request);
         ret_visitor->has_login = true;

@@ -66,11 +66,11 @@ static const char *text_of(const struct mg_batch_item *item, const struct mg_bat
     if (item->is_refused && !item->is_taken && result == MG_BATCH_RESULT_FAILED) {
         return item->text;
     }
-    return result == MG_BATCH_RESULT_SKIPPED    ? "it has changed since the list was made"
+    return result == MG_BATCH_RESULT_SKIPPED    ? "the order has changed since the batch was started"
            : result != MG_BATCH_RESULT_FAILED   ? ""
            : order->state == MG_ORDER_ERROR     ? "in error again"
-           : order->state == MG_ORDER_PROCESSED ? "it was processed all the same"
-                                                : "it was turned back";
+           : order->state == MG_ORDER_PROCESSED ? "the order was processed"
+                                                : "the order was compensated or cancelled";
 }
 
 static void item_judge(struct mg_batch_orders *orders, struct mg_batch_item *item,

@@ -151,7 +151,7 @@ static void alert_publish(struct mg_batch_runner *runner, const struct mg_batch_
         .exchange = "", .routing_key = MG_QUEUE_ALERTS, .type = "alert", .body = mg_buf_slice(&body)};
     if (body.failed ||
         mg_broker_publish(mg_command_client_broker(runner->client), &message, NULL, NULL, &err) != MG_OK) {
-        mg_log(MG_LOG_WARN, "could not publish an alert; it stands in the table",
+        mg_log(MG_LOG_WARN, "could not publish an alert; the database has it",
                MG_LOG_TEXT("alert", mg_alert_name(alert.alert)), MG_LOG_TEXT("subject", alert.subject));
     }
     mg_buf_finish(&body);
@@ -162,7 +162,7 @@ static void alert_publish(struct mg_batch_runner *runner, const struct mg_batch_
 static void lead_lost(struct mg_batch_runner *runner, const char *why)
 {
     if (runner->is_leader) {
-        mg_log(MG_LOG_WARN, "no longer drives the batches", MG_LOG_TEXT("reason", why));
+        mg_log(MG_LOG_WARN, "no longer running the batches", MG_LOG_TEXT("reason", why));
     }
     runner->is_leader = false;
     batches_forget(runner);
@@ -182,7 +182,7 @@ static void turn_end(struct mg_batch_runner *runner)
 
 static void turn_failed(struct mg_batch_runner *runner, const struct mg_err *err)
 {
-    mg_log(runner->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "the batches stand still",
+    mg_log(runner->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "the batches cannot proceed",
            MG_LOG_TEXT("reason", err->text));
     runner->is_failing = runner->has_failed = true;
     turn_end(runner);
@@ -190,7 +190,7 @@ static void turn_failed(struct mg_batch_runner *runner, const struct mg_err *err
 
 static void batch_failed(struct mg_batch_runner *runner, struct running *running, const struct mg_err *err)
 {
-    mg_log(running->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "a batch stands still",
+    mg_log(running->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "a batch cannot proceed",
            MG_LOG_TEXT("batch_id", running->orders.row.batch_id), MG_LOG_TEXT("reason", err->text));
     running->is_failing = runner->has_failed = true;
 }
@@ -199,17 +199,19 @@ static void why_write(const struct running *running, enum mg_batch_why why, char
 {
     const struct mg_batch *batch = &running->orders.row.batch;
     if (why == MG_BATCH_CANARY_FAILED) {
-        (void)snprintf(ret_text, size,
-                       "of its first orders %lld failed again, %lld went well; %lld more were not asked for: "
-                       "makegood batch show %s --result failed",
-                       (long long)batch->failed, (long long)batch->done, (long long)batch->waiting,
-                       running->orders.row.batch_id);
+        (void)snprintf(
+            ret_text, size,
+            "of its canary orders %lld failed again, %lld succeeded; %lld more were not started: makegood "
+            "batch show %s --result failed",
+            (long long)batch->failed, (long long)batch->done, (long long)batch->waiting,
+            running->orders.row.batch_id);
     } else {
-        (void)snprintf(ret_text, size,
-                       "of the last %d orders %lld failed again; %lld more were not asked for: "
-                       "makegood batch show %s --result failed",
-                       MG_BATCH_RECENT, (long long)batch->recent_failed, (long long)batch->waiting,
-                       running->orders.row.batch_id);
+        (void)snprintf(
+            ret_text, size,
+            "of the last %d orders %lld failed again; %lld more were not started: makegood batch show %s "
+            "--result failed",
+            MG_BATCH_RECENT, (long long)batch->recent_failed, (long long)batch->waiting,
+            running->orders.row.batch_id);
     }
 }
 
@@ -227,7 +229,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
     MG_FAILPOINT(BATCH_WRITTEN);
     if (!written->is_leader) {
         runner->is_busy = false;
-        lead_lost(runner, "somebody else leads");
+        lead_lost(runner, "another process leads");
         return;
     }
     running->is_failing = false;
@@ -274,7 +276,7 @@ static void turn_next(struct mg_batch_runner *runner)
         struct mg_batch_write write;
         if (write_make(runner, running, &write)) {
             if (write.plan.state != running->orders.row.batch.state) {
-                mg_log(MG_LOG_INFO, "a batch goes on in another state",
+                mg_log(MG_LOG_INFO, "the state of a batch changed",
                        MG_LOG_TEXT("batch_id", running->orders.row.batch_id),
                        MG_LOG_TEXT("state", mg_batch_state_name(write.plan.state)),
                        MG_LOG_NUMBER("waiting", running->orders.row.batch.waiting),
@@ -309,13 +311,13 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
     runner->is_busy = false;
     if (err == NULL && answer->refusal != NULL && strcmp(runner->refusal, answer->refusal) != 0) {
         (void)snprintf(runner->refusal, sizeof(runner->refusal), "%s", answer->refusal);
-        mg_log(MG_LOG_ERROR, "cannot drive batches", MG_LOG_TEXT("reason", runner->refusal));
+        mg_log(MG_LOG_ERROR, "cannot run the batches", MG_LOG_TEXT("reason", runner->refusal));
     }
     if (err == NULL && answer->is_leader) {
         runner->is_leader = true;
         runner->refusal[0] = '\0';
         runner->kept_boot_ms = mg_clock_boot_ms();
-        mg_log(MG_LOG_INFO, "drives the batches", MG_LOG_NUMBER("epoch", answer->epoch),
+        mg_log(MG_LOG_INFO, "running the batches", MG_LOG_NUMBER("epoch", answer->epoch),
                MG_LOG_TEXT("holder", runner->holder));
     }
     mg_timer_start(runner->timer, runner->is_leader ? 1 : LEAD_PERIOD_MS, 0);
@@ -330,7 +332,7 @@ static void kept(void *arg, bool changed, const struct mg_err *err)
     }
     if (!changed) {
         runner->is_busy = false;
-        lead_lost(runner, "somebody else leads");
+        lead_lost(runner, "another process leads");
         return;
     }
     runner->kept_boot_ms = mg_clock_boot_ms();
@@ -342,7 +344,7 @@ static void lead_given_back(void *arg, const struct mg_err *err)
     struct mg_batch_runner *runner = arg;
     (void)err; /* if the session is gone, its lock is gone too */
     runner->is_busy = false;
-    lead_lost(runner, "the broker is away");
+    lead_lost(runner, "the broker is not available");
 }
 
 static bool is_mute(struct mg_batch_runner *runner)
@@ -388,7 +390,7 @@ static void session_changed(void *arg, bool is_up, const char *reason)
            MG_LOG_TEXT("reason", reason));
     runner->refusal[0] = '\0'; /* it was about the previous session */
     if (!is_up) {
-        lead_lost(runner, "its session is gone");
+        lead_lost(runner, "the database session is lost");
     } else if (!runner->is_busy) {
         mg_timer_start(runner->timer, 0, 0);
     }
@@ -410,7 +412,7 @@ enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_
 {
     struct mg_batch_runner *runner = calloc(1, sizeof(*runner));
     if (runner == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, "could not drive batches: no memory");
+        return mg_err_set(err, MG_TRANSIENT, "could not run the batches: no memory");
     }
     (void)snprintf(runner->holder, sizeof(runner->holder), "%s", options->holder);
     runner->on_refused = options->on_refused;
@@ -436,7 +438,7 @@ enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_
                                                      .arg = runner};
     enum mg_class class = runner->timer != NULL
                               ? mg_command_client_create(loop, &client, &runner->client, err)
-                              : mg_err_set(err, MG_TRANSIENT, "could not drive batches: no memory");
+                              : mg_err_set(err, MG_TRANSIENT, "could not run the batches: no memory");
     if (class == MG_OK) {
         class = mg_store_create(loop, &store, &runner->store, err);
     }

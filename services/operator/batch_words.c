@@ -36,7 +36,7 @@ static bool services_read(const struct mg_list *list, char ret_text[BATCH_SERVIC
         const char *name = list->items[i];
         if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > BATCH_SERVICES_MAX) {
             (void)snprintf(ret_refusal, BATCH_REFUSAL_SIZE,
-                           "service %.80s: it is no service's name, or there are too many", name);
+                           "service %.80s: invalid name, or too many services", name);
             return false;
         }
         len += (size_t)snprintf(ret_text + len, BATCH_SERVICES_MAX - len, "%s%s", i > 0 ? " " : "", name);

@@ -76,7 +76,7 @@ bool mg_command_client_is_up(const struct mg_command_client *client, char *ret_r
         return false;
     }
     (void)snprintf(ret_reason, size, "%s",
-                   client->reply_queue[0] != '\0' ? "" : "the queue for answers is being made");
+                   client->reply_queue[0] != '\0' ? "" : "the queue for answers is not declared yet");
     return client->reply_queue[0] != '\0';
 }
 

@@ -53,9 +53,9 @@ static void queue_write(struct mg_buf *out, const struct explain_queue *queue, c
     if (queue->consumers < 0) {
         char command[MG_APPLY_COMMAND_SIZE];
         mg_topology_apply_command(&name, 1, command);
-        mg_buf_printf(out, "; there is no queue %s; run: %s", name, command);
+        mg_buf_printf(out, "; queue %s does not exist; run: %s", name, command);
     } else if (queue->consumers == 0) {
-        mg_buf_printf(out, "; no agent consumes queue %s, in which %lld requests lie", name,
+        mg_buf_printf(out, "; no agent consumes queue %s, which holds %lld requests", name,
                       (long long)queue->ready);
     }
 }
@@ -99,8 +99,8 @@ static void step_write(struct mg_buf *out, const struct explain_facts *facts, in
         mg_buf_printf(out, "for service %s waits", service);
         queue_write(out, facts->queue, queue);
     } else if (table_cell(steps, row, "due_at")[0] != '\0' && is_for_gate(reason)) {
-        mg_buf_printf(out, "for service %s is parked: %s; it goes on when that is over (failures %s)",
-                      service, reason_text(reason), table_cell(steps, row, "failure_count"));
+        mg_buf_printf(out, "for service %s is parked: %s; it resumes when this ends (failures %s)", service,
+                      reason_text(reason), table_cell(steps, row, "failure_count"));
     } else if (table_cell(steps, row, "due_at")[0] != '\0') {
         mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
                       table_cell(steps, row, "due_at"), reason_text(reason),
@@ -161,12 +161,12 @@ static void owed_write(struct mg_buf *out, const struct table *owed)
     }
     const char *number = table_cell(owed, 0, "owed"), *given_up = table_cell(owed, 0, "given_up");
     if (!is_word(number, "0")) {
-        mg_buf_printf(out, "; queue %s has not taken its statuses since %s, and is tried again",
+        mg_buf_printf(out, "; queue %s has accepted no statuses since %s; delivery is retried",
                       table_cell(owed, 0, "reply_to"), table_cell(owed, 0, "owed_since"));
     }
     if (!is_word(given_up, "0")) {
         mg_buf_printf(out,
-                      "; statuses of %s events were given up, the last at %s, because no queue took them",
+                      "; statuses of %s events were given up, the last at %s, because no queue accepted them",
                       given_up, table_cell(owed, 0, "given_up_at"));
     }
 }
@@ -183,19 +183,19 @@ void explain_write(struct mg_buf *out, const struct explain_facts *facts)
             mg_buf_printf(out, "; step %s is %s: %s", table_cell(steps, row, "step"),
                           table_cell(steps, row, "state"), table_cell(steps, row, "error_text"));
         }
-        mg_buf_append_text(out, "; a person must resume, settle, skip, compensate or restart it");
+        mg_buf_append_text(out, "; it needs an operator: resume, settle, skip, compensate or restart it");
     } else if (has_ended(state)) {
         const char *reason = reason_text(table_cell(order, 0, "reason"));
         const char *archived_on = table_cell(order, 0, "archived_on");
         mg_buf_printf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
         if (archived_on[0] != '\0') {
-            mg_buf_printf(out, ", and was archived on %s: it can be read, and not be changed", archived_on);
+            mg_buf_printf(out, ", and was archived on %s: it is read-only", archived_on);
         }
     } else if (row >= 0) {
         mg_buf_append_text(out, ": ");
         step_write(out, facts, row);
     } else {
-        mg_buf_printf(out, ": nothing has been sent yet; the supervisor looks at it at %s",
+        mg_buf_printf(out, ": no request has been sent yet; the supervisor checks it at %s",
                       table_cell(order, 0, "wake_at"));
     }
     owed_write(out, facts->owed);

@@ -62,11 +62,12 @@ static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queu
     scheduler->ack.newer_set_aside++;
     if (is_time_to_tell(&newer->raised_at_boot_ms)) {
         char text[256];
-        (void)snprintf(text, sizeof(text),
-                       "messages of %s have a version that no running scheduler can read, and lie in %s: "
-                       "upgrade the schedulers, then makegood dead requeue",
-                       name, MG_QUEUE_DEAD);
-        mg_log(MG_LOG_ERROR, "messages of a newer version are set aside", MG_LOG_TEXT("queue", name),
+        (void)snprintf(
+            text, sizeof(text),
+            "messages of %s have a version that no running scheduler can read, and are in %s: upgrade the "
+            "schedulers, then run makegood dead requeue",
+            name, MG_QUEUE_DEAD);
+        mg_log(MG_LOG_ERROR, "messages of a newer version are dead-lettered", MG_LOG_TEXT("queue", name),
                MG_LOG_NUMBER("set_aside", scheduler->ack.newer_set_aside));
         mg_alert_raise(scheduler, MG_ALERT_NEWER_VERSION, name, text, false);
     }

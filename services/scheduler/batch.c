@@ -171,7 +171,7 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_item *item = &batch->items[i];
         item->outcome = (int)item_outcome(item);
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
-            fold_poisoned(scheduler, item->fold, "each time it was decided, the order had changed meanwhile");
+            fold_poisoned(scheduler, item->fold, "the order changed during each decision");
         }
         if (item->outcome == FOLD_AGAIN) {
             mg_inbox_put_back(scheduler, item->work);
@@ -220,8 +220,7 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
         mg_timer_start(scheduler->batcher.backoff, MG_BACKOFF_BASE_MS, 0);
         return FOLD_AGAIN;
     }
-    fold_poisoned(scheduler, fold,
-                  fold->has_failed ? "there is not enough memory for it" : fold->write->text);
+    fold_poisoned(scheduler, fold, fold->has_failed ? "out of memory" : fold->write->text);
     return FOLD_POISONED;
 }
 
@@ -241,7 +240,7 @@ static enum fold_outcome item_outcome(struct mg_item *item)
 static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
 {
     mg_metric_add(scheduler->counters.poisoned, 1);
-    mg_log(MG_LOG_ERROR, "a message cannot be stored and is set aside",
+    mg_log(MG_LOG_ERROR, "a message cannot be stored and is dead-lettered",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
     char text[512];
     snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_POISONED), why);
@@ -292,7 +291,7 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
     mg_log(scheduler->pump.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
-           "the store did not take a batch; it will be run again", MG_LOG_TEXT("why", err->text),
+           "the store did not commit a batch; it is retried", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
     for (int i = batch->item_count - 1; i >= 0; i--) {
         mg_inbox_put_back(scheduler, batch->items[i].work);

@@ -79,8 +79,8 @@ static bool is_allowed(const struct mg_delivery *delivery, const struct mg_comma
     }
     mg_log(MG_LOG_ERROR,
            commander == MG_COMMANDER_SUPERVISOR
-               ? "an operator's command came from a supervisor; it changes nothing"
-               : "a command came through an exchange that is not for commands; it changes nothing",
+               ? "ignored an operator's command that a supervisor published"
+               : "ignored a command from an exchange that does not carry commands",
            MG_LOG_TEXT("order_id", command->order_id), MG_LOG_TEXT("command", mg_cause_name(command->kind)),
            MG_LOG_TEXT("exchange", delivery->exchange.data));
     return false;

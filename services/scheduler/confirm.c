@@ -32,7 +32,8 @@ static struct mg_work *request_note(const struct mg_send *send)
 {
     struct mg_work *work = mg_inbox_add_internal(send->scheduler, send->work);
     if (work == NULL) {
-        mg_log(MG_LOG_ERROR, "could not note an unpublished request: no memory; its cause will come again",
+        mg_log(MG_LOG_ERROR,
+               "could not record an unpublished request: no memory; its cause will be redelivered",
                MG_LOG_TEXT("order_id", send->order_id));
         mg_work_give_up(send->work);
         return NULL;
@@ -76,16 +77,17 @@ static void request_again(struct mg_send *send)
  * it went to dead.letters instead, that queue would fill next, and then the intake, for all clients. */
 static void refused_is_lost(struct mg_scheduler *scheduler, const struct mg_send *send)
 {
-    mg_log(MG_LOG_DEBUG, "a refused message is not kept", MG_LOG_TEXT("queue", send->routing_key));
+    mg_log(MG_LOG_DEBUG, "a refused message is not stored", MG_LOG_TEXT("queue", send->routing_key));
     if (scheduler->confirm.refused_told_at_boot_ms == 0 ||
         mg_clock_boot_ms() - scheduler->confirm.refused_told_at_boot_ms >= MG_REFUSED_TELL_MS) {
         char text[256];
         scheduler->confirm.refused_told_at_boot_ms = mg_clock_boot_ms();
-        (void)snprintf(text, sizeof(text),
-                       "queue %s is full: what is refused is answered and no longer kept; see makegood dead "
-                       "list --queue %s, then drop",
-                       send->routing_key, send->routing_key);
-        mg_log(MG_LOG_ERROR, "refused messages are not kept: the queue is full",
+        (void)snprintf(
+            text, sizeof(text),
+            "queue %s is full: refused submissions are answered, but no longer stored; check makegood dead "
+            "list --queue %s, then drop messages",
+            send->routing_key, send->routing_key);
+        mg_log(MG_LOG_ERROR, "refused messages are not stored: the queue is full",
                MG_LOG_TEXT("queue", send->routing_key));
         mg_alert_raise(scheduler, MG_ALERT_POISONED, send->routing_key, text, false);
     }
@@ -100,7 +102,7 @@ void mg_confirm_failed(void *arg, struct mg_send *send, enum mg_publish_outcome 
         return;
     }
     mg_metric_add(scheduler->counters.failures[send->kind], 1);
-    mg_log(MG_LOG_DEBUG, "a message was not taken", MG_LOG_TEXT("type", send->type),
+    mg_log(MG_LOG_DEBUG, "the broker did not accept a message", MG_LOG_TEXT("type", send->type),
            MG_LOG_TEXT("queue", send->routing_key), MG_LOG_TEXT("why", why));
     switch (send->kind) {
     case MG_SEND_REQUEST:

@@ -553,7 +553,7 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
         enum mg_render made = mg_render_request(batch, item, i, true);
         fold->has_failed = fold->has_failed || made == MG_RENDER_NO_MEMORY;
         if (made != MG_RENDER_OK && made != MG_RENDER_NO_MEMORY) {
-            mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
+            mg_log(MG_LOG_WARN, "could not write a request again; its deadline will end the attempt",
                    MG_LOG_TEXT("order_id", record->order_id), MG_LOG_TEXT("step", record->step_names[i]));
         }
     }

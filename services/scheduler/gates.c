@@ -78,7 +78,7 @@ struct mg_gate *mg_gates_of(struct mg_scheduler *scheduler, const char *service)
     }
     struct mg_gate *gate = scheduler->gates.count < MG_GATES_MAX ? calloc(1, sizeof(*gate)) : NULL;
     if (gate == NULL) {
-        mg_log(MG_LOG_WARN, "a service is not watched: its requests go out without a window",
+        mg_log(MG_LOG_WARN, "the queues of a service are not watched: its requests are sent without a window",
                MG_LOG_TEXT("service", service));
         return NULL;
     }
@@ -207,7 +207,7 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
         gate->is_probing = is_probing;
         gate->probed_boot_ms = is_probing ? gate->probed_boot_ms : 0;
         if (reported != gate->reported) {
-            mg_log(MG_LOG_INFO, "a service changed", MG_LOG_TEXT("service", gate->service),
+            mg_log(MG_LOG_INFO, "the gate of a service changed", MG_LOG_TEXT("service", gate->service),
                    MG_LOG_TEXT("gate", mg_reason_name(reported)));
             gate->reported = reported;
         }
@@ -236,7 +236,7 @@ static void alert_text(const struct mg_gate *gate, char *ret_text, size_t size)
         if (gate->queues[i].consumers < 0 || gate->queues[i].is_returned) {
             char command[MG_APPLY_COMMAND_SIZE];
             mg_topology_apply_command(&queue, 1, command);
-            snprintf(ret_text, size, "%s: there is no queue %s; run: %s",
+            snprintf(ret_text, size, "%s: queue %s does not exist; run: %s",
                      mg_alert_text(MG_ALERT_UNPUBLISHABLE), queue, command);
             return;
         }
@@ -262,7 +262,7 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
     if (has_arrived && !has_missing_queue(gate) && gate->alert != MG_GATE_ALERT_CLOSED) {
         gate->alert = MG_GATE_ALERT_CLOSED;
         gate->alert_for_ticks = 0;
-        alert_raise(gate, "requests are taken again", true);
+        alert_raise(gate, "the queue accepts requests again", true);
     } else if (!has_arrived && gate->alert != MG_GATE_ALERT_OPEN) {
         gate->alert = MG_GATE_ALERT_OPEN;
         gate->alert_for_ticks = 0;

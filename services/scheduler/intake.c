@@ -243,15 +243,16 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     const struct mg_delivery *delivery = work->delivery;
     struct mg_err err;
     if (!mg_topology_client(delivery->exchange, &item->client)) {
-        mg_log(MG_LOG_ERROR, "a submission came through an exchange that is not for submissions",
+        mg_log(MG_LOG_ERROR, "dead-lettered a submission from an exchange that does not carry submissions",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
         mg_work_settle(&batch->scheduler->works, work, MG_END_REJECT);
         return false;
     }
     if (mg_work_is_forged(work)) { /* its copy in orders.rejected is without the header */
-        return refuse_unread(batch, work, "",
-                             "it came with the header x-death, which is the broker's to write; publish it "
-                             "without, also where a queue of your own delays it");
+        return refuse_unread(
+            batch, work, "",
+            "it has the header x-death, which only the broker may write; publish it without, even if a queue "
+            "of your own delays it");
     }
     if (delivery->is_oversized) {
         return refuse_unread(batch, work, "", "the message is larger than a submission may be");

@@ -235,7 +235,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
         if (is_left_alone(send)) {
             list_remove(&scheduler->outbox.unsent, send);
             scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_REFUSED,
-                                        "its queue takes nothing now", false);
+                                        "its queue accepts no messages at present", false);
             send_end(send);
             continue;
         }

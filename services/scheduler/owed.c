@@ -37,7 +37,7 @@ void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const st
     MG_FAILPOINT(SCHEDULER_OWED);
     struct mg_owed_mark *mark = calloc(1, sizeof(*mark));
     if (mark == NULL) {
-        mg_log(MG_LOG_ERROR, "could not note an owed status: no memory; its cause will come again",
+        mg_log(MG_LOG_ERROR, "could not record an owed status: no memory; its cause will be redelivered",
                MG_LOG_TEXT("order_id", word->order_id));
         mg_work_give_up(work);
         return;
@@ -94,8 +94,8 @@ static void given_up_tell(struct mg_scheduler *scheduler, const struct mg_given_
     subject_of(is_one_of_many ? MG_GIVEN_UP_OTHERS : given_up->queue, subject);
     snprintf(
         text, sizeof(text),
-        "%s%s takes no statuses; those owed for %s are tried no more. makegood order show has them, and a "
-        "client that posts its order again is told its state",
+        "%s%s accepts no statuses; those owed for %s are given up. makegood order show lists them, and a "
+        "client that posts its order again receives its state",
         is_one_of_many ? "one of many: " : "", given_up->queue, age);
     mg_alert_raise(scheduler, MG_ALERT_STATUSES_GIVEN_UP, subject, text, false);
 }
@@ -238,7 +238,7 @@ static void load_failed(struct mg_resend *resend, const struct mg_err *err)
 {
     const struct mg_owed unread = {
         .order_id = resend->order_id, .version = 0, .is_owed = true, .is_retry = true, .reply_to = ""};
-    mg_log(MG_LOG_WARN, "could not load owed statuses; they are tried again later",
+    mg_log(MG_LOG_WARN, "could not load owed statuses; loading is retried",
            MG_LOG_TEXT("order_id", resend->order_id), MG_LOG_TEXT("why", err->text));
     mg_owed_mark(resend->scheduler, resend->work, &unread);
 }

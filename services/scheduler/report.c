@@ -41,10 +41,10 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
         class = mg_service_report_parse(work->delivery->body, &report->report, &err);
     }
     if (class == MG_OK && !mg_topology_is_reply_of(work->delivery->exchange, report->report.service))
-        class = mg_err_set(&err, MG_BAD_INPUT, "it speaks of %s and came through %s", report->report.service,
-                           work->delivery->exchange.data);
+        class = mg_err_set(&err, MG_BAD_INPUT, "it names service %s, but arrived through exchange %s",
+                           report->report.service, work->delivery->exchange.data);
     if (class != MG_OK) {
-        mg_log(MG_LOG_WARN, "a service report cannot be taken", MG_LOG_TEXT("why", err.text));
+        mg_log(MG_LOG_WARN, "could not accept a service report", MG_LOG_TEXT("why", err.text));
         free(report);
         /* Out of memory drops the report: the next one comes within seconds. */
         enum mg_end end = class == MG_STALE ? MG_END_NEWER : MG_END_ACK;

@@ -19,21 +19,21 @@ static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *wor
         mg_work_settle(&scheduler->works, work, MG_END_REJECT);
         return;
     }
-    struct mg_send_spec spec = {
-        .work = work,
-        .kind = MG_SEND_REJECTED,
-        .exchange = "",
-        .routing_key = MG_QUEUE_DEAD,
-        .type = "reply",
-        .message_id = delivery->message_id,
-        .correlation_id = delivery->correlation_id,
-        .origin = delivery->exchange,
-        .reason = mg_slice_of("it came with the header x-death, which is the broker's to write"),
-        .body = delivery->body};
+    struct mg_send_spec spec = {.work = work,
+                                .kind = MG_SEND_REJECTED,
+                                .exchange = "",
+                                .routing_key = MG_QUEUE_DEAD,
+                                .type = "reply",
+                                .message_id = delivery->message_id,
+                                .correlation_id = delivery->correlation_id,
+                                .origin = delivery->exchange,
+                                .reason =
+                                    mg_slice_of("it has the header x-death, which only the broker may write"),
+                                .body = delivery->body};
     struct mg_send *send = mg_send_create(scheduler, &spec);
     if (send != NULL) {
         struct mg_send_list list = {send, send};
-        mg_log(MG_LOG_ERROR, "a message came with a header x-death of its sender's; it changes nothing",
+        mg_log(MG_LOG_ERROR, "dead-lettered a message whose sender wrote the header x-death",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
         mg_metric_add(scheduler->counters.dead_lettered, 1);
         mg_outbox_add(scheduler, &list);

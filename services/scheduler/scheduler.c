@@ -97,7 +97,7 @@ static void on_away(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     scheduler->is_away = true;
-    mg_log(MG_LOG_WARN, "the store stays away; what waits is left to other schedulers",
+    mg_log(MG_LOG_WARN, "the store is still not available; waiting messages are left to other schedulers",
            MG_LOG_NUMBER("in_hand", scheduler->works.count));
     mg_consumed_update(scheduler);
     mg_scheduler_wake(scheduler);
@@ -107,7 +107,7 @@ static void on_drained(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     mg_log(MG_LOG_INFO,
-           scheduler->is_lingering ? "drained" : "the drain timeout passed; what is left comes again",
+           scheduler->is_lingering ? "drained" : "drain timeout: unfinished messages will be redelivered",
            MG_LOG_NUMBER("left", scheduler->works.count));
     mg_scheduler_end(scheduler, 0);
 }
@@ -175,7 +175,7 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
 
 static void on_store_refused(void *arg, const char *reason)
 {
-    mg_log(MG_LOG_ERROR, "this store must not be used", MG_LOG_TEXT("why", reason));
+    mg_log(MG_LOG_ERROR, "cannot use this store", MG_LOG_TEXT("why", reason));
     mg_scheduler_end(arg, 1);
 }
 

@@ -114,12 +114,12 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
                    : mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(reply->step));
     if (step < 0) {
         mg_metric_add(batch->scheduler->counters.unknown_orders, 1);
-        mg_log(MG_LOG_WARN, "a reply is about an order or step that does not exist",
+        mg_log(MG_LOG_WARN, "a reply names an order or step that does not exist",
                MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step));
         item->end = MG_END_REJECT;
     } else if (!mg_topology_is_reply_of(item->work->delivery->exchange,
                                         fold->workflow->workflow->steps[step].service)) {
-        mg_log(MG_LOG_ERROR, "a reply came through an exchange that is not its service's; it changes nothing",
+        mg_log(MG_LOG_ERROR, "ignored a reply from an exchange of another service",
                MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step),
                MG_LOG_TEXT("exchange", item->work->delivery->exchange.data));
         item->end = MG_END_REJECT;
@@ -159,7 +159,7 @@ static void republish(struct mg_batch *batch, struct mg_item *item, int step)
     if (made == MG_RENDER_NO_MEMORY) {
         fold->has_failed = true;
     } else if (made != MG_RENDER_OK) {
-        mg_log(MG_LOG_WARN, "a request could not be made again; its deadline will find it",
+        mg_log(MG_LOG_WARN, "could not write a request again; its deadline will end the attempt",
                MG_LOG_TEXT("order_id", work->order_id), MG_LOG_TEXT("step", work->step));
     }
 }

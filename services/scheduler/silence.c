@@ -51,7 +51,7 @@ void mg_silence_begin(struct mg_silence *silence, const char *queue)
     struct mg_silent_queue *found = queue_find(silence, queue);
     found = found != NULL ? found : queue_add(silence, queue);
     if (mg_queue_rest_begin(&found->rest, true)) {
-        mg_log(MG_LOG_WARN, "a queue confirms nothing; its statuses stay owed for a while",
+        mg_log(MG_LOG_WARN, "a queue confirms no messages; its statuses are retried later",
                MG_LOG_TEXT("queue", queue), MG_LOG_NUMBER("rest_ms", found->rest.ms));
     }
 }
@@ -60,7 +60,7 @@ void mg_silence_end(struct mg_silence *silence, const char *queue)
 {
     struct mg_silent_queue *found = queue_find(silence, queue);
     if (found != NULL) {
-        mg_log(MG_LOG_INFO, "a queue answers again", MG_LOG_TEXT("queue", queue));
+        mg_log(MG_LOG_INFO, "a queue confirms messages again", MG_LOG_TEXT("queue", queue));
         *found = silence->queues[--silence->count];
     }
 }

@@ -258,8 +258,8 @@ static void on_stored(void *arg, const struct mg_err *err)
         return;
     }
     if (err != NULL) {
-        mg_log(MG_LOG_WARN, "could not load a workflow yet", MG_LOG_TEXT("file", definition->file),
-               MG_LOG_TEXT("why", err->text));
+        mg_log(MG_LOG_WARN, "could not load a workflow; loading is retried",
+               MG_LOG_TEXT("file", definition->file), MG_LOG_TEXT("why", err->text));
         mg_timer_start(scheduler->store_retry, MG_DEFINITION_RETRY_MS, 0);
         return;
     }

@@ -7,7 +7,7 @@ bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_
 {
     int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
     if (by_ms > 0) {
-        mg_log(MG_LOG_WARN, "the database's clock was set forward: deadlines that it passed keep their time",
+        mg_log(MG_LOG_WARN, "the database's clock jumped forward: deadlines inside the jump keep their time",
                MG_LOG_NUMBER("by_ms", by_ms));
     }
     return by_ms > 0;

@@ -49,7 +49,7 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
         return;
     }
     if (err != NULL) {
-        mg_log(MG_LOG_DEBUG, "could not ask for the lead", MG_LOG_TEXT("reason", err->text));
+        mg_log(MG_LOG_DEBUG, "could not request the lead", MG_LOG_TEXT("reason", err->text));
     } else if (answer->refusal != NULL) {
         lead_refused(supervisor, answer->refusal);
     } else {
@@ -138,7 +138,7 @@ void supervisor_lead_session(void *arg, bool is_up, const char *reason)
         supervisor->refusal[0] = '\0'; /* it belonged to the old session */
         supervisor_lead_soon(supervisor);
     } else {
-        supervisor_lead_lost(supervisor, "its session is gone");
+        supervisor_lead_lost(supervisor, "the database session is lost");
     }
 }
 

@@ -118,7 +118,8 @@ static void supervisor_reload(struct mg_process *process)
 {
     struct mg_err err;
     if (mg_store_set_dsn(supervisor.counting, process->options.pg_dsn, &err) != MG_OK) {
-        mg_log(MG_LOG_WARN, "counting goes on with the DSN as it was", MG_LOG_TEXT("reason", err.text));
+        mg_log(MG_LOG_WARN, "could not use the new DSN for counting; the previous one stays in use",
+               MG_LOG_TEXT("reason", err.text));
     }
 }
 

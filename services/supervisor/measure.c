@@ -210,7 +210,8 @@ static void count_answered(void *arg, const struct mg_rows *rows, const struct m
     mg_timer_start(supervisor->count_timer, next_ms > COUNT_PERIOD_MS ? next_ms : COUNT_PERIOD_MS, 0);
     if (err != NULL) {
         mg_log(supervisor->is_count_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
-               "could not count what is open; the figures are missing", MG_LOG_TEXT("reason", err->text));
+               "could not count open orders and alerts; their metrics are missing",
+               MG_LOG_TEXT("reason", err->text));
         supervisor->is_count_failing = true;
         counted_silence(supervisor);
         return;

@@ -18,7 +18,7 @@ static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, 
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_owed_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not ask for owed statuses",
+        mg_log(supervisor->is_owed_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not query owed statuses",
                MG_LOG_TEXT("reason", err->text));
     }
     supervisor->is_owed_failing = err != NULL;

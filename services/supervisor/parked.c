@@ -93,7 +93,7 @@ static struct supervisor_parked *parked_make(struct supervisor *supervisor,
     (void)snprintf(parked->queue, sizeof(parked->queue), "%s", name);
     parked->is_blind = class != MG_OK;
     if (parked->is_blind) {
-        mg_log(MG_LOG_WARN, "could not watch a queue; its parked steps go on slowly",
+        mg_log(MG_LOG_WARN, "could not watch a queue; its parked steps resume slowly",
                MG_LOG_TEXT("queue", name), MG_LOG_TEXT("reason", err.text));
     }
     return parked;
@@ -149,7 +149,7 @@ static void crowd_tell(struct supervisor *supervisor, const struct mg_parked_ans
     bool is_crowd = supervisor->parked_after.service[0] != '\0' && answer->queue_count > 0;
     (void)snprintf(
         text, sizeof(text),
-        "steps are parked for more than %d queues, which are asked about by turns: they go on late",
+        "steps are parked for more than %d queues, which are checked in turn: the steps resume late",
         SUPERVISOR_PARKED_MAX);
     if (is_crowd || answer->queue_count < SUPERVISOR_PARKED_MAX) {
         supervisor_watch_looked(supervisor, WATCHED_PARKED_CROWD, is_crowd ? text : NULL);
@@ -195,7 +195,7 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_parked_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not ask about parked steps",
+        mg_log(supervisor->is_parked_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not query parked steps",
                MG_LOG_TEXT("reason", err->text));
         supervisor->is_parked_failing = true;
         return;

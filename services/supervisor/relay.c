@@ -118,7 +118,7 @@ static bool service_judge(struct supervisor_service *service, const struct mg_ro
         return false;
     }
     mg_log(service->health.is_down ? MG_LOG_WARN : MG_LOG_INFO,
-           service->health.is_down ? "a service is down for most of its agents; one probes it"
+           service->health.is_down ? "a service is down for most of its agents; one agent probes it"
                                    : "a service is no longer down for its agents",
            MG_LOG_TEXT("service", service->name), MG_LOG_NUMBER("agents", count),
            MG_LOG_TEXT("prober", service->health.prober));
@@ -150,7 +150,7 @@ static void control_tell(struct supervisor *supervisor, const struct supervisor_
         mg_broker_cast(supervisor->broker, MG_EXCHANGE_CONTROL, control.service, "service_control",
                        mg_buf_slice(&body));
     } else {
-        mg_log(MG_LOG_ERROR, "cannot tell agents how their service is: it is too long, or there is no memory",
+        mg_log(MG_LOG_ERROR, "could not write the control message of a service: too long, or no memory",
                MG_LOG_TEXT("service", control.service));
     }
     mg_buf_finish(&body);
@@ -214,7 +214,7 @@ static void relay_answered(void *arg, const struct mg_rows *rows, const struct m
     }
     if (err != NULL) {
         mg_log(supervisor->is_relay_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
-               "could not read how services are and what is wanted of them; agents go on by themselves",
+               "could not read service states and operator settings; agents keep the last ones",
                MG_LOG_TEXT("reason", err->text));
     } else {
         rows_tell(supervisor, rows);

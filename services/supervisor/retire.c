@@ -34,11 +34,11 @@ static void failure_note(struct supervisor *supervisor, const char *why)
     char text[256];
     if (supervisor->retire_failed_boot_ms == 0) {
         supervisor->retire_failed_boot_ms = now_boot_ms;
-        mg_log(MG_LOG_WARN, "could not move ended orders to the archive; they stay, and are tried again",
+        mg_log(MG_LOG_WARN, "could not move ended orders to the archive; the move is retried",
                MG_LOG_TEXT("reason", why));
     }
     if (now_boot_ms - supervisor->retire_failed_boot_ms >= FAILING_MAX_MS) {
-        (void)snprintf(text, sizeof(text), "ended orders do not leave the tables: %s", why);
+        (void)snprintf(text, sizeof(text), "ended orders are not moved to the archive: %s", why);
         supervisor_watch_looked(supervisor, WATCHED_RETENTION, text);
     }
 }
@@ -69,7 +69,8 @@ static void oldest_note(struct supervisor *supervisor, const struct mg_retire_an
 static void passed_by_note(struct supervisor *supervisor, const char *failure)
 {
     char text[MG_RETIRE_FAILURE_MAX + 64];
-    (void)snprintf(text, sizeof(text), "an ended order does not leave the tables, others do: %s", failure);
+    (void)snprintf(text, sizeof(text), "one ended order is not moved to the archive, others are: %s",
+                   failure);
     supervisor_watch_looked(supervisor, WATCHED_RETENTION, failure[0] != '\0' ? text : NULL);
 }
 
@@ -80,9 +81,10 @@ static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire
     supervisor->retire_failed_boot_ms = 0;
     switch (answer->outcome) {
     case MG_RETIRE_NO_PARTITION:
-        supervisor_watch_looked(supervisor, WATCHED_RETENTION,
-                                "ended orders do not leave the tables: the archive has no place for today; "
-                                "run makegood db retain, once a day");
+        supervisor_watch_looked(
+            supervisor, WATCHED_RETENTION,
+            "ended orders are not moved to the archive: it has no partition for today; run makegood db "
+            "retain once a day");
         return RETIRE_FAILED_MS;
     case MG_RETIRE_OFF:
         mg_metric_silence(supervisor->finished_oldest);

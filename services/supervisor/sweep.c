@@ -49,7 +49,7 @@ static void grace_begin(struct supervisor *supervisor, int64_t now_ms)
     supervisor->grace_before_ms = now_ms;
     supervisor->grace_until_boot_ms = mg_clock_boot_ms() + supervisor->options.grace_ms;
     if (supervisor->swept_at_ms != 0) {
-        mg_log(MG_LOG_WARN, "a gap in sweeping: deadlines that passed in it get a grace",
+        mg_log(MG_LOG_WARN, "a gap between sweeps: deadlines that passed in it get a grace period",
                MG_LOG_NUMBER("gap_ms", supervisor->gap_asked_ms),
                MG_LOG_NUMBER("grace_ms", supervisor->options.grace_ms));
     }
@@ -101,7 +101,7 @@ static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
 {
     int64_t back_ms = supervisor->swept_at_ms - now_ms;
     if (back_ms > 0) {
-        mg_log(MG_LOG_WARN, "the database's clock went back", MG_LOG_NUMBER("by_ms", back_ms));
+        mg_log(MG_LOG_WARN, "the database's clock jumped back", MG_LOG_NUMBER("by_ms", back_ms));
         grace_clear(supervisor);
         supervisor_wake_later(supervisor);
     } else if (supervisor->gap_asked_ms > 0) {
@@ -117,7 +117,7 @@ static void duration_note(struct supervisor *supervisor, bool is_answered)
     char text[160];
     int64_t took_ms = mg_clock_boot_ms() - supervisor->asked_at_boot_us / 1000;
     bool is_slow = took_ms > supervisor->options.gap_ms;
-    (void)snprintf(text, sizeof(text), "a sweep %s %lld.%lld s; deadlines are judged as late as that",
+    (void)snprintf(text, sizeof(text), "a sweep %s %lld.%lld s; deadlines are judged late by this time",
                    is_answered ? "took" : "failed after", (long long)(took_ms / 1000),
                    (long long)(took_ms % 1000 / 100));
     if (took_ms >= supervisor->longest_ms ||
@@ -149,10 +149,10 @@ static bool brake_check(struct supervisor *supervisor, const struct mg_sweep_ans
 {
     int64_t held_back = answer->overdue_total - supervisor->options.overdue_limit;
     char text[160];
-    (void)snprintf(text, sizeof(text),
-                   "%lld attempts and orders are overdue at once; %lld are judged in a sweep. Has a clock "
-                   "jumped?",
-                   (long long)answer->overdue_total, (long long)supervisor->options.overdue_limit);
+    (void)snprintf(
+        text, sizeof(text),
+        "%lld attempts and orders are overdue at once; each sweep judges %lld. Check for a clock jump",
+        (long long)answer->overdue_total, (long long)supervisor->options.overdue_limit);
     held_back_note(supervisor, held_back > 0 ? held_back : 0);
     supervisor_watch_looked(supervisor, WATCHED_MASS_EXPIRY, held_back > 0 ? text : NULL);
     return held_back > 0;
@@ -177,12 +177,13 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
         return;
     }
     char text[200];
-    (void)snprintf(text, sizeof(text),
-                   "order %s is open and nothing in it runs, waits or is due (%d such orders in this sweep)",
-                   first->order_id, count);
+    (void)snprintf(
+        text, sizeof(text),
+        "order %s is open, but has no running step, wait or deadline (%d such orders in this sweep)",
+        first->order_id, count);
     mg_metric_set(supervisor->violations, count);
     mg_metric_add(supervisor->violations_found, count);
-    mg_log(MG_LOG_ERROR, "an open order has nothing that will move it",
+    mg_log(MG_LOG_ERROR, "an open order has no running step, wait or deadline",
            MG_LOG_TEXT("order_id", first->order_id), MG_LOG_NUMBER("orders", count));
     supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, text);
 }
@@ -296,7 +297,7 @@ static bool can_publish(struct supervisor *supervisor)
     if (supervisor->mute_since_boot_ms == 0) {
         supervisor->mute_since_boot_ms = now_boot_ms;
     } else if (now_boot_ms - supervisor->mute_since_boot_ms > supervisor->options.gap_ms) {
-        supervisor_lead_give_back(supervisor, "it cannot ask: the broker is away");
+        supervisor_lead_give_back(supervisor, "the broker is not available");
     }
     return false;
 }
@@ -313,7 +314,8 @@ static bool are_commands_taken(struct supervisor *supervisor)
     if (is_held != supervisor->is_held) {
         supervisor->is_held = is_held;
         mg_log(is_held ? MG_LOG_WARN : MG_LOG_INFO,
-               is_held ? "asking waits until schedulers take what was asked" : "asking goes on",
+               is_held ? "commands are held back until the schedulers consume the earlier ones"
+                       : "commands are published again",
                MG_LOG_TEXT("queue", MG_QUEUE_COMMANDS), MG_LOG_NUMBER("ready", supervisor->commands_ready),
                MG_LOG_NUMBER("consumers", supervisor->commands_consumers));
     }

@@ -18,7 +18,7 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
     }
     if (err != NULL) {
         mg_log(supervisor->is_unneeded_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
-               "could not look for alerts that no order needs; they stay open",
+               "could not query alerts that no order needs; they stay open",
                MG_LOG_TEXT("reason", err->text));
     }
     supervisor->is_unneeded_failing = err != NULL;

@@ -27,7 +27,7 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
     }
     if (err != NULL) {
         mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
-               "could not wake the open orders; it is tried again", MG_LOG_TEXT("reason", err->text));
+               "could not wake the open orders; this is retried", MG_LOG_TEXT("reason", err->text));
         supervisor->is_failing = true;
         supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
         return;
@@ -38,7 +38,7 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
     }
     if (!is_full) {
         supervisor->wake_at_boot_ms = 0;
-        mg_log(MG_LOG_INFO, "all open orders are asked about, since the database's clock went back",
+        mg_log(MG_LOG_INFO, "all open orders are checked, because the database's clock jumped back",
                MG_LOG_NONE);
     }
     mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);

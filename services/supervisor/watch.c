@@ -54,7 +54,7 @@ static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messag
 {
     char text[256];
     supervisor_queue_seen(arg, queue, ready_messages, consumers);
-    (void)snprintf(text, sizeof(text), "messages were set aside in %s; see makegood dead list", queue);
+    (void)snprintf(text, sizeof(text), "queue %s holds messages; check makegood dead list", queue);
     supervisor_watch_looked(arg, WATCHED_DEAD_LETTERS, ready_messages > 0 ? text : NULL);
 }
 
@@ -64,7 +64,7 @@ static void alert_published(void *arg, enum mg_publish_outcome outcome)
     bool is_failing = outcome != MG_PUBLISH_CONFIRMED;
     state->is_unsaid = state->is_unsaid || is_failing;
     if (is_failing && !state->is_failing) {
-        mg_log(MG_LOG_WARN, "could not publish an alert; it stands in the table, and is published again",
+        mg_log(MG_LOG_WARN, "could not publish an alert; the database has it, and it is published again",
                MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
                MG_LOG_TEXT("outcome", mg_publish_outcome_name(outcome)));
     }
@@ -104,7 +104,7 @@ static void unneeded_published(void *arg, enum mg_publish_outcome outcome)
 {
     (void)arg;
     if (outcome != MG_PUBLISH_CONFIRMED) {
-        mg_log(MG_LOG_WARN, "could not publish that an alert is closed; the table says so",
+        mg_log(MG_LOG_WARN, "could not publish the end of an alert; the database has it",
                MG_LOG_TEXT("outcome", mg_publish_outcome_name(outcome)));
     }
 }
@@ -160,7 +160,7 @@ static bool state_judge(const struct supervisor *supervisor, struct watched_stat
         state->is_raised = is_there;
     }
     if (is_gone && state->text[0] == '\0') {
-        (void)snprintf(state->text, sizeof(state->text), "its cause is gone");
+        (void)snprintf(state->text, sizeof(state->text), "the cause no longer exists");
     }
     return is_there || is_gone;
 }

@@ -10,7 +10,7 @@ import {NARROW, Visitor, leave} from "./visitor.mjs";
 const SALE = fileURLToPath(new URL("sale.json", import.meta.url));
 const COMPENSATED = "demo-00003"; // deploy/demo's third order: its carrier declines
 const PAGES = 8; // a browser has six connections to a server
-const WHY = "Why; it is kept with your name", REASON = "the test wants it";
+const WHY = "Reason (recorded with your name)", REASON = "the test wants it";
 
 before(() => tool(["workflow", "load", SALE]));
 beforeEach(() => behave("payment", "order"));
@@ -54,7 +54,7 @@ test("who has no token sees nothing, a wrong one is refused, a right one opens",
   await visitor.judge("login-refused");
   await visitor.page.getByLabel("Your token").fill(tokens.operator);
   await visitor.page.keyboard.press("Enter");
-  await visitor.sees("Its story");
+  await visitor.sees("History");
   await visitor.page.getByRole("button", {name: "Log out operator"}).click();
   await visitor.sees("Your token");
   await visitor.leave(/status of 403/);
@@ -68,12 +68,12 @@ test("is it well? what is stuck, and why? the pages say it, and follow what happ
   await visitor.judge("overview-well");
   await mark(visitor);
   const ids = await failing(12);
-  await visitor.sees("1 thing needs somebody");
+  await visitor.sees("1 problem needs attention");
   await visitor.sees("12 orders have failed");
   assert(await isMarked(visitor), "the overview was loaded anew to show what has changed");
   await visitor.judge("overview-failing");
 
-  await visitor.page.getByRole("link", {name: "See why"}).click();
+  await visitor.page.getByRole("link", {name: "See the failures"}).click();
   const group = visitor.page.getByRole("row", {name: "http_422"});
   assert.match(await group.textContent(), /12sale.*charge.*payment/s);
   await visitor.judge("failures");
@@ -89,7 +89,7 @@ test("which service hurts? its page says so, and when it is over", async () => {
   await behave("payment", "unavailable");
   const ids = await submit(60); // more than enough to open the breaker of each agent
   await visitor.sees("Service payment fails");
-  await visitor.page.getByRole("link", {name: "See what it says"}).click();
+  await visitor.page.getByRole("link", {name: "See its error"}).click();
   const payment = panelOf(visitor, "payment");
   await payment.getByText("breaker open").waitFor();
   await unfold(visitor);
@@ -103,10 +103,10 @@ test("what happened to an order? its id leads to its story", async () => {
   const visitor = await Visitor.login("reader");
   await visitor.page.getByRole("searchbox", {name: "Order id"}).fill(COMPENSATED);
   await visitor.page.keyboard.press("Enter");
-  await visitor.sees("Its story");
+  await visitor.sees("History");
   assert.equal(new URL(visitor.page.url()).pathname, `/orders/${COMPENSATED}`);
   const story = await visitor.page.locator(".story > li").allTextContents();
-  for (const [at, what] of [[0, /submitted/], [3, /book.*422.*compensating/s], [story.length - 1, /undone.*client told: compensated/s]]) {
+  for (const [at, what] of [[0, /submitted/], [3, /book.*422.*compensating/s], [story.length - 1, /undone.*status to client: compensated/s]]) {
     assert.match(story[at], what);
   }
   assert.equal(await visitor.page.locator(".track-list li").count(), 3);
@@ -141,7 +141,7 @@ test("orders are found by state, workflow, step, error and time", async () => {
   const has = (rows, each) => assert(rows.length > 0 && rows.every((row) => each.test(row)), `${each} in each of ${rows.join("\n")}`);
   has(await search({state: "compensated"}), /^demo-.*compensated/);
   has(await search({workflow: "sale", state: "processed"}), /^browser-.*processed/);
-  has(await search({state: "error", "failed at step": "charge", "error has in it": "http_422"}), /^browser-.*charge/);
+  has(await search({state: "error", "failed at step": "charge", "error contains": "http_422"}), /^browser-.*charge/);
   has(await search({workflow: "fulfilment", since: "1h"}), /^demo-.*fulfilment/);
   assert.deepEqual(await search({state: "error", "failed at step": "book"}), []);
   await visitor.judge("orders-none");
@@ -180,7 +180,7 @@ test("a paused service is called by nobody, and its orders go on when it is resu
   const visitor = await Visitor.login("operator");
   await visitor.open("/services");
   const payment = panelOf(visitor, "payment");
-  await act(visitor, buttonOf(payment, "Pause"), {"for how long (10m, 2h); empty: until somebody resumes it": "10m"});
+  await act(visitor, buttonOf(payment, "Pause"), {"duration (10m, 2h); empty: until it is resumed": "10m"});
   await payment.getByText("paused", {exact: true}).waitFor();
   await visitor.judge("services-paused");
   const [id] = await submit(1);
@@ -193,10 +193,10 @@ test("a paused service is called by nobody, and its orders go on when it is resu
   await act(visitor, buttonOf(payment, "Resume"));
   await payment.getByText("serving").waitFor();
   await ended([id], "processed");
-  await act(visitor, buttonOf(payment, "Limit"), {"calls at once; none: no limit; empty: as it is": "4"});
-  await payment.getByText("4 calls at once").waitFor();
-  await act(visitor, buttonOf(payment, "Limit"), {"calls at once; none: no limit; empty: as it is": "none"});
-  await payment.getByText("those of its agents' files").waitFor();
+  await act(visitor, buttonOf(payment, "Limit"), {"concurrent calls; none: no limit; empty: unchanged": "4"});
+  await payment.getByText("4 concurrent calls").waitFor();
+  await act(visitor, buttonOf(payment, "Limit"), {"concurrent calls; none: no limit; empty: unchanged": "none"});
+  await payment.getByText("as set in the agents' service files").waitFor();
   await visitor.leave();
 });
 
@@ -213,10 +213,10 @@ test("a refused submission is sent back when what it lacked is there, or dropped
   const late = `${tmpdir()}/late.json`;
   writeFileSync(late, readFileSync(SALE, "utf8").replace('"sale"', '"late"'));
   await tool(["workflow", "load", late]);
-  await act(visitor, buttonOf(visitor.page, "Send it back"));
-  await visitor.sees("1 message lies");
+  await act(visitor, buttonOf(visitor.page, "Requeue"));
+  await visitor.sees("1 message in");
   await ended([again], "processed");
-  await act(visitor, buttonOf(visitor.page, "Drop it"));
+  await act(visitor, buttonOf(visitor.page, "Drop"));
   await visitor.sees("is empty");
   assert.equal((await order(never)).state, "unknown");
   await visitor.leave();
@@ -228,7 +228,7 @@ test("an alert is looked after", async () => {
   const visitor = await Visitor.login("operator");
   await visitor.open("/alerts");
   await visitor.judge("alerts");
-  await act(visitor, buttonOf(visitor.page, "Look after it"));
+  await act(visitor, buttonOf(visitor.page, "Acknowledge"));
   await visitor.sees(`operator: ${REASON}`);
   await visitor.page.getByRole("link", {name: "All", exact: true}).click();
   await visitor.sees("closed");
@@ -243,12 +243,12 @@ test("failed orders go again, gently: a batch stops by itself while its first on
     await visitor.open("/failures");
     const row = visitor.page.getByRole("row", {name: "sale"}).filter({hasText: "http_422"});
     const count = Number((await row.locator("td.number").textContent()));
-    await row.getByRole("button", {name: "Make these go again"}).click();
-    await visitor.sees(`It would be ${count} orders`);
+    await row.getByRole("button", {name: "Start a batch"}).click();
+    await visitor.sees(`The batch would have ${count} orders`);
     return count;
   };
   const confirm = async () => {
-    await visitor.page.getByLabel("then so many a second").fill("100");
+    await visitor.page.getByLabel("rate: orders per second after these").fill("100");
     await visitor.page.getByLabel(WHY).fill(REASON);
     await visitor.page.getByRole("dialog").locator("button[type=submit]").click();
     await visitor.page.waitForURL(/\/batches\//);
@@ -259,7 +259,7 @@ test("failed orders go again, gently: a batch stops by itself while its first on
   await visitor.judge("batch-start");
   await visitor.page.keyboard.press("Escape");
   await visitor.page.getByRole("dialog").waitFor({state: "detached"});
-  assert.equal(await visitor.page.evaluate(() => document.activeElement.textContent), "Make these go again", "the focus is lost with the dialog");
+  assert.equal(await visitor.page.evaluate(() => document.activeElement.textContent), "Start a batch", "the focus is lost with the dialog");
   await start();
   await confirm();
   await visitor.page.locator("main .head .badge", {hasText: "stopped"}).waitFor();
@@ -290,11 +290,11 @@ test("by the keyboard alone one logs in, finds an order, and resumes it", async 
   await visitor.sees("Your token");
   await keyboard.type(tokens.operator);
   await keyboard.press("Enter");
-  await visitor.sees(/needs? somebody/);
+  await visitor.sees(/needs? attention/);
   await keyboard.press("/");
   await keyboard.type(id);
   await keyboard.press("Enter");
-  await visitor.sees("Its story");
+  await visitor.sees("History");
   await visitor.tabTo("Resume");
   await keyboard.press("Enter");
   await visitor.page.getByRole("dialog").waitFor();
@@ -341,7 +341,7 @@ test("the theme is as the system's, until somebody chooses, and then stays", asy
   await visitor.page.emulateMedia({colorScheme: "dark"});
   const dark = await ground();
   assert.notEqual(dark, light);
-  await visitor.page.getByRole("button", {name: "Theme: as the system"}).click();
+  await visitor.page.getByRole("button", {name: "Theme: system"}).click();
   assert.equal(await ground(), light);
   await visitor.page.reload();
   await visitor.page.getByRole("button", {name: "Theme: light"}).click();
@@ -354,12 +354,12 @@ test("a page that cannot follow any more says so, goes on when it can, and asks 
   const visitor = await Visitor.login("reader"), live = "**/api/v1/live*";
   await visitor.page.route(live, (route) => route.abort());
   await visitor.open("/");
-  await visitor.sees("What you see is old");
+  await visitor.sees("This page is out of date");
   await visitor.page.unroute(live);
   await visitor.page.locator("#trouble").waitFor({state: "hidden"});
   await visitor.page.route(live, (route) => route.fulfill({status: 401, body: "{}"}));
   await visitor.open("/");
-  await visitor.sees("What you see is old");
+  await visitor.sees("This page is out of date");
   await visitor.context.clearCookies();
   await visitor.sees("Your token");
   await visitor.leave(/ERR_FAILED|status of 401/);

@@ -123,7 +123,7 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
         assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff", (path, headers)
         again, _, nothing = console.ask("GET", path, headers={"If-None-Match": headers["ETag"]})
         assert (again, nothing) == (304, ""), path
-        assert "innerHTML" not in text.replace("there is no innerHTML", ""), path
+        assert "innerHTML" not in text.replace("these files never use innerHTML", ""), path
     assert console.get("me") == {**console.get("me"), "role": "none", "needs_login": True}
     routes = [*ROUTES, f"orders/{orders[0].order_id}"]
     for route in routes[1:] + ["live"]:
@@ -374,4 +374,4 @@ def whom_a_proxy_names_acts_in_the_console_under_that_name(s):
     assert PROXY["proxy"][1] not in logged, "a secret is logged"
 
     refused = s.cluster.tool("console", "--proxy-user-header", "Remote-User", "--check-config", check=False)
-    assert refused.returncode == 2 and "anybody can send it" in refused.stderr, refused
+    assert refused.returncode == 2 and "any client can send it" in refused.stderr, refused

@@ -45,7 +45,7 @@ def two_clicks_in_the_console_start_one_batch(s):
                   {"workflow": "", "step": "", "service": "", "error": ""}):
         console.post("batches", {**wanted, **wrong}, status=400)
     few = console.post("batches", {**wanted, "orders": ORDERS - 1}, status=409)
-    assert few["error"] == f"{ORDERS} orders would be taken now, not {ORDERS - 1}: look again", few
+    assert few["error"] == f"the filter now matches {ORDERS} orders, not {ORDERS - 1}: reload the page", few
     assert not s.rows("SELECT 1 FROM batch") and not s.rows("SELECT 1 FROM operator_action")
 
     def click(_):

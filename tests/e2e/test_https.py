@@ -120,7 +120,7 @@ def what_is_said_of_bad_files_at_sighup_is_true(s):
     since = len(log_lines(agent))
     agent.signal(signal.SIGHUP)
     said = s.wait(lambda: [line for line in log_lines(agent)[since:] if line["level"] == "error"], "the agent says that the file is bad")
-    assert len(said) == 1 and "new ones fail until they are repaired" in said[0]["message"], said
+    assert len(said) == 1 and "new ones fail until the files are repaired" in said[0]["message"], said
     assert str(till.at_agent / "ca.pem") in said[0]["reason"], said
     till.restart_remote(till.ours / "payment")  # this closes the open connections
     order = s.client.submit("pay", {"n": 1})

@@ -112,7 +112,7 @@ def a_clients_queue_without_a_majority_holds_up_no_other_client(s):
     second = second_node(s, QUEUE)
     second.kill()
     scheduler = s.cluster.schedulers[0]
-    load = Load(s, lambda: logged(scheduler, "a queue confirms nothing"), lambda: s.client.submit("brief"), lambda: owed.submit("brief"))
+    load = Load(s, lambda: logged(scheduler, "a queue confirms no messages"), lambda: s.client.submit("brief"), lambda: owed.submit("brief"))
     load.run(DOWN_S)
     assert not owed.messages, owed.messages
     second.restart()

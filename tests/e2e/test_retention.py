@@ -108,11 +108,11 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert f"order {order.order_id} is archived" in note, note
     shown = json.loads(tool(s, "order", "show", order.order_id, "-o", "json").stdout)
     archived_on = shown["order"].pop("archived_on")
-    assert "it can be read, and not be changed" in shown.pop("explanation"), shown
+    assert "it is read-only" in shown.pop("explanation"), shown
     before.pop("explanation")
     assert shown == before
     kept = console.get(f"orders/{order.order_id}")
-    assert kept["archived_on"] == archived_on and "it can be read, and not be changed" in kept["explanation"], kept
+    assert kept["archived_on"] == archived_on and "it is read-only" in kept["explanation"], kept
     assert [kept[part] for part in ("payload", "steps")] == [page[part] for part in ("payload", "steps")], kept
     assert kept["dossier"]["events"] == page["dossier"]["events"], kept
     console.get("orders/there-is-none", status=404)

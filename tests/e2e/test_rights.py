@@ -74,9 +74,9 @@ def a_right_missing_in_the_database_is_named_once_and_found_when_granted(s):
     wait_unready(s, scheduler, f"role {role}", "permission denied for table order_event", "makegood db migrate")
     failures = scheduler.metric("makegood_store_call_failures_total")
     s.wait(lambda: scheduler.metric("makegood_store_call_failures_total") >= failures + 3, "it has tried again three times")
-    assert len(lines_with(scheduler, "the database refuses what this service needs")) == 1
+    assert len(lines_with(scheduler, "the database denies a permission that this service needs")) == 1
     assert len(lines_with(scheduler, "order_event")) <= 2  # one for the state, one for the first batch
     s.rows(f"GRANT INSERT ON order_event TO {role}; SELECT 1")
     s.wait_state(order, "processed")
     scheduler.wait_ready()
-    assert len(lines_with(scheduler, "the database grants again")) == 1
+    assert len(lines_with(scheduler, "the database grants the permissions")) == 1

@@ -320,7 +320,7 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
     s.wait(lambda: driver(s) != "", "it drives batches")
     vault.change_all()
     console.process.signal(signal.SIGHUP)
-    s.wait(lambda: {"amqp-url", "pg-dsn"} <= {line["what"] for line in log_lines(console.process) if line["message"] == "read again"},
+    s.wait(lambda: {"amqp-url", "pg-dsn"} <= {line["what"] for line in log_lines(console.process) if line["message"] == "file read again"},
            "it has read both again")
     for process in s.cluster.all:
         vault.hang_up(process)

@@ -145,7 +145,7 @@ def forge(s, message_type, body, exchange=EVIL, headers=None):
 
 def reports_refused_by(scheduler):
     with open(scheduler.log_path, encoding="utf-8") as log:
-        return sum("a service report cannot be taken" in line for line in log)
+        return sum("could not accept a service report" in line for line in log)
 
 
 def dead_letters(s):

@@ -234,9 +234,9 @@ START_TEST(who_does_not_prove_to_be_the_proxy_is_refused)
         "X-Makegood-Proxy-Token: a guess\r\n" PROOF OTTO,
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        expect(get("me", refused[i]), 403, "has not its token");
-        expect(get("overview", refused[i]), 403, "has not its token");
-        expect(post(CHANGE, refused[i], "", "{}"), 403, "has not its token");
+        expect(get("me", refused[i]), 403, "does not have its token");
+        expect(get("overview", refused[i]), 403, "does not have its token");
+        expect(post(CHANGE, refused[i], "", "{}"), 403, "does not have its token");
     }
 }
 END_TEST
@@ -257,13 +257,13 @@ START_TEST(headers_that_decide_come_once_and_by_their_name)
         PROOF "Remote-Groups: ops\r\n",
     };
     for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++) {
-        expect(get("me", nobody[i]), 403, "--proxy-user-header must be there once");
+        expect(get("me", nobody[i]), 403, "--proxy-user-header must occur once");
     }
     expect(get("me", PROOF OTTO "Remote_User: anna\r\n"), 200, "\"otto via gate\"");
     expect(get("me", PROOF OTTO "Remote-Groups: a\r\nRemote-Groups: ops\r\n"), 403,
-           "--proxy-groups-header must be there once");
+           "--proxy-groups-header must occur once");
     expect(get("me", PROOF OTTO "Remote-Groups: a\r\nremote-groups: a\r\n"), 403,
-           "--proxy-groups-header must be there once");
+           "--proxy-groups-header must occur once");
     expect(get("me", PROOF OTTO "Remote_Groups: ops\r\n"), 200, "\"role\": \"reader\"");
 }
 END_TEST
@@ -300,14 +300,14 @@ START_TEST(a_change_carries_what_only_its_own_user_was_told)
     csrf_get(PROOF "Remote-User: anna\r\n", anna);
     ck_assert_str_ne(otto, anna);
     expect(post(CHANGE, OPERATOR, otto, "{}"), LET_THROUGH, "reason");
-    expect(post(CHANGE, OPERATOR, anna, "{}"), 403, "not of this session");
-    expect(post(CHANGE, OPERATOR, "", "{}"), 403, "not of this session");
+    expect(post(CHANGE, OPERATOR, anna, "{}"), 403, "belongs to another session");
+    expect(post(CHANGE, OPERATOR, "", "{}"), 403, "belongs to another session");
     expect(post(CHANGE, PROOF "Remote-User: anna\r\n", anna, "{}"), 403,
-           "anna via gate may read, and change nothing");
+           "anna via gate has read-only access");
     expect(post(CHANGE, OPERATOR "Origin: http://evil.example\r\n", otto, "{}"), 403, "page of this console");
     expect(post(CHANGE, OPERATOR "Sec-Fetch-Site: same-site\r\n", otto, "{}"), 403, "page of this console");
     sessions_begin(); /* another console, or after a restart */
-    expect(post(CHANGE, OPERATOR, otto, "{}"), 403, "not of this session");
+    expect(post(CHANGE, OPERATOR, otto, "{}"), 403, "belongs to another session");
 }
 END_TEST
 
@@ -346,15 +346,15 @@ START_TEST(a_proxy_s_user_and_a_token_s_session_do_not_mix)
     (void)snprintf(both, sizeof both, "Cookie: %s\r\n" PROOF OTTO, cookie); /* a reader, by the proxy */
     csrf_get(both, reader_csrf);
     ck_assert_ptr_nonnull(strstr(talk.answer, "{\"name\": \"otto via gate\", \"role\": \"reader\""));
-    expect(post(CHANGE, both, token_csrf, "{}"), 403, "not of this session");
-    expect(post(CHANGE, both, reader_csrf, "{}"), 403, "change nothing");
+    expect(post(CHANGE, both, token_csrf, "{}"), 403, "belongs to another session");
+    expect(post(CHANGE, both, reader_csrf, "{}"), 403, "read-only access");
     (void)snprintf(both, sizeof both, "Cookie: %s\r\n" OTTO, cookie); /* without the proof */
-    expect(get("me", both), 403, "has not its token");
+    expect(get("me", both), 403, "does not have its token");
     (void)snprintf(both, sizeof both, "Cookie: %s\r\n", cookie);
-    expect(post(CHANGE, both, reader_csrf, "{}"), 403, "not of this session");
+    expect(post(CHANGE, both, reader_csrf, "{}"), 403, "belongs to another session");
     expect(post(CHANGE, both, token_csrf, "{}"), LET_THROUGH, "reason");
 
-    expect(post("login", "", "", "{\"token\": \"" PROXY_TOKEN "\"}"), 403, "nobody has this token");
+    expect(post("login", "", "", "{\"token\": \"" PROXY_TOKEN "\"}"), 403, "unknown token");
 }
 END_TEST
 
@@ -372,9 +372,9 @@ START_TEST(whom_a_proxy_names_has_no_login)
     expect(get("overview", ""), 401, "log in first");
     tokens_write(NULL, "proxy gate");
     sessions_begin();
-    expect(get("me", ""), 403, "come by its address");
-    expect(get("overview", ""), 403, "come by its address");
-    expect(post("login", "", "", IS_LOGIN), 403, "come by its address");
+    expect(get("me", ""), 403, "open the address of the proxy");
+    expect(get("overview", ""), 403, "open the address of the proxy");
+    expect(post("login", "", "", IS_LOGIN), 403, "open the address of the proxy");
     expect(get("me", OPERATOR), 200, "otto via gate");
 }
 END_TEST
@@ -393,7 +393,7 @@ START_TEST(a_proxy_is_believed_as_long_as_it_is_named)
     line_write(file, "proxy gate", "another token");
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_int_eq(sessions_reload(console.sessions, &err), MG_OK);
-    expect(get("me", OPERATOR), 403, "has not its token");
+    expect(get("me", OPERATOR), 403, "does not have its token");
 
     tokens_write("operator otto", NULL);
     options.proxy.user_header = options.proxy.groups_header = "";
@@ -423,9 +423,9 @@ START_TEST(options_that_make_no_sense_are_refused)
     options_default();
 
     options.tokens_file = "";
-    expect_refused("anybody can send it");
+    expect_refused("any client can send it");
     tokens_write("operator otto", NULL);
-    expect_refused("anybody can send it");
+    expect_refused("any client can send it");
     options.proxy = (struct mg_console_proxy){"", "", &hosts};
     expect_refused("could not use the proxy of --tokens-file");
     options.proxy.user_header = "";
@@ -436,9 +436,9 @@ START_TEST(options_that_make_no_sense_are_refused)
     options.proxy.user_header = options.proxy.groups_header = "";
     expect_refused("could not use --proxy-operator-group");
     options.proxy.groups_header = "";
-    expect_refused("could not tell who may act");
+    expect_refused("could not determine the operators");
     groups.count = 0;
-    expect_refused("could not tell who may act");
+    expect_refused("could not determine the operators");
     options.proxy.groups_header = "remote-user";
     expect_refused("is the header of --proxy-user-header already");
 
@@ -451,7 +451,7 @@ START_TEST(options_that_make_no_sense_are_refused)
         expect_refused("--proxy-groups-header: expected the name of a header");
     }
     options.proxy.user_header = "x-makegood-proxy-token";
-    expect_refused("headers with another meaning");
+    expect_refused("have another meaning");
     static const char *const bad_groups[] = {"", "a,b", "a|b", " a", "a\t"};
     for (size_t i = 0; i < sizeof bad_groups / sizeof bad_groups[0]; i++) {
         groups.items[1] = bad_groups[i];
@@ -469,7 +469,7 @@ START_TEST(the_digest_of_nothing_is_no_token)
         ck_assert_ptr_nonnull(file);
         line_write(file, lines[i], "");
         ck_assert_int_eq(fclose(file), 0);
-        expect_refused("line 1: this is the SHA-256 of no token");
+        expect_refused("line 1: this is the SHA-256 of an empty token");
     }
 }
 END_TEST

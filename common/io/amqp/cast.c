@@ -59,7 +59,8 @@ enum mg_class mg_casts_init(struct mg_broker *broker, struct mg_err *err)
     mg_buf_init(&part->body, MG_CAST_BYTES_MAX);
     part->asked = part->hearing = -1;
     part->retry = mg_timer_create(broker->loop, cast_on_timer, broker);
-    if (part->retry == NULL) return mg_err_set(err, MG_TRANSIENT, "could not prepare to hear: no memory");
+    if (part->retry == NULL)
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare for broadcasts: no memory");
     return mg_link_init(&broker->cast, broker, "cast", &cast_events, err);
 }
 
@@ -84,17 +85,19 @@ enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, con
 {
     struct mg_cast_part *part = &broker->casts;
     if (part->ear_count == MG_EARS_MAX)
-        return mg_err_set(err, MG_PERMANENT, "cannot hear exchange %s: %d are heard already", exchange,
-                          MG_EARS_MAX);
+        return mg_err_set(err, MG_PERMANENT,
+                          "could not subscribe to exchange %s: already subscribed to %d, the maximum",
+                          exchange, MG_EARS_MAX);
     if (strlen(exchange) > MG_AMQP_SHORT_MAX || strlen(queue_prefix) + MG_UUID_SIZE > MG_AMQP_SHORT_MAX)
-        return mg_err_set(err, MG_BAD_INPUT, "cannot hear an exchange whose name is above %d bytes",
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "could not subscribe to an exchange: its name is longer than %d bytes",
                           MG_AMQP_SHORT_MAX);
     struct mg_ear ear = {
         .exchange = strdup(exchange), .prefix = strdup(queue_prefix), .heard = heard, .arg = arg};
     if (ear.exchange == NULL || ear.prefix == NULL) {
         free(ear.exchange);
         free(ear.prefix);
-        return mg_err_set(err, MG_TRANSIENT, "could not hear exchange %s: no memory", exchange);
+        return mg_err_set(err, MG_TRANSIENT, "could not subscribe to exchange %s: no memory", exchange);
     }
     part->ears[part->ear_count++] = ear;
     mg_link_start(&broker->cast);
@@ -210,7 +213,7 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
 {
     struct mg_cast_part *part = &link->broker->casts;
     if (method->id == AMQP_BASIC_CANCEL_METHOD) {
-        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the queue to hear by is gone");
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the queue for broadcasts was deleted");
         return;
     }
     bool is_answer = method->id == AMQP_EXCHANGE_DECLARE_OK_METHOD ||
@@ -225,7 +228,7 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
     if (ear->stage == MG_EAR_FOUND && ear->queue[0] != '\0') ear->stage = MG_EAR_MADE;
     if (ear->stage == MG_EAR_ON && ear->is_refused) {
         ear->is_refused = false;
-        mg_log(MG_LOG_INFO, "heard again", MG_LOG_TEXT("exchange", ear->exchange));
+        mg_log(MG_LOG_INFO, "broadcasts are received again", MG_LOG_TEXT("exchange", ear->exchange));
     }
     cast_next(link->broker);
 }
@@ -261,8 +264,8 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
                        (int)(close->reply_text.len < 255 ? close->reply_text.len : 255),
                        (const char *)close->reply_text.bytes, advice);
         mg_log(MG_LOG_WARN,
-               ear != NULL ? "cannot hear what is said to all; goes on without, and tries again"
-                           : "cannot say something to all; tries again",
+               ear != NULL ? "cannot receive broadcasts; the service runs without them, and retries"
+                           : "cannot publish broadcasts; publishing is retried",
                MG_LOG_TEXT("exchange", ear != NULL ? ear->exchange : ""), MG_LOG_TEXT("why", why));
     }
     *is_refused = true;

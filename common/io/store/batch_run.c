@@ -196,7 +196,7 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "look at the batches", &err));
+        job->done(job->arg, NULL, mg_store_error(reply, "read the batches", &err));
         mg_store_job_destroy(&job->base);
         return;
     }
@@ -204,7 +204,7 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
     job->rows = calloc((size_t)row_count + 1, sizeof *job->rows);
     job->orders = calloc((size_t)order_count + 1, sizeof *job->orders);
     if (job->rows == NULL || job->orders == NULL) {
-        (void)mg_err_set(&err, MG_TRANSIENT, "could not look at the batches: no memory");
+        (void)mg_err_set(&err, MG_TRANSIENT, "could not read the batches: no memory");
         job->done(job->arg, NULL, &err);
     } else {
         struct mg_batches batches = {.rows = job->rows, .orders = job->orders};

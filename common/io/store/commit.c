@@ -230,7 +230,7 @@ static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
         if (!mg_rows_bool(reply->rows[0], row, 2)) continue; /* it had already ended */
         char client[64];                                     /* an address and a port */
         mg_rows_copy(reply->rows[0], row, 1, client, sizeof client);
-        mg_log(MG_LOG_WARN, "ended a database session that stood still in the midst of a write",
+        mg_log(MG_LOG_WARN, "terminated a database session that was stalled during a write",
                MG_LOG_NUMBER("backend", mg_rows_int(reply->rows[0], row, 0)), MG_LOG_TEXT("client", client));
     }
 }

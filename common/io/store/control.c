@@ -43,7 +43,7 @@ static void on_wished(void *arg, const struct mg_pg_answer *reply)
     mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, MG_WISH_CONFLICT, 0, mg_store_error(reply, "write what is wanted", &err));
+        job->done(job->arg, MG_WISH_CONFLICT, 0, mg_store_error(reply, "write the operator settings", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
         job->done(job->arg, MG_WISH_NOT_FOUND, 0, NULL);
     } else if (mg_rows_value(reply->rows[0], 0, 1).data == NULL) {

@@ -65,7 +65,7 @@ static bool has_failed(struct lead_job *job, const struct mg_pg_answer *reply)
     if (reply->err == NULL) return false;
     struct mg_err err;
     mg_store_job_detach(&job->base);
-    job->done(job->arg, NULL, mg_store_error(reply, "ask for the lead", &err));
+    job->done(job->arg, NULL, mg_store_error(reply, "request the lead", &err));
     mg_store_job_destroy(&job->base);
     return true;
 }

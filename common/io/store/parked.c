@@ -149,7 +149,7 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "ask about parked steps", &err));
+        job->done(job->arg, NULL, mg_store_error(reply, "query parked steps", &err));
     } else {
         size_t count = (size_t)mg_rows_count(reply->rows[0]);
         job->queues = calloc(count, sizeof *job->queues);

@@ -140,9 +140,10 @@ static void on_denied(void *arg, const char *reason)
     struct mg_store *store = arg;
     (void)snprintf(store->denied, sizeof store->denied, "%s", reason == NULL ? "" : reason);
     if (reason != NULL)
-        mg_log(MG_LOG_WARN, "the database refuses what this service needs", MG_LOG_TEXT("reason", reason));
+        mg_log(MG_LOG_WARN, "the database denies a permission that this service needs",
+               MG_LOG_TEXT("reason", reason));
     else
-        mg_log(MG_LOG_INFO, "the database grants again what this service needs", MG_LOG_NONE);
+        mg_log(MG_LOG_INFO, "the database grants the permissions of this service again", MG_LOG_NONE);
 }
 
 static void on_full(void *arg)
@@ -151,7 +152,7 @@ static void on_full(void *arg)
     char reason[MG_ERR_TEXT_MAX];
     bool is_news = mg_store_is_well(store, reason, sizeof reason);
     store->full_boot_ms = mg_clock_boot_ms();
-    if (is_news) mg_log(MG_LOG_WARN, "the database's disk is full: it refuses what needs room", MG_LOG_NONE);
+    if (is_news) mg_log(MG_LOG_WARN, "the database's disk is full: writes that need space fail", MG_LOG_NONE);
 }
 
 /* ---- connecting and checking ---- */

@@ -14,7 +14,7 @@ function field({name, label, type = "text", value, choices, ...more}) {
 function open({title, text, fields = [], isHarm = false, isImpossible = false, act, done}) {
   const failed = h("p", {class: "failed", role: "alert"});
   const reason = h("textarea", {id: "act-reason", name: "reason", required: true, minlength: REASON_MIN, maxlength: REASON_MAX,
-    oninput: ({target}) => target.setCustomValidity(isTooLong(target.value) ? `At most ${REASON_MAX} bytes, two for most letters that are not Latin.` : "")});
+    oninput: ({target}) => target.setCustomValidity(isTooLong(target.value) ? `At most ${REASON_MAX} bytes; a letter outside ASCII takes two or more.` : "")});
   const confirm = h("button", {type: "submit", class: isHarm ? "harm" : "first", disabled: isImpossible}, title);
   const form = h("form", {onsubmit: async (event) => {
     event.preventDefault();
@@ -31,8 +31,8 @@ function open({title, text, fields = [], isHarm = false, isImpossible = false, a
       confirm.disabled = false;
     }
   }}, h("h2", {id: "act-title"}, title), h("p", {}, text), fields.map(field),
-  h("div", {}, h("label", {for: "act-reason"}, "Why; it is kept with your name"), reason), failed,
-  h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Leave it"), confirm));
+  h("div", {}, h("label", {for: "act-reason"}, "Reason (recorded with your name)"), reason), failed,
+  h("div", {class: "row"}, h("button", {type: "button", onclick: () => dialog.close()}, "Close"), confirm));
   const dialog = h("dialog", {"aria-labelledby": "act-title"}, form);
   dialog.onclose = () => dialog.remove();
   document.body.append(dialog);
@@ -52,7 +52,7 @@ export function actButton(name, {prepare = async () => ({}), ...options}) {
     try {
       open({...options, ...await prepare()});
     } catch (error) {
-      open({...options, text: `This cannot be asked for now: ${error.message}.`, fields: [], isImpossible: true});
+      open({...options, text: `This action is not available now: ${error.message}.`, fields: [], isImpossible: true});
     } finally {
       isPreparing = false;
     }

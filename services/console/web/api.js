@@ -18,8 +18,8 @@ async function call(path, options = {}) {
   } catch {
     throw new Refusal(0, "the console does not answer");
   }
-  const body = await answer.json().catch(() => ({error: `the console answered ${answer.status}`}));
-  if (!answer.ok) throw new Refusal(answer.status, body.error ?? `the console answered ${answer.status}`);
+  const body = await answer.json().catch(() => ({error: `the console answered with status ${answer.status}`}));
+  if (!answer.ok) throw new Refusal(answer.status, body.error ?? `the console answered with status ${answer.status}`);
   return body;
 }
 

@@ -32,8 +32,8 @@ export function trouble(text) {
 
 /** listen() for a view. Without new events the view keeps its data, and the page marks it as old. */
 export const watch = (parameters, handlers) => listen(parameters, {
-  trouble: ({error}) => trouble(`What you see is old: ${error}.`),
-  broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
+  trouble: ({error}) => trouble(`This page is out of date: ${error}.`),
+  broken: () => trouble("This page is out of date: the console does not answer. The connection is retried."),
   ...handlers,
 });
 
@@ -41,7 +41,7 @@ export const watch = (parameters, handlers) => listen(parameters, {
 export function failed(main, error) {
   if (error.name === "AbortError") return;
   if (error.status === 401) { askLogin(); return; }
-  main.replaceChildren(h("h1", {}, error.status === 404 ? "Not found" : "This cannot be shown now"), h("p", {}, `${error.message}.`),
+  main.replaceChildren(h("h1", {}, error.status === 404 ? "Not found" : "This page is not available"), h("p", {}, `${error.message}.`),
     h("button", {type: "button", onclick: () => show()}, "Try again"));
 }
 
@@ -78,10 +78,10 @@ export function go(address, options) {
 function navShow(current) {
   element("nav").replaceChildren(...VIEWS.map((view) => h("li", {},
     h("a", {href: view.path, "aria-current": view === current || current.below === view.path ? "page" : null}, view.name))));
-  const may = `${me.name} may ${me.role === "operator" ? "read and act" : "read"}`;
+  const may = `${me.name} has ${me.role === "operator" ? "operator" : "read-only"} access`;
   element("who").replaceChildren(...(me.role === "none" || me.name === "" ? []
     : [me.needs_login ? h("button", {type: "button", title: may, onclick: leave}, `Log out ${me.name}`) : h("span", {title: may}, me.name)]));
-  element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.role === "reader" && me.csrf === "" ? ", for reading only" : ""}`;
+  element("version").textContent = me.version === "" ? "" : `makegood ${me.version}${me.role === "reader" && me.csrf === "" ? ", read-only" : ""}`;
 }
 
 // ---- login ----
@@ -98,7 +98,7 @@ async function leave() {
 // A proxy's users log in at the proxy; reloading the page starts its login.
 function askProxy() {
   element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Not logged in"),
-    h("p", {}, "People log in before they come here. That login is over, or it does not let you in."),
+    h("p", {}, "This console uses the login of a proxy. Your login has expired, or it does not permit access."),
     h("button", {type: "button", class: "first", onclick: () => location.reload()}, "Log in again")));
 }
 
@@ -125,7 +125,7 @@ function askLogin() {
 
 // ---- theme ----
 
-const THEMES = {auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark"};
+const THEMES = {auto: "Theme: system", light: "Theme: light", dark: "Theme: dark"};
 function themeShow() {
   const theme = localStorage.getItem("theme") ?? "auto";
   if (theme === "auto") delete document.documentElement.dataset.theme;
@@ -147,7 +147,7 @@ function keysShow() {
   const close = h("button", {type: "submit", class: "first"}, "Close");
   const dialog = h("dialog", {"aria-labelledby": "keys-title"}, h("form", {method: "dialog"},
     h("h2", {id: "keys-title"}, "Keys"),
-    h("dl", {class: "facts"}, [["/", "to the search for an order"], ...VIEWS.map((view) => [`g ${view.key}`, view.name]), ["?", "this list"], ["Esc", "closes a dialog"]]
+    h("dl", {class: "facts"}, [["/", "search for an order"], ...VIEWS.map((view) => [`g ${view.key}`, view.name]), ["?", "show this list"], ["Esc", "close a dialog"]]
       .map(([keys, what]) => [h("dt", {}, keys.split(" ").map((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
     h("div", {class: "row"}, close)));
   dialog.onclose = () => dialog.remove();

@@ -14,30 +14,30 @@ function filterOf(row) {
 }
 
 function choiceText(choice, row) {
-  const left = [[choice.not_in_error, "not in error any more"], [choice.in_other_batches, "in other batches"], [choice.of_lost_state, "of lost state, which must be looked at one by one"]]
+  const left = [[choice.not_in_error, "no longer in error"], [choice.in_other_batches, "in other batches"], [choice.of_lost_state, "with lost state, which must be checked one by one"]]
     .filter(([count]) => Number(count) > 0).map(([count, why]) => `${number(count)} ${why}`);
   const taken = Number(choice.orders) > 0
-    ? `It would be ${plural(choice.orders, "order", "orders")}, the one that failed first begins. A few are tried; when all of them have gone well the others follow.`
-    : "No order can be taken.";
+    ? `The batch would have ${plural(choice.orders, "order", "orders")}, the oldest failure first. It starts with a few orders, and continues if all of these succeed.`
+    : "No order is eligible.";
   const others = Number(choice.orders) > Number(row.count)
-    ? " These are more than the row shows: also those are taken whose error only has its text in it, or that failed since." : "";
-  return `${taken}${others}${left.length > 0 ? ` Left out: ${left.join(", ")}.` : ""}`;
+    ? " This is more than the row shows: the filter also matches longer errors that contain this text, and orders that failed since." : "";
+  return `${taken}${others}${left.length > 0 ? ` Excluded: ${left.join(", ")}.` : ""}`;
 }
 
 function againButton(row, ticket) {
   const filter = filterOf(row);
-  return actButton("Make these go again", {
-    title: `Start the batch: ${row.error}`,
+  return actButton("Start a batch", {
+    title: `Start a batch: ${row.error}`,
     prepare: async () => {
       const choice = await get("choice", filter);
       return {text: choiceText(choice, row), isImpossible: Number(choice.orders) === 0,
         act: (reason, fields) => post("batches", {...filter, ...fields, orders: Number(choice.orders), reason, ticket})}; // not more than the operator saw
     },
     fields: [
-      {name: "verb", label: "what is done to each", choices: [["resume", "resume: what failed is tried again"], ["compensate", "undo: what was done is undone"], ["cancel", "cancel: undone, and the client is told so"]]},
-      {name: "canary", label: "orders that are tried first", type: "number", value: "5", min: 0, max: 10000, required: true},
-      {name: "rate", label: "then so many a second", type: "number", value: "5", min: 0.001, max: 1000, step: "any", required: true},
-      {name: "stop_above", label: "stops by itself when more per cent fail again", type: "number", value: "10", min: 0, max: 100, required: true},
+      {name: "verb", label: "action", choices: [["resume", "resume: retry the failed step"], ["compensate", "compensate: undo the executed steps"], ["cancel", "cancel: undo the executed steps, and send the client the status cancelled"]]},
+      {name: "canary", label: "canary: orders that are tried first", type: "number", value: "5", min: 0, max: 10000, required: true},
+      {name: "rate", label: "rate: orders per second after these", type: "number", value: "5", min: 0.001, max: 1000, step: "any", required: true},
+      {name: "stop_above", label: "stop if more than this percentage fails again", type: "number", value: "10", min: 0, max: 100, required: true},
     ],
     done: (started) => go(`/batches/${started.batch_id}`),
   });
@@ -47,12 +47,12 @@ export async function show({main}) {
   const data = await get("failures");
   const ticket = ticketMake(); // one for each page: a second click or a lost answer makes no second batch
   main.append(h("h1", {}, "Failures"),
-    h("p", {}, "Orders that a person must look after, counted by what went wrong. What differs from case to case in an error, as numbers and ids, stands as #."),
+    h("p", {}, "Orders that need an operator, counted by cause. Variable parts of an error, such as numbers and ids, are shown as #."),
     panel("By cause", table("Failures by cause", [
       ...GROUP_COLUMNS,
-      {name: "for example", cell: (row) => orderLink(row.example)},
-      ...(mayAct() ? [{name: "what to do", cell: (row) => againButton(row, ticket)}] : []),
-    ], data.groups, {empty: "Nothing fails: no order waits for a person."}),
-    data.is_full && h("p", {class: "soft"}, `Looked at the newest ${number(data.looked_at)} failures, back to ${data.back_to}.`),
+      {name: "example", cell: (row) => orderLink(row.example)},
+      ...(mayAct() ? [{name: "action", cell: (row) => againButton(row, ticket)}] : []),
+    ], data.groups, {empty: "No failures: no order needs an operator."}),
+    data.is_full && h("p", {class: "soft"}, `Counted in the newest ${number(data.looked_at)} failures, back to ${data.back_to}.`),
     data.is_cut && h("p", {class: "soft"}, "These are the largest groups; there are more.")));
 }

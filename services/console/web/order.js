@@ -37,9 +37,9 @@ function bars(dossier) {
   const all = tracks(dossier, end);
   if (all.length === 0) return null;
   const share = (ms) => `${Math.min(100, Math.max(0, 100 * ms / (end - begin)))}%`;
-  return panel("Its time", h("ol", {class: "track-list"}, all.map((track) => h("li", {"data-key": track.step},
+  return panel("Timeline", h("ol", {class: "track-list"}, all.map((track) => h("li", {"data-key": track.step},
     h("span", {}, track.step, " ", badge(track.state)),
-    h("span", {class: "track", role: "img", "aria-label": track.spans.map((span) => `${span.state.replaceAll("_", " ")} for ${duration(span.to - span.from)}`).join(", ") || "not begun"},
+    h("span", {class: "track", role: "img", "aria-label": track.spans.map((span) => `${span.state.replaceAll("_", " ")} for ${duration(span.to - span.from)}`).join(", ") || "not started"},
       track.spans.map((span) => {
         const bar = h("span", {class: `bar is-${kindOf(span.state)}`, title: `${span.state.replaceAll("_", " ")}${span.attempt ? `, attempt ${span.attempt}` : ""}: ${duration(span.to - span.from)}`});
         bar.style.setProperty("--from", share(span.from - begin));
@@ -64,68 +64,68 @@ function eventLine(event) {
     h("strong", {}, words(event.cause_kind)), event.step ? ` of step ${event.step}${event.attempt > 0 ? `, attempt ${event.attempt}` : ""}` : "",
     event.reason ? `: ${event.reason}` : "", h("span", {class: "soft"}, ` by ${event.by_whom}`),
     h("ul", {}, (event.transitions ?? []).map(changeLine),
-      (event.statuses ?? []).map((status) => h("li", {class: "told"}, `client told: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue took nothing" : ""}`)))));
+      (event.statuses ?? []).map((status) => h("li", {class: "told"}, `status to client: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue did not accept it" : ""}`)))));
 }
 
 function roundsLine({rounds}) {
   const first = rounds[0][0], last = rounds.at(-1).at(-1), failed = called(rounds);
   return h("li", {"data-key": first.version}, when(first.at, {ms: true}), h("div", {},
-    h("strong", {}, "waited"), ` ${duration(Date.parse(last.at) - Date.parse(first.at))} with step ${first.step}, ${number(rounds.length)} looks: ${words(last.transitions[0].reason)}`,
+    h("strong", {}, "waited"), ` ${duration(Date.parse(last.at) - Date.parse(first.at))} in step ${first.step}, ${number(rounds.length)} checks: ${words(last.transitions[0].reason)}`,
     h("span", {class: "soft"}, ` attempts ${first.transitions[0].attempt} to ${rounds.at(-1)[0].transitions[0].attempt}${failed.length > 0 ? `, ${number(failed.length)} failed: ${failed[0][1].reason}` : ""}`)));
 }
 
 function story(dossier, shown, redraw) {
   const left = dossier.events.length - shown.events;
   const older = dossier.left_out.events;
-  return panel("Its story", left > 0 && h("p", {}, h("button", {type: "button", onclick: () => { shown.events = Infinity; redraw(); }}, `Show the ${plural(left, "earlier event", "earlier events")}`)),
-    older > 0 && h("p", {class: "soft"}, `${plural(older, "event", "events")} before these are left out.`),
+  return panel("History", left > 0 && h("p", {}, h("button", {type: "button", onclick: () => { shown.events = Infinity; redraw(); }}, `Show the ${plural(left, "earlier event", "earlier events")}`)),
+    older > 0 && h("p", {class: "soft"}, `${plural(older, "earlier event is", "earlier events are")} omitted.`),
     h("ol", {class: "story"}, folded(dossier.events.slice(left > 0 ? left : 0)).map((entry) => (entry.rounds ? roundsLine(entry) : eventLine(entry)))));
 }
 
 // ---- stored data ----
 
 function stepsShow(data) {
-  return panel("Its steps", table("Steps", [
+  return panel("Steps", table("Steps", [
     {name: "step", cell: (row) => row.step},
-    {name: "state", cell: (row) => [badge(row.state), row.maybe === "t" && row.state !== "done" && " may have happened"]},
+    {name: "state", cell: (row) => [badge(row.state), row.maybe === "t" && row.state !== "done" && " may have been executed"]},
     {name: "service", cell: (row) => row.service},
     {name: "attempts", number: true, cell: (row) => number(row.attempt)},
     {name: "failures", number: true, cell: (row) => number(row.failure_count)},
-    {name: "why", cell: (row) => [row.reason === "none" ? "" : words(row.reason), 
+    {name: "reason", cell: (row) => [row.reason === "none" ? "" : words(row.reason), 
       row.due_at && !FOR_GATE.includes(row.reason) && [" until ", when(row.due_at)]]},
     {name: "last failure", cell: (row) => [row.error_code && h("code", {}, row.error_code), " ", row.error_text ?? ""]},
     {name: "result", cell: (row) => (row.result === null ? "" : h("details", {}, h("summary", {}, "show"), bytes(`result of ${row.step}`, row.result)))},
-  ], data.steps, {empty: "No step has begun.", key: (row) => row.step}));
+  ], data.steps, {empty: "No step has started.", key: (row) => row.step}));
 }
 
 function factsShow(order) {
-  return panel("What is known of it", h("dl", {class: "facts"},
+  return panel("Details", h("dl", {class: "facts"},
     fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
-    fact("came", when(order.created_at)), fact("changed", when(order.updated_at)), fact("complete by", when(order.complete_by)),
-    fact("looked at again", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),
-    fact("priority", order.is_high ? "high" : "normal"), fact("client", order.client), fact("client's queue", order.reply_to), fact("correlation", order.correlation_id && h("span", {class: "id"}, order.correlation_id)),
+    fact("created", when(order.created_at)), fact("updated", when(order.updated_at)), fact("complete by", when(order.complete_by)),
+    fact("next check", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),
+    fact("priority", order.is_high ? "high" : "normal"), fact("client", order.client), fact("reply queue", order.reply_to), fact("correlation", order.correlation_id && h("span", {class: "id"}, order.correlation_id)),
     fact("written by", h("span", {class: "id"}, order.locked_by)), fact("trace", order.traceparent && h("span", {class: "id"}, order.traceparent))));
 }
 
 function bytesShow(data) {
   const {dossier} = data;
-  return h("section", {class: "panel"}, h("h2", {}, "What is kept"),
-    h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload, revision ${dossier.order.revision}, as it came` : "Payload, as it came"), bytes("payload", data.payload)),
+  return h("section", {class: "panel"}, h("h2", {}, "Stored data"),
+    h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload as received, revision ${dossier.order.revision}` : "Payload as received"), bytes("payload", data.payload)),
     dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), bytes("definition", data.definition)),
     dossier.alerts.length > 0 && h("details", {open: dossier.alerts.some((alert) => !alert.closed_at)}, h("summary", {}, plural(dossier.alerts.length, "alert", "alerts")), table("Alerts", [
-      {name: "alert", cell: (row) => badge(row.code, row.closed_at ? "over" : "bad")}, {name: "what it says", cell: (row) => row.text},
-      {name: "opened", cell: (row) => when(row.opened_at)}, {name: "looked after by", cell: (row) => row.acked_by ?? ""}, {name: "closed", cell: (row) => when(row.closed_at)},
+      {name: "alert", cell: (row) => badge(row.code, row.closed_at ? "over" : "bad")}, {name: "message", cell: (row) => row.text},
+      {name: "opened", cell: (row) => when(row.opened_at)}, {name: "acknowledged by", cell: (row) => row.acked_by ?? ""}, {name: "closed", cell: (row) => when(row.closed_at)},
     ], dossier.alerts)),
-    h("p", {}, h("a", {class: "button", href: `/api/v1/orders/${encodeURIComponent(dossier.order_id)}`, download: `order-${dossier.order_id}.json`}, "Download all of it as JSON")));
+    h("p", {}, h("a", {class: "button", href: `/api/v1/orders/${encodeURIComponent(dossier.order_id)}`, download: `order-${dossier.order_id}.json`}, "Download as JSON")));
 }
 
 // ---- actions ----
 
 const ACTS = [
-  {verb: "resume", name: "Resume", states: ["error"], text: "What failed is tried again, with new attempts."},
-  {verb: "restart", name: "Restart", states: ["error", "compensated", "cancelled"], text: "The whole order begins anew, with new keys for its services."},
-  {verb: "compensate", name: "Undo it", states: ["pending", "processing", "processed", "error"], isHarm: true, text: "All that was done, or may have been, is undone, in reverse order."},
-  {verb: "cancel", name: "Cancel", states: ["pending", "processing", "error"], isHarm: true, text: "What was done is undone, and its client is told that it was cancelled."},
+  {verb: "resume", name: "Resume", states: ["error"], text: "The failed step is retried with new attempts."},
+  {verb: "restart", name: "Restart", states: ["error", "compensated", "cancelled"], text: "The order starts again at its first step, with new idempotency keys."},
+  {verb: "compensate", name: "Compensate", states: ["pending", "processing", "processed", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, in reverse order."},
+  {verb: "cancel", name: "Cancel", states: ["pending", "processing", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, and the client receives the status cancelled."},
 ];
 
 function acts(order, orderId, again) {
@@ -159,7 +159,7 @@ export async function show({main, path}) {
       if (!isStopped) draw();
       if (data.dossier.order.state !== state) say(`the order is now ${words(data.dossier.order.state)}`);
     } catch (error) {
-      trouble(`What you see is old: ${error.message}.`);
+      trouble(`This page is out of date: ${error.message}.`);
     } finally {
       isAsking = false;
     }

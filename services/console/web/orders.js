@@ -12,10 +12,10 @@ const ORDER_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
   {name: "state", cell: (row) => badge(row.state)},
   {name: "workflow", cell: (row) => row.workflow},
-  {name: "why", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+  {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
   {name: "failures", number: true, cell: (row) => number(row.failure_count)},
-  {name: "came", cell: (row) => when(row.created_at)},
-  {name: "changed", cell: (row) => when(row.updated_at)},
+  {name: "created", cell: (row) => when(row.created_at)},
+  {name: "updated", cell: (row) => when(row.updated_at)},
 ];
 const FAILURE_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
@@ -23,7 +23,7 @@ const FAILURE_COLUMNS = [
   {name: "workflow", cell: (row) => row.workflow},
   {name: "step", cell: (row) => row.step ?? "the order"},
   {name: "service", cell: (row) => row.service ?? ""},
-  {name: "what it says", cell: (row) => row.text},
+  {name: "message", cell: (row) => row.text},
   {name: "since", cell: (row) => when(row.opened_at)},
 ];
 
@@ -48,7 +48,7 @@ function form(filter, workflows) {
   field("state", "state", select(STATES, filter.state)),
   field("workflow", "workflow", select([["", "any"], ...names.map((name) => [name, name])], filter.workflow)),
   field("step", "failed at step", input("step", "")),
-  field("error", "error has in it", input("error", "")),
+  field("error", "error contains", input("error", "")),
   field("since", "since", input("since", "2h, 7d, 2026-01-31")),
   field("until", "until", input("until", "1h, 2026-01-31T12:00Z")),
   h("div", {class: "row"}, h("button", {type: "submit", class: "first"}, "Search"), h("a", {class: "button", href: "/orders"}, "Clear")));
@@ -57,9 +57,9 @@ function form(filter, workflows) {
 
 function lookedAt(page, count) {
   const looked = plural(page.looked_at, "order", "orders");
-  if (page.failures) return page.is_full ? `Looked at the newest ${number(page.looked_at)} failures, back to ${page.back_to}; narrow the time for older ones.` : "";
-  if (page.is_full) return `Looked at ${looked} of those that are due first; there are more open ones.`;
-  if (page.next !== null && count === 0) return `None of the ${looked} looked at so far, back to ${page.back_to}.`;
+  if (page.failures) return page.is_full ? `Searched the newest ${number(page.looked_at)} failures, back to ${page.back_to}; narrow the time range for older ones.` : "";
+  if (page.is_full) return `Searched ${looked}, those that are due first; more orders are open.`;
+  if (page.next !== null && count === 0) return `No match in ${looked} searched so far, back to ${page.back_to}.`;
   return "";
 }
 
@@ -80,7 +80,7 @@ export async function show({main, query}) {
       try {
         page = await get("orders", {...filter, after: page.next});
       } catch (error) {
-        trouble(`What follows cannot be shown now: ${error.message}.`);
+        trouble(`The next page is not available: ${error.message}.`);
         more.disabled = false;
         return;
       }
@@ -88,12 +88,12 @@ export async function show({main, query}) {
       draw();
       say(`${rows.length - had} more`);
       list.querySelectorAll("tbody tr")[had]?.querySelector("a")?.focus();
-    }}, rows.length === 0 ? "Look further back" : "More");
+    }}, rows.length === 0 ? "Search further back" : "More");
     list.replaceChildren(
-      table("Orders", columns, rows, {empty: page.next === null ? "No order is so." : "None so far.", key: (row) => row.alert_id ?? row.order_id}),
+      table("Orders", columns, rows, {empty: page.next === null ? "No order matches." : "No match so far.", key: (row) => row.alert_id ?? row.order_id}),
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, "Orders"), h("section", {class: "panel", "aria-label": "Search"}, form(filter, workflows)),
-    panel(isFailures ? "Failures that stand open, newest first" : ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, those that came first first" : "Newest first", list));
+    panel(isFailures ? "Open failures, newest first" : ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
   draw();
 }

@@ -8,9 +8,9 @@ const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatus
 const OPEN = ["pending", "processing", "compensating"];
 const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for several
   order_error: ["order has failed", "orders have failed"],
-  outcome_unknown: ["order has a step of which nobody knows whether it happened", "orders have a step of which nobody knows whether it happened"],
+  outcome_unknown: ["order has a step with unknown outcome", "orders have a step with unknown outcome"],
   undo_failed: ["order could not be undone", "orders could not be undone"],
-  state_lost: ["order is not what the database had confirmed", "orders are not what the database had confirmed"],
+  state_lost: ["order has lost confirmed state", "orders have lost confirmed state"],
 };
 
 /** All conditions that need a person, worst first, as `{isBad, text, href, what}`. */
@@ -19,35 +19,35 @@ function needs(data) {
   const leader = data.leader[0];
   const of = (figure) => data.figures.filter((row) => row.figure === figure && Number(row.number) > 0);
   if (!leader || leader.holder === "" || leader.age_ms === null || Number(leader.age_ms) > SILENT_MS) {
-    found.push({isBad: true, text: "No supervisor leads: what is overdue is not found.", what: "Start makegood-supervisor."});
+    found.push({isBad: true, text: "No supervisor leads: overdue steps are not detected.", what: "Start makegood-supervisor."});
   }
   for (const service of data.services) {
     const href = "/services";
     if (service.state === "no agent") found.push({isBad: true, href, text: `Service ${service.service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."});
     else if (service.state === "no queue") found.push({isBad: true, href, text: `Service ${service.service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service.service}`});
-    else if (service.state === "breaker open") found.push({isBad: true, href, text: `Service ${service.service} fails: its agents have stopped calling it for now.`, what: "See what it says, and mend it; its orders wait and go on by themselves."});
-    else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See why on the page of services."});
+    else if (service.state === "breaker open") found.push({isBad: true, href, text: `Service ${service.service} fails: its agents have suspended their calls.`, what: "See its error, and repair it; its orders wait and then continue automatically."});
+    else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});
     else if (service.state === "paused") found.push({isBad: false, href, text: `Service ${service.service} is paused by ${service.by_whom}: ${service.reason}.`, what: "Its orders wait until it is resumed."});
   }
   for (const row of of("alerts")) {
     const about = ABOUT_ORDERS[row.word];
     found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "batch_stopped" ? "/batches" : "/alerts",
       text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
-      what: about ? "See why." : row.word === "dead_letter" ? "See what was set aside." : row.word === "batch_stopped" ? "See the batches." : "See the alerts."});
+      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "batch_stopped" ? "See the batches." : "See the alerts."});
   }
   for (const row of of("owed")) {
-    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} still owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full; it is tried again, more seldom each time, and after a day they are given up."});
+    if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
   }
   const runner = data.runner[0];
   if (runner && Number(runner.open_batches) > 0 && !isDriven(runner)) {
-    found.push({isBad: true, href: "/batches", text: `${plural(runner.open_batches, "batch is", "batches are")} open, and nobody drives them.`, what: "See the batches."});
+    found.push({isBad: true, href: "/batches", text: `${plural(runner.open_batches, "batch is", "batches are")} open, and no process runs them.`, what: "See the batches."});
   }
   return found.sort((a, b) => Number(b.isBad) - Number(a.isBad));
 }
 
 function verdict(data) {
   const found = needs(data), bad = found.filter((each) => each.isBad).length;
-  const title = bad > 0 ? `${plural(bad, "thing needs", "things need")} somebody` : found.length > 0 ? "Well, with a note" : "All is well";
+  const title = bad > 0 ? `${plural(bad, "problem needs", "problems need")} attention` : found.length > 0 ? "No problems, with notes" : "All is well";
   say(title);
   return h("section", {class: `panel verdict ${bad > 0 ? "is-bad" : found.length > 0 ? "is-wait" : ""}`},
     h("h1", {}, title),
@@ -92,16 +92,16 @@ export const GROUP_COLUMNS = [
 ];
 
 function failures(data) {
-  return panel("What fails, by its cause", table("Failures by cause", GROUP_COLUMNS, data.groups, {empty: "Nothing fails."}), data.groups.length > 0 && h("p", {}, h("a", {href: "/failures"}, "All failures")));
+  return panel("Failures by cause", table("Failures by cause", GROUP_COLUMNS, data.groups, {empty: "No failures."}), data.groups.length > 0 && h("p", {}, h("a", {href: "/failures"}, "All failures")));
 }
 
 function oldest(data) {
-  return panel("Open for the longest", table("The open orders that came first", [
+  return panel("Oldest open orders", table("Oldest open orders", [
     {name: "order", cell: (row) => orderLink(row.order_id)},
     {name: "state", cell: (row) => badge(row.state)},
     {name: "workflow", cell: (row) => row.workflow},
-    {name: "why", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
-    {name: "came", cell: (row) => when(row.created_at, {relative: true})},
+    {name: "reason", cell: (row) => (row.reason === "none" ? "" : row.reason.replaceAll("_", " "))},
+    {name: "created", cell: (row) => when(row.created_at, {relative: true})},
   ], data.oldest.orders, {empty: "No order is open."}), data.oldest.orders.length > 0 && h("p", {}, h("a", {href: "/orders?state=open"}, "All open orders")));
 }
 
@@ -118,7 +118,7 @@ function draw(main, data) {
   clockTell(data.now_ms);
   const leader = data.leader[0];
   const wanted = h("div", {}, verdict(data), tiles(data), batches(data), failures(data), oldest(data), services(data),
-    h("p", {class: "soft"}, leader && leader.holder !== "" ? `${leader.holder} leads the supervisors, in epoch ${leader.epoch}.` : "No supervisor leads."));
+    h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads."));
   morph(main, wanted);
 }
 

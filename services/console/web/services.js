@@ -5,8 +5,8 @@ import {go} from "/app.js";
 import {actButton} from "/act.js";
 
 function limits(service) {
-  const wanted = [service.concurrency && `${number(service.concurrency)} calls at once`, service.rate_per_s && `${number(service.rate_per_s)} calls a second`].filter(Boolean);
-  return wanted.length > 0 ? `${wanted.join(", ")}, for all its agents together` : "those of its agents' files";
+  const wanted = [service.concurrency && `${number(service.concurrency)} concurrent calls`, service.rate_per_s && `${number(service.rate_per_s)} calls per second`].filter(Boolean);
+  return wanted.length > 0 ? `${wanted.join(", ")}, over all agents` : "as set in the agents' service files";
 }
 const again = () => go("/services", {keepsFocus: true});
 
@@ -14,11 +14,11 @@ function buttons(service) {
   const send = (verb) => (reason, fields) => post(`services/${encodeURIComponent(service.service)}/${verb}`, {reason, version: Number(service.version), ...fields});
   return h("p", {class: "row"},
     service.state === "paused"
-      ? actButton("Resume", {title: `Resume service ${service.service}`, text: "Its agents call it again, and the steps that wait for it go on.", act: send("resume"), done: again})
-      : actButton("Pause", {title: `Pause service ${service.service}`, text: "Nobody calls it any more; calls under way end. Its steps wait and use up no attempt, but the orders' own time goes on.",
-        fields: [{name: "for", label: "for how long (10m, 2h); empty: until somebody resumes it"}], act: send("pause"), done: again}),
-    actButton("Limit", {title: `Limit service ${service.service}`, text: "For all its agents together. None exceeds that of its own file.",
-      fields: [{name: "concurrency", label: "calls at once; none: no limit; empty: as it is"}, {name: "rate", label: "calls a second; none: no limit; empty: as it is"}],
+      ? actButton("Resume", {title: `Resume service ${service.service}`, text: "Its agents call it again, and its waiting steps continue.", act: send("resume"), done: again})
+      : actButton("Pause", {title: `Pause service ${service.service}`, text: "Its agents stop calling it; calls under way end. Its steps wait without using attempts, but the deadlines of the orders still apply.",
+        fields: [{name: "for", label: "duration (10m, 2h); empty: until it is resumed"}], act: send("pause"), done: again}),
+    actButton("Limit", {title: `Limit service ${service.service}`, text: "The limits apply to all its agents together. No agent exceeds the limits of its service file.",
+      fields: [{name: "concurrency", label: "concurrent calls; none: no limit; empty: unchanged"}, {name: "rate", label: "calls per second; none: no limit; empty: unchanged"}],
       act: send("limit"), done: again}));
 }
 
@@ -26,19 +26,19 @@ function serviceShow(service, agents) {
   return h("section", {class: "panel", "data-key": service.service},
     h("div", {class: "head"}, h("h2", {}, service.service), badge(service.state)),
     h("dl", {class: "facts"},
-      h("dt", {}, "agents"), h("dd", {}, `${number(service.agents)} report, ${number(service.obeying)} obey what is wanted`),
+      h("dt", {}, "agents"), h("dd", {}, `${number(service.agents)} reporting, ${number(service.obeying)} with the current settings`),
       h("dt", {}, "calls under way"), h("dd", {}, number(service.in_flight)),
       h("dt", {}, "limits"), h("dd", {}, limits(service)),
-      service.by_whom && [h("dt", {}, "wanted by"), h("dd", {}, `${service.by_whom}: ${service.reason} `, when(service.set_at))],
+      service.by_whom && [h("dt", {}, "set by"), h("dd", {}, `${service.by_whom}: ${service.reason} `, when(service.set_at))],
       service.paused_until && [h("dt", {}, "paused until"), h("dd", {}, when(service.paused_until))]),
-    h("details", {}, h("summary", {}, "Its agents"), table(`Agents of ${service.service}`, [
+    h("details", {}, h("summary", {}, "Agents"), table(`Agents of ${service.service}`, [
       {name: "agent", cell: (row) => h("span", {class: "id"}, row.instance)},
       {name: "breaker", cell: (row) => badge(row.breaker)},
       {name: "ready", cell: (row) => (row.is_ready === "t" ? "yes" : "no")},
       {name: "calls", number: true, cell: (row) => `${number(row.in_flight)} of ${number(row.concurrency)}`},
-      {name: "why", cell: (row) => row.reason ?? ""},
+      {name: "reason", cell: (row) => row.reason ?? ""},
       {name: "reported", cell: (row) => `${duration(row.age_ms)} ago`},
-    ], agents, {empty: "None has reported.", key: (row) => row.instance})),
+    ], agents, {empty: "No agent has reported.", key: (row) => row.instance})),
     mayAct() && buttons(service));
 }
 

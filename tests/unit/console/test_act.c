@@ -85,7 +85,7 @@ START_TEST(what_cannot_be_written_down_is_not_done)
         ck_assert_str_eq(fake.subject, NOTED[i].subject);
         ck_assert_msg(strstr(fake.detail, NOTED[i].detail) != NULL, "%s", fake.detail);
         answer_note(&trouble);
-        assert_answer(&request, 503, "nothing was done");
+        assert_answer(&request, 503, "no change was made");
         ck_assert_ptr_nonnull(strstr(request.text, trouble.text));
     }
     ck_assert_int_eq(fake.asked, (int)COUNT(NOTED)); /* the notes, and no command after them */
@@ -299,8 +299,8 @@ START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
          "the same batch is paused already"},
         {{.open_batches = MG_BATCHES_MAX, .orders = 9}, 409, "16 batches are open"},
         {{.orders = 4}, 409, "4 orders would be taken now, not 3: look again"},
-        {{.orders = 3}, 409, "no order can be taken"},
-        {{.orders = 0}, 409, "no order can be taken"}};
+        {{.orders = 3}, 409, "no order is eligible"},
+        {{.orders = 0}, 409, "no order is eligible"}};
     for (size_t i = 0; i <= COUNT(answers); i++) {
         struct mg_http_exchange request = change("/api/v1/batches", BATCH_BODY(""));
         (void)fake_send(&request);
@@ -389,10 +389,10 @@ static const struct {
 } REFUSED[] = {
     {ORDER("resume"), "", ""},
     {ORDER("resume"), "reason=mended", ""},
-    {ORDER("resume"), "{}", "say why"},
-    {ORDER("resume"), "{\"version\": 7}", "say why"},
-    {ORDER("resume"), "{\"reason\": \"no\", \"version\": 7}", "say why"},
-    {ORDER("resume"), "{\"reason\": 1234567, \"version\": 7}", "say why"},
+    {ORDER("resume"), "{}", "reason: expected at least 3"},
+    {ORDER("resume"), "{\"version\": 7}", "reason: expected at least 3"},
+    {ORDER("resume"), "{\"reason\": \"no\", \"version\": 7}", "reason: expected at least 3"},
+    {ORDER("resume"), "{\"reason\": 1234567, \"version\": 7}", "reason: expected at least 3"},
     {ORDER("resume"), "{\"reason\": \"yes\\u0000, indeed\", \"version\": 7}", "NUL"},
     {ORDER("resume"), ACK_BODY, "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 0}", "version"},
@@ -400,36 +400,42 @@ static const struct {
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": \"7\"}", "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 7.5}", "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 123456789012345678901234}", "out of range"},
-    {ORDER("settle"), RESUME_BODY, "no such verb"},
-    {ORDER("skip"), RESUME_BODY, "no such verb"},
-    {ORDER(""), RESUME_BODY, "no such verb"},
-    {ORDER("Resume"), RESUME_BODY, "no such verb"},
-    {"/api/v1/orders", RESUME_BODY, "no such verb"},
-    {"/api/v1/orders/a b/resume", RESUME_BODY, "no order's id"},
-    {"/api/v1/orders/a/resume/now", RESUME_BODY, "nothing at this address"},
-    {"/api/v1/workflows", RESUME_BODY, "nothing at this address"},
-    {"/api/v1/", RESUME_BODY, "nothing at this address"},
-    {"/api/v1/services/No Name/pause", RESUME_BODY, "no service's name"},
-    {"/api/v1/services//pause", RESUME_BODY, "no service's name"},
-    {"/api/v1/services/payment/stop", RESUME_BODY, "no such verb"},
+    {ORDER("settle"), RESUME_BODY, "unknown verb"},
+    {ORDER("skip"), RESUME_BODY, "unknown verb"},
+    {ORDER(""), RESUME_BODY, "unknown verb"},
+    {ORDER("Resume"), RESUME_BODY, "unknown verb"},
+    {"/api/v1/orders", RESUME_BODY, "unknown verb"},
+    {"/api/v1/orders/a b/resume", RESUME_BODY, "invalid order id"},
+    {"/api/v1/orders/a/resume/now", RESUME_BODY, "unknown address"},
+    {"/api/v1/workflows", RESUME_BODY, "unknown address"},
+    {"/api/v1/", RESUME_BODY, "unknown address"},
+    {"/api/v1/services/No Name/pause", RESUME_BODY, "invalid service name"},
+    {"/api/v1/services//pause", RESUME_BODY, "invalid service name"},
+    {"/api/v1/services/payment/stop", RESUME_BODY, "unknown verb"},
     {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"soon\"}", "for: expected"},
     {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"-1s\"}", "for: expected"},
     {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"0s\"}", "for: expected"},
     {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"999ms\"}", "for: expected"},
     {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"366d\"}", "for: expected"},
-    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"1" TOO_LONG "m\"}", "are short"},
-    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\"}", "say which limit"},
-    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"0\"}", "say which limit"},
+    {"/api/v1/services/payment/pause", "{\"reason\": \"slowly\", \"for\": \"1" TOO_LONG "m\"}",
+     "expected short texts"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\"}", "concurrency, rate: expected"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"0\"}",
+     "concurrency, rate: expected"},
     {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"2.5\"}",
-     "say which limit"},
+     "concurrency, rate: expected"},
     {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"4097\"}",
-     "say which limit"},
+     "concurrency, rate: expected"},
     {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"concurrency\": \"-1\"}",
-     "say which limit"},
-    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1e3\"}", "say which limit"},
-    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"0\"}", "say which limit"},
-    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1.2.3\"}", "say which limit"},
-    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1000001\"}", "say which limit"},
+     "concurrency, rate: expected"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1e3\"}",
+     "concurrency, rate: expected"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"0\"}",
+     "concurrency, rate: expected"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1.2.3\"}",
+     "concurrency, rate: expected"},
+    {"/api/v1/services/payment/limit", "{\"reason\": \"slowly\", \"rate\": \"1000001\"}",
+     "concurrency, rate: expected"},
     {"/api/v1/alerts/x/ack", ACK_BODY, "expected alerts/NUMBER/ack"},
     {"/api/v1/alerts//ack", ACK_BODY, "expected alerts/NUMBER/ack"},
     {"/api/v1/alerts/-1/ack", ACK_BODY, "expected alerts/NUMBER/ack"},
@@ -446,7 +452,7 @@ static const struct {
      "{\"reason\": \"old\", \"queue\": \"dead.letters\","
      " \"mark\": \"0123456789012345678901234567890123456789012345678901234567890123\"}",
      "queue, mark"},
-    {"/api/v1/batches/x/stop", RESUME_BODY, "no batch's id"},
+    {"/api/v1/batches/x/stop", RESUME_BODY, "invalid batch id"},
     {"/api/v1/batches/" BATCH_ID "/drop", RESUME_BODY, "pause, resume or stop"},
     {"/api/v1/batches/" BATCH_ID, RESUME_BODY, "pause, resume or stop"},
     {"/api/v1/batches",
@@ -457,7 +463,7 @@ static const struct {
      "{\"reason\": \"mended\", \"verb\": \"restart\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"}",
      "verb"},
     {"/api/v1/batches", "{\"reason\": \"mended\", \"verb\": \"resume\", \"orders\": 3, \"ticket\": \"t\"}",
-     "say which failures"},
+     "no filter"},
     {"/api/v1/batches", BATCH_BODY(", \"rate\": \"0\""), "rate"},
     {"/api/v1/batches", BATCH_BODY(", \"rate\": \"1001\""), "rate"},
     {"/api/v1/batches", BATCH_BODY(", \"canary\": \"-1\""), "canary"},
@@ -467,7 +473,7 @@ static const struct {
     {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"101\""), "canary"},
     {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"all\""), "canary"},
     {"/api/v1/batches", BATCH_BODY(", \"service\": \"No Name\""), "no service's name"},
-    {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "are short"},
+    {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "expected short texts"},
 };
 
 /* Would catch: ambiguous input that is accepted and moves money. */

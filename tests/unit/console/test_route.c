@@ -156,7 +156,7 @@ START_TEST(without_tokens_all_may_read_and_nobody_may_act)
         struct mg_http_exchange request = fake_post(paths[i], RESUME_BODY);
         fake_use(&request, &nobody);
         ck_assert_uint_eq(fake_send(&request), 403);
-        ck_assert_ptr_nonnull(strstr(request.text, "for reading only"));
+        ck_assert_ptr_nonnull(strstr(request.text, "read-only"));
     }
     ck_assert_int_eq(fake.asked, 0);
 }

@@ -92,8 +92,8 @@ static const struct {
     {"operator otto " HEX "\n", NULL},
     {"# a comment\n\n  reader\trita  " HEX "  \r\n", NULL},
     {"operator otto " HEX, NULL}, /* without its line's end */
-    {"", "names nobody"},
-    {"# operator otto " HEX "\n", "names nobody"},
+    {"", "has no entry"},
+    {"# operator otto " HEX "\n", "has no entry"},
     {"admin otto " HEX "\n", "line 1"},
     {"Operator otto " HEX "\n", "line 1"},
     {"operators otto " HEX "\n", "line 1"},

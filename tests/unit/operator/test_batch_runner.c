@@ -136,7 +136,7 @@ START_TEST(what_is_undone_instead_of_going_forward_has_failed)
     ck_assert_int_eq(fake.row.batch.state, MG_BATCH_STOPPED);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert_int_eq(fake_count(MG_BATCH_RESULT_FAILED), 5);
-    ck_assert_str_eq(fake.orders[0].text, "it was turned back");
+    ck_assert_str_eq(fake.orders[0].text, "the order was compensated or cancelled");
     finish();
 }
 END_TEST

@@ -38,7 +38,7 @@ START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
     ck_assert_str_eq(fake.commands[1].order_id, "o-4");
     ck_assert_double_eq(mg_metric_value(supervisor->held_back), 0);
     ck_assert_str_eq(fake.last_line,
-                     "the database's clock was set forward: deadlines that it passed keep their time");
+                     "the database's clock jumped forward: deadlines inside the jump keep their time");
     int64_t set_to_ms = supervisor->db_clock.set_to_ms;
     fake_pass_quietly(5000);
     /* Deadlines that the clock has passed keep their time, and get the grace of three seconds. */
@@ -89,7 +89,7 @@ START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
     const struct mg_due due = overdue("o-1", old_ms + 10000);
     fake_answer_sweep(&due, 1);
     ck_assert_int_eq(fake.command_count, 0);
-    ck_assert_str_eq(fake.last_line, "the database's clock went back");
+    ck_assert_str_eq(fake.last_line, "the database's clock jumped back");
     fake_pass_quietly(1000);
     ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 10000);
     ck_assert_int_ge(fake.asked.grace_before_ms, old_ms + 10000);
@@ -124,7 +124,7 @@ START_TEST(a_clock_that_goes_back_makes_no_gap)
     const struct mg_due due = overdue("o-1", now_ms - 10);
     fake_answer_sweep(&due, 1);
     ck_assert_int_eq(fake.command_count, 1);
-    ck_assert_str_eq(fake.last_line, "the database's clock went back");
+    ck_assert_str_eq(fake.last_line, "the database's clock jumped back");
     fake_pass(250);
     ck_assert_int_eq(fake.asked.grace_before_ms, 0);
     /* The new clock counts from there: a gap by the new clock is a gap. */
@@ -170,7 +170,7 @@ START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
     go_back();
     int sweeps = fake.sweeps;
     fake_answer_wake_failed();
-    ck_assert_str_eq(fake.last_line, "could not wake the open orders; it is tried again");
+    ck_assert_str_eq(fake.last_line, "could not wake the open orders; this is retried");
     fake_pass_quietly(1500);
     ck_assert_int_gt(fake.sweeps, sweeps);
     ck_assert_int_eq(fake.wakes, 1);

@@ -185,7 +185,7 @@ START_TEST(a_new_leader_does_not_close_before_it_has_looked_as_long)
     ck_assert(!fake.is_open[WATCHED_STUCK_ORDERS]);
     ck_assert_int_eq(fake.told_count, 1);
     ck_assert(fake.told[0].is_closed);
-    ck_assert_str_eq(fake.told[0].text, "its cause is gone");
+    ck_assert_str_eq(fake.told[0].text, "the cause no longer exists");
 }
 END_TEST
 
